@@ -1,0 +1,142 @@
+"""Certificate: what is known about an answer, over which space, by which engine, within which gap."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Self
+
+from crowdopt.errors import SolutionFileError
+
+
+class Proof(StrEnum):
+    """How much was proved."""
+
+    PROVED = "PROVED"
+    """No mapping in the space is more likely, beyond the tolerance."""
+    BOUNDED = "BOUNDED"
+    """No mapping in the space is more likely by more than the gap."""
+    NONE = "NONE"
+    """Nothing was proved: a heuristic answered."""
+
+
+class Stop(StrEnum):
+    """Why the engine stopped. Only FINISHED means that it did all it set out to do."""
+
+    FINISHED = "FINISHED"
+    TIME = "TIME"
+    MEMORY = "MEMORY"
+    INTERRUPT = "INTERRUPT"
+
+
+class Space(StrEnum):
+    """The mappings among which the answer was sought."""
+
+    DOMINANCE = "dominance"
+    """Mappings that respect the order of the scale."""
+    ALL = "all"
+    """Every mapping of tasks to labels."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """What is known about an answer.
+
+    Attributes:
+        proof: PROVED, BOUNDED or NONE.
+        stop: Why the engine stopped.
+        space: The mappings among which ``bound`` holds. For two labels the default is ``dominance``; it reads
+            ``all`` where the optimum is one over all mappings as well.
+        given: What the proof takes for granted: for example the selectivity.
+        objective: Log-likelihood of the answer, in nats.
+        bound: No mapping in the space is more likely than this; None where nothing was proved.
+        tolerance: Log-likelihoods closer than this are not told apart (rounding included).
+        engine: The engine that answered.
+        work: Mappings (or steps) that the engine evaluated: a measure of effort free of the machine's noise.
+        seconds: Time the engine took. Not part of any comparison.
+        fingerprint: SHA-256 of the buckets and label texts that the certificate speaks of.
+        witness: What lets another program check the bound, where the data alone do not; else None.
+    """
+
+    proof: Proof
+    stop: Stop
+    space: Space
+    given: tuple[str, ...]
+    objective: float
+    bound: float | None
+    tolerance: float
+    engine: str
+    work: int
+    seconds: float = field(compare=False)
+    fingerprint: str
+    witness: None = None
+
+    def __post_init__(self) -> None:
+        if (self.bound is None) != (self.proof is Proof.NONE):
+            raise ValueError("a bound is what tells BOUNDED and PROVED from NONE")
+        if self.proof is Proof.PROVED and not (self.gap is not None and self.gap <= self.tolerance):
+            raise ValueError(f"a gap of {self.gap} nats is not a proof")
+
+    @property
+    def gap(self) -> float | None:
+        """Nats by which a better mapping could still win; never negative; None where nothing was proved."""
+        return None if self.bound is None else max(0.0, self.bound - self.objective)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The certificate as plain JSON values."""
+        return {
+            "proof": self.proof.value,
+            "stop": self.stop.value,
+            "space": self.space.value,
+            "given": list(self.given),
+            "objective": self.objective,
+            "bound": self.bound,
+            "gap": self.gap,
+            "tolerance": self.tolerance,
+            "engine": self.engine,
+            "work": self.work,
+            "seconds": self.seconds,
+            "fingerprint": self.fingerprint,
+            "witness": self.witness,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The inverse of :meth:`to_dict`; a stored gap that does not follow from the rest is an error."""
+        try:
+            certificate = cls(
+                proof=Proof(data["proof"]),
+                stop=Stop(data["stop"]),
+                space=Space(data["space"]),
+                given=tuple(_text(item) for item in data["given"]),
+                objective=_number(data["objective"]),
+                bound=None if data["bound"] is None else _number(data["bound"]),
+                tolerance=_number(data["tolerance"]),
+                engine=_text(data["engine"]),
+                work=int(data["work"]),
+                seconds=_number(data["seconds"]),
+                fingerprint=_text(data["fingerprint"]),
+                witness=data["witness"],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise SolutionFileError(f"the certificate is damaged: {_reason(error)}") from error
+        if data.get("gap") != certificate.gap:
+            raise SolutionFileError(f"the certificate's gap {data.get('gap')!r} does not follow from its bound")
+        return certificate
+
+
+def _reason(error: Exception) -> str:
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{value!r} is not a number")
+    return float(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a text")
+    return value

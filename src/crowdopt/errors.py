@@ -1,0 +1,52 @@
+"""Everything that crowdopt raises or warns about, as one tree.
+
+Exceptions::
+
+    CrowdoptError                  anything below; the command line exits with 2
+    ├── InputError                 the data or an option is wrong; says what, where and what to do
+    │   ├── ColumnError            a column is missing, ambiguous or of an unusable type
+    │   ├── DuplicateError         a worker answered the same task more than once
+    │   └── SolutionFileError      a solution file that cannot be used
+    ├── MissingExtraError          an optional dependency is not installed
+    └── OutputError                a result could not be written
+
+Warnings::
+
+    CrowdoptWarning                the answers are right, but may not be what you meant
+"""
+
+
+class CrowdoptError(Exception):
+    """Base of all errors that crowdopt raises on purpose."""
+
+
+class InputError(CrowdoptError, ValueError):
+    """The data or an option is wrong."""
+
+
+class ColumnError(InputError):
+    """A column is missing, ambiguous or of an unusable type."""
+
+
+class DuplicateError(InputError):
+    """A worker answered the same task more than once and no rule says what to do."""
+
+
+class SolutionFileError(InputError):
+    """A solution file is damaged, of another version, or not a solution file."""
+
+
+class MissingExtraError(CrowdoptError, ImportError):
+    """An optional dependency is needed and not installed."""
+
+    def __init__(self, purpose: str, extra: str) -> None:
+        super().__init__(f"{purpose} needs an optional package: pip install 'crowdopt[{extra}]'")
+        self.extra = extra
+
+
+class OutputError(CrowdoptError, OSError):
+    """A result could not be written; nothing was left behind."""
+
+
+class CrowdoptWarning(UserWarning):
+    """The answers are right for the model, but may not be what you meant."""

@@ -1,0 +1,187 @@
+"""The one likelihood.
+
+A mapping gives every bucket a label. With N[j] the responses to the tasks of label j, counted by
+(class, answer), and n[j] the number of those tasks, the log-likelihood at its best response matrix is
+
+    F = Σ_j Ψ_j,    Ψ_j = Σ_k Σ_i N[j,k,i] ln(N[j,k,i] / N[j,k,·]) + s_j(n[j]),
+
+where s_j is the selectivity term: 0 (none), n ln π_j (given) or n ln(n / n_total) (estimated jointly).
+Every Ψ_j is convex in (N, n), which is what the engines rest on (docs/theory.md).
+
+A response matrix is always indexed [class, true, answered] and its rows sum to one. The paper's
+p(i, j), the probability of answering i when the truth is j, is the transpose of one class of it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from crowdopt.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crowdopt.buckets import Buckets
+    from crowdopt.types import Floats, Ints
+
+SelectivityKind = Literal["none", "given", "estimated"]
+
+MIN_TOLERANCE = 1e-9
+"""Log-likelihoods closer than this are never told apart."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What is maximised: the likelihood of the responses, and of the labels where selectivity is on.
+
+    Attributes:
+        kind: Whether the shares of the labels are ignored, given, or estimated with the rest.
+        shares: The given shares π, one per label; empty otherwise. A share of zero forbids the label.
+    """
+
+    kind: SelectivityKind = "none"
+    shares: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (self.kind == "given") != bool(self.shares):
+            raise InputError("shares of labels belong to given selectivity, and only to it")
+        if self.shares:
+            if not all(0 <= share <= 1 for share in self.shares):
+                raise InputError(f"selectivity must be shares between 0 and 1, not {list(self.shares)}")
+            if abs(math.fsum(self.shares) - 1) > 1e-6:
+                raise InputError(f"selectivity must sum to 1, not {math.fsum(self.shares):g}")
+
+    def level(self, label: int, responses: Ints, tasks: Ints, n_total: int) -> Floats:
+        """Ψ of one label, for many candidate sets at once.
+
+        Args:
+            label: Index of the label.
+            responses: N of each candidate, shape (..., class, answer).
+            tasks: n of each candidate, shape (...).
+            n_total: Number of tasks that take part in the fit.
+        """
+        return phi(responses) + self._share_term(label, tasks, n_total)
+
+    def total(self, responses: Ints, tasks: Ints) -> Floats:
+        """F of many candidate mappings: responses (..., label, class, answer), tasks (..., label)."""
+        n_total = int(tasks.reshape(-1, tasks.shape[-1])[0].sum())
+        levels = [self.level(j, responses[..., j, :, :], tasks[..., j], n_total) for j in range(tasks.shape[-1])]
+        return np.sum(levels, axis=0)
+
+    def of_mapping(self, buckets: Buckets, mapping: Ints) -> float:
+        """F of one mapping of buckets."""
+        responses, tasks = buckets.by_label(mapping)
+        return float(self.total(responses, tasks))
+
+    def log_shares(self, tasks: Ints) -> Floats:
+        """ln π of every label as the posterior uses it, up to a constant; uniform when selectivity is none."""
+        if self.kind == "none":
+            return np.zeros(len(tasks))
+        shares = np.asarray(self.shares) if self.kind == "given" else tasks / tasks.sum()
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(shares), dtype=float)
+
+    def _share_term(self, label: int, tasks: Ints, n_total: int) -> Floats | float:
+        if self.kind == "none":
+            return 0.0
+        if self.kind == "estimated":
+            return times_log_share(tasks, np.asarray(n_total))
+        if self.shares[label] == 0:
+            return np.where(tasks > 0, -np.inf, 0.0)
+        return np.asarray(tasks * math.log(self.shares[label]), dtype=float)
+
+
+def times_log_share(part: Ints, whole: Ints) -> Floats:
+    """``part * ln(part / whole)``, zero where part is zero, good to a few units in the last place.
+
+    Near one the logarithm is taken of the rest, which integers give without rounding:
+
+    >>> float(times_log_share(np.array(10**15), np.array(10**15 + 1)))
+    -0.9999999999999996
+    """
+    rest = whole - part
+    safe = np.maximum(whole, 1)
+    near_one = part > rest
+    ratio = np.where(near_one, rest, np.maximum(part, 1)) / safe
+    log_share = np.where(near_one, np.log1p(-np.minimum(ratio, 0.5)), np.log(np.where(near_one, 1.0, ratio)))
+    return np.asarray(np.where(part > 0, part * log_share, 0.0), dtype=float)
+
+
+def phi(responses: Ints) -> Floats:
+    """Φ: the log-likelihood of responses (..., class, answer) under their own best matrix row."""
+    whole = responses.sum(axis=-1, keepdims=True)
+    return np.asarray(times_log_share(responses, whole).sum(axis=(-1, -2)), dtype=float)
+
+
+def tolerance(value: float, n_labels: int, n_classes: int = 1) -> float:
+    """How far an evaluated F may be from the true one, and never less than MIN_TOLERANCE.
+
+    All terms of F have one sign, so the relative error of their sum is at most that of a term (integers,
+    one division, one logarithm, one product: under 8 units) plus one rounding per addition.
+    """
+    terms = n_labels * (n_classes * n_labels + 1)
+    return max(MIN_TOLERANCE, (8 + terms) * float(np.finfo(float).eps) * abs(value))
+
+
+def response_matrix(responses: Ints) -> Floats:
+    """The best matrix [class, true, answered] for N[label, class, answer]; rows without responses are NaN."""
+    by_class = np.swapaxes(responses, 0, 1).astype(float)
+    whole = by_class.sum(axis=-1, keepdims=True)
+    return np.where(whole > 0, by_class / np.maximum(whole, 1), np.nan)
+
+
+def posterior(counts: Ints, matrix: Floats, log_shares: Floats) -> Floats:
+    """Probability of every label for every bucket of counts (bucket, class, answer).
+
+    A label whose rows are all undefined (no task has it, so nothing is known about it) gets probability
+    zero; a class without responses under a label says nothing about it.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_matrix = np.log(matrix)
+        terms = counts[:, :, None, :] * log_matrix[None]  # bucket, class, true, answered
+    terms = np.where((counts[:, :, None, :] == 0) | np.isnan(log_matrix)[None], 0.0, terms)
+    score = terms.sum(axis=(1, 3)) + log_shares
+    undefined = np.isnan(matrix).any(axis=-1).all(axis=0)
+    score[:, undefined] = -np.inf
+    return _softmax(score)
+
+
+def _softmax(score: Floats) -> Floats:
+    best = score.max(axis=1, keepdims=True)
+    impossible = ~np.isfinite(best)  # no label can explain these counts: new responses only
+    scaled = np.exp(score - np.where(impossible, 0.0, best))
+    whole = scaled.sum(axis=1, keepdims=True)
+    return np.where(impossible, 1.0 / score.shape[1], scaled / np.where(whole > 0, whole, 1.0))
+
+
+def parse_selectivity(text: str, labels: Sequence[str]) -> Objective:
+    """Reads ``none``, ``estimate`` or ``LABEL=P,LABEL=P``.
+
+    >>> parse_selectivity("no=0.9,yes=0.1", ["no", "yes"]).shares
+    (0.9, 0.1)
+    """
+    if text == "none":
+        return Objective()
+    if text == "estimate":
+        return Objective("estimated")
+    shares: dict[str, float] = {}
+    for item in text.split(","):
+        name, equals, share = item.rpartition("=")
+        name = name.strip()
+        if not equals or name not in labels:
+            raise InputError(
+                f"--selectivity takes none, estimate or LABEL=P,… over the labels {', '.join(labels)}; cannot read {item!r}"
+            )
+        if name in shares:
+            raise InputError(f"--selectivity names the label {name!r} twice")
+        try:
+            shares[name] = float(share)
+        except ValueError:
+            raise InputError(f"--selectivity: {share!r} is not a number") from None
+    if missing := [label for label in labels if label not in shares]:
+        raise InputError(f"--selectivity must give a share for every label; missing: {', '.join(missing)}")
+    return Objective("given", tuple(shares[label] for label in labels))

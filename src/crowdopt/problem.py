@@ -1,0 +1,44 @@
+"""Problem: buckets, the space of mappings, and the objective. What engines are given, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crowdopt.certificate import Space
+from crowdopt.errors import InputError
+from crowdopt.objective import Objective, phi, tolerance
+
+if TYPE_CHECKING:
+    from crowdopt.buckets import Buckets
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Find the mapping of ``buckets`` in ``space`` that maximises ``objective``."""
+
+    buckets: Buckets
+    space: Space = Space.DOMINANCE
+    objective: Objective = Objective()
+
+    def __post_init__(self) -> None:
+        if not self.buckets.n_buckets:
+            raise InputError("there are no responses to aggregate")
+        if self.objective.shares and len(self.objective.shares) != self.buckets.n_labels:
+            raise InputError(
+                f"selectivity has {len(self.objective.shares)} shares, but there are {self.buckets.n_labels} labels"
+            )
+
+    @property
+    def plain_bound(self) -> float:
+        """An upper bound on F that always holds: every bucket a cluster of its own, selectivity free of charge.
+
+        Φ is convex and homogeneous, hence Φ(a + b) ≤ Φ(a) + Φ(b), and no selectivity term is positive.
+        """
+        return float(np.sum(self.buckets.weights * phi(self.buckets.counts)))
+
+    def tolerance(self, value: float) -> float:
+        """The tolerance at a log-likelihood of about ``value``."""
+        return tolerance(value, self.buckets.n_labels, self.buckets.n_classes)

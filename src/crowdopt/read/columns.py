@@ -1,0 +1,93 @@
+"""Which columns of a source are which; errors that name the nearest one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from crowdopt.errors import ColumnError
+
+if TYPE_CHECKING:
+    from crowdopt.reading import Reading
+
+Choose = Callable[[Sequence[str]], list[str]]
+"""Given the columns that a source has, the ones to read; raises ColumnError."""
+
+SYNONYMS = {
+    "task": ("task", "task_id", "item", "item_id", "question", "question_id", "hit", "hitid", "example", "example_id",
+             "document", "doc_id", "image", "unit", "unit_id", "object", "id"),
+    "worker": ("worker", "worker_id", "workerid", "annotator", "annotator_id", "rater", "rater_id", "user", "user_id",
+               "performer", "judge", "model", "labeler", "labeller", "coder", "crowdworker"),
+    "label": ("label", "labels", "answer", "response", "rating", "score", "value", "judgment", "judgement", "annotation",
+              "category", "vote", "class", "output"),
+}  # fmt: skip
+"""Common names of the three columns, likeliest first: suggested in errors, never used in silence."""
+
+
+def need(name: str, role: str, available: Sequence[str]) -> str:
+    """Returns ``name`` if the source has exactly one such column, else raises with what to do instead."""
+    found = list(available).count(name)
+    if found == 1:
+        return name
+    if found > 1:
+        raise ColumnError(f"there are {found} columns named {name!r}; rename all but one")
+    listed = ", ".join(available[:12]) + (", …" if len(available) > 12 else "")
+    hint = ""
+    if guess := suggest(name, role, available):
+        option = {"task": "--task", "worker": "--worker", "label": "--label"}.get(role)
+        hint = f"; did you mean {option} {guess}?" if option else f"; did you mean {guess!r}?"
+    raise ColumnError(f"no column named {name!r} for the {role}{hint} (columns: {listed})")
+
+
+def suggest(name: str, role: str, available: Sequence[str]) -> str | None:
+    """The column that the user most likely meant, or None."""
+    folded = {_fold(column): column for column in reversed(available)}
+    if near := get_close_matches(_fold(name), folded, n=1, cutoff=0.75):
+        return folded[near[0]]
+    for synonym in SYNONYMS.get(role, ()):
+        if _fold(synonym) in folded:
+            return folded[_fold(synonym)]
+    return None
+
+
+def choose_responses(reading: Reading) -> Choose:
+    """The columns that a table of responses needs."""
+
+    def choose(available: Sequence[str]) -> list[str]:
+        if reading.wide:
+            need(reading.task, "task", available)
+            for name in reading.keep:
+                need(name, "--keep option", available)
+            chosen = list(available)
+            if len(set(chosen)) < len(chosen):
+                twice = next(name for name in chosen if chosen.count(name) > 1)
+                raise ColumnError(f"there are {chosen.count(twice)} columns named {twice!r}: one column per worker is needed")
+            return chosen
+        chosen = [
+            need(reading.task, "task", available),
+            need(reading.worker, "worker", available),
+            need(reading.label, "label", available),
+        ]
+        chosen += [need(name, "--keep option", available) for name in reading.keep]
+        if reading.order_by:
+            chosen.append(need(reading.order_by, "--order-by option", available))
+        return list(dict.fromkeys(chosen))
+
+    return choose
+
+
+def choose_truth(reading: Reading) -> Choose:
+    """The columns that a table of true labels needs."""
+
+    def choose(available: Sequence[str]) -> list[str]:
+        return [
+            reading.task if reading.task in available else need("task", "task", available),
+            reading.label if reading.label in available else need("label", "label", available),
+        ]
+
+    return choose
+
+
+def _fold(name: str) -> str:
+    return name.strip().lower().replace(" ", "_").replace("-", "_")

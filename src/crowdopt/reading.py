@@ -1,0 +1,79 @@
+"""How a source is to be read: every choice that changes which responses come out.
+
+A :class:`Reading` is stored in the solution file, so that ``crowdopt verify`` needs no options.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, Self, get_args
+
+from crowdopt.errors import InputError
+
+Duplicates = Literal["error", "same", "first", "last", "all"]
+Missing = Literal["error", "drop"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """The options of reading.
+
+    Attributes:
+        task: Name of the column that tells tasks apart.
+        worker: Name of the column that tells workers apart (not used by wide tables).
+        label: Name of the column of answers (not used by wide tables).
+        wide: One row per task and one column per worker, an empty cell being no response.
+        keep: Further columns to carry to the answers.
+        duplicates: What to do when a worker answered a task more than once.
+        order_by: The column that says which of several responses came first.
+        missing: What to do with rows that lack a task, a worker or a label.
+        na: Texts that stand for a missing label.
+        labels: The scale, lowest label first; empty to take it from the data.
+        encoding: Encoding of text files; empty for UTF-8.
+        delimiter: Field delimiter of text files; empty to take it from the header.
+    """
+
+    task: str = "task"
+    worker: str = "worker"
+    label: str = "label"
+    wide: bool = False
+    keep: tuple[str, ...] = ()
+    duplicates: Duplicates = "error"
+    order_by: str = ""
+    missing: Missing = "error"
+    na: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    encoding: str = ""
+    delimiter: str = ""
+
+    def __post_init__(self) -> None:
+        _one_of("duplicates", self.duplicates, get_args(Duplicates))
+        _one_of("missing", self.missing, get_args(Missing))
+        if self.duplicates in {"first", "last"} and not self.order_by:
+            raise InputError(f"duplicates {self.duplicates!r} needs a column that orders the responses: --order-by COL")
+        if self.order_by and self.duplicates not in {"first", "last"}:
+            raise InputError("--order-by only has a meaning with --duplicates first or last")
+        if self.labels and len(self.labels) < 2:
+            raise InputError("--labels must name at least two labels, lowest first")
+        if len(set(self.labels)) < len(self.labels):
+            raise InputError(f"--labels names a label twice: {', '.join(self.labels)}")
+        named = [self.task] if self.wide else [self.task, self.worker, self.label]
+        if len(set(named)) < len(named):
+            raise InputError(f"task, worker and label must be different columns, not {', '.join(named)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The options as plain JSON values."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The inverse of :meth:`to_dict`; unknown or missing names are errors."""
+        names = {field.name for field in fields(cls)}
+        if set(data) != names:
+            raise InputError(f"reading options do not match: {sorted(set(data) ^ names)}")
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in data.items()})
+
+
+def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r}")

@@ -1,0 +1,245 @@
+"""Seeded crowds with known truth, for tests, benchmarks and examples.
+
+A crowd is drawn from the model itself: every task has one true label, and every response depends on that
+label alone, through one confusion matrix that all workers share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from crowdopt.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from crowdopt.types import Floats, Ints
+
+    Texts: TypeAlias = NDArray[np.str_]
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """Responses, and the truth behind them.
+
+    Attributes:
+        task: The task of every response, all responses to a task together.
+        worker: The worker of every response.
+        label: The answer of every response.
+        tasks: Every task.
+        truth: The true label of every task.
+        matrix: Probability of every answer, by (true label, answered label).
+        labels: The labels, in the order of the matrix.
+    """
+
+    task: Texts
+    worker: Texts
+    label: Texts
+    tasks: Texts
+    truth: Texts
+    matrix: Floats
+    labels: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Texts]:
+        """The responses as columns."""
+        return {"task": self.task, "worker": self.worker, "label": self.label}
+
+    def truth_dict(self) -> dict[str, Texts]:
+        """The true labels as columns, one row per task."""
+        return {"task": self.tasks, "label": self.truth}
+
+
+def crowd(
+    n_tasks: int,
+    n_workers: int,
+    responses: int | tuple[int, int],
+    *,
+    labels: Sequence[str] = ("no", "yes"),
+    selectivity: ArrayLike | None = None,
+    matrix: ArrayLike | None = None,
+    seed: int | np.random.Generator,
+) -> Crowd:
+    """Draws a crowd. The same seed gives the same crowd on any machine.
+
+    Args:
+        n_tasks: Number of tasks.
+        n_workers: Number of workers.
+        responses: Responses per task, each from another worker: one number for all tasks, or (low, high)
+            for numbers that are uniform between these two, both included.
+        labels: The possible answers.
+        selectivity: Probability of each label to be the truth of a task; None for all alike.
+        matrix: Probability of every answer, by (true label, answered label); None for a
+            :func:`random_matrix`.
+        seed: A whole number, or a generator to draw from.
+
+    Returns:
+        The crowd.
+
+    Raises:
+        InputError: No such crowd exists.
+
+    >>> drawn = crowd(3, 10, 2, matrix=[[0.9, 0.1], [0.2, 0.8]], seed=7)
+    >>> drawn.task.tolist()
+    ['t1', 't1', 't2', 't2', 't3', 't3']
+    >>> len(drawn.worker), sorted(drawn.to_dict()), len(drawn.truth)
+    (6, ['label', 'task', 'worker'], 3)
+    """
+    texts, low, high = _checked(n_tasks, n_workers, responses, labels)
+    n_labels = len(texts)
+    rng = _generator(seed)
+    share = np.full(n_labels, 1 / n_labels)
+    if selectivity is not None:
+        share = _probabilities(selectivity, (n_labels,), "selectivity")
+    if matrix is None:
+        confusion = random_matrix(n_labels, rng)
+    else:
+        confusion = _probabilities(matrix, (n_labels, n_labels), "matrix")
+    truth = _pick(share, n_tasks, rng)
+    sizes = rng.integers(low, high, size=n_tasks, endpoint=True)
+    worker = _deal(n_workers, sizes, high, rng)
+    answer = _answers(confusion, np.repeat(truth, sizes), rng)
+    names, tasks = np.array(texts), _ids("t", n_tasks)
+    return Crowd(
+        task=np.repeat(tasks, sizes),
+        worker=_ids("w", n_workers)[worker],
+        label=names[answer],
+        tasks=tasks,
+        truth=names[truth],
+        matrix=confusion,
+        labels=texts,
+    )
+
+
+def random_matrix(n_labels: int, rng: np.random.Generator) -> Floats:
+    """Draws the confusion matrix of a crowd that is right more often than wrong.
+
+    With two labels, the two rates of correct answers are uniform between 0.5 and 1. With more, every row is
+    uniform over all distributions, Dirichlet(1, ..., 1), with its largest entry swapped onto the diagonal:
+    the true label is the most likely answer, though it may well have less than half of them.
+
+    Args:
+        n_labels: Number of labels.
+        rng: The generator to draw from.
+
+    Returns:
+        The matrix, by (true label, answered label); every row sums to 1.
+
+    >>> random_matrix(3, np.random.default_rng(1)).argmax(axis=1).tolist()
+    [0, 1, 2]
+    """
+    if n_labels < 2:
+        raise InputError(f"a matrix needs at least two labels, not {n_labels}")
+    if n_labels == 2:
+        first, second = rng.uniform(0.5, 1, size=2)
+        return np.array([[first, 1 - first], [1 - second, second]])
+    # The gaps between sorted uniforms are Dirichlet(1, ..., 1). Unlike rng.dirichlet, they need no logarithm,
+    # whose last bit differs from machine to machine.
+    cuts = np.sort(rng.random((n_labels, n_labels - 1)), axis=1)
+    rows = np.diff(cuts, axis=1, prepend=0.0, append=1.0)
+    diagonal, largest = np.arange(n_labels), rows.argmax(axis=1)
+    top = rows[diagonal, largest]
+    rows[diagonal, largest] = rows[diagonal, diagonal]
+    rows[diagonal, diagonal] = top
+    return rows
+
+
+def _checked(
+    n_tasks: int, n_workers: int, responses: int | tuple[int, int], labels: Sequence[str]
+) -> tuple[tuple[str, ...], int, int]:
+    """The labels and the fewest and most responses per task, once they make sense."""
+    if isinstance(responses, tuple) and len(responses) != 2:
+        raise InputError(f"responses must be a number or (low, high), not {responses!r}")
+    low, high = responses if isinstance(responses, tuple) else (responses, responses)
+    for name, value in (
+        ("n_tasks", n_tasks),
+        ("n_workers", n_workers),
+        ("responses", low),
+        ("responses", high),
+    ):
+        if not isinstance(value, int | np.integer) or value < 1:
+            raise InputError(f"{name} must be a whole number, at least 1, not {value!r}")
+    if low > high:
+        raise InputError(f"responses must be (low, high) with low <= high, not {responses!r}")
+    if high > n_workers:
+        raise InputError(f"{high} responses per task need as many workers, but n_workers is {n_workers}")
+    texts = tuple(labels)
+    if isinstance(labels, str) or not all(isinstance(text, str) for text in texts):
+        raise InputError(f"labels must be a sequence of texts, not {labels!r}")
+    if len(texts) < 2 or len(set(texts)) < len(texts):
+        raise InputError(f"labels must be at least two, all distinct, not {texts!r}")
+    return texts, low, high
+
+
+def _generator(seed: int | np.random.Generator) -> np.random.Generator:
+    """The generator of a seed. Its algorithm is named, as numpy may change its default one."""
+    if isinstance(seed, np.random.Generator):
+        return seed
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"seed must be a whole number, at least 0, or a numpy Generator, not {seed!r}")
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+def _probabilities(given: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:
+    """An array whose rows are distributions."""
+    try:
+        array = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be an array of numbers: {error}") from error
+    if array.shape != shape:
+        raise InputError(f"{name} must have shape {shape}, one entry per label, not {array.shape}")
+    if not np.all((array >= 0) & (array <= 1)):  # so written, it also refuses NaN
+        raise InputError(f"{name} must be probabilities between 0 and 1, not {array.tolist()}")
+    sums = array.sum(axis=-1)
+    if not np.allclose(sums, 1, rtol=0, atol=1e-9):
+        where = " in every row" if array.ndim > 1 else ""
+        raise InputError(f"{name} must sum to 1{where}, not {sums.tolist()}")
+    return array
+
+
+def _pick(distribution: Floats, n: int, rng: np.random.Generator) -> Ints:
+    """Draws n indices from a distribution."""
+    edges = np.cumsum(distribution)
+    edges /= edges[
+        -1
+    ]  # the last edge that anything can reach is exactly 1: rounding never picks the impossible
+    return np.searchsorted(edges, rng.random(n), side="right").astype(np.int64)
+
+
+def _answers(confusion: Floats, truth: Ints, rng: np.random.Generator) -> Ints:
+    """Draws one answer for every true label."""
+    answer = np.empty_like(truth)
+    for label, row in enumerate(confusion):
+        asked = np.flatnonzero(truth == label)
+        answer[asked] = _pick(row, len(asked), rng)
+    return answer
+
+
+def _deal(n_workers: int, sizes: Ints, high: int, rng: np.random.Generator) -> Ints:
+    """Draws distinct workers for every task, as hands of cards from shuffled decks.
+
+    A deck is all workers in random order. It is cut into as many hands of ``high`` workers as it holds, and
+    every task takes the first few of its hand. So each task gets a uniformly random set of distinct workers
+    without any rejection; at least half of each deck is used, which bounds the memory by a small multiple
+    of the responses (plus one deck); and loads are more even than independent draws would make them, as no
+    worker gets a second task from the same deck.
+    """
+    hands = n_workers // high
+    decks = np.tile(np.arange(n_workers), (-(-len(sizes) // hands), 1))
+    rng.permuted(decks, axis=1, out=decks)
+    dealt = decks[:, : hands * high].reshape(-1, high)[: len(sizes)]
+    return dealt[np.arange(high) < sizes[:, None]].astype(np.int64, copy=False)
+
+
+def _ids(prefix: str, n: int) -> Texts:
+    """Names prefix1 to prefixN, padded with zeros so that their order as texts is their order as numbers.
+
+    >>> _ids("w", 10)[[0, 9]].tolist()
+    ['w01', 'w10']
+    """
+    width = len(str(n))
+    return np.strings.add(prefix, np.strings.zfill(np.arange(1, n + 1).astype(f"U{width}"), width))

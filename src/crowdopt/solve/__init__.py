@@ -1,0 +1,151 @@
+"""Engines, and the function that picks one.
+
+An engine is a function ``(problem, limits) -> Outcome`` in a file of its own that knows nothing of files,
+frames or other engines. ENGINES is the list of them by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from crowdopt.buckets import Buckets
+from crowdopt.certificate import Certificate, Space
+from crowdopt.errors import InputError
+from crowdopt.objective import Objective, response_matrix
+from crowdopt.problem import Problem
+from crowdopt.solve.engine import DEFAULT_TIME_LIMIT, Engine, Limits, Margins, OnProgress, Outcome, certify
+from crowdopt.solve.margins import single_moves
+from crowdopt.solve.scan import scan
+from crowdopt.solve.vote import vote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crowdopt.types import Floats, Ints
+
+ENGINES: dict[str, Engine] = {"scan": scan, "vote": vote}
+"""Every engine by name."""
+
+__all__ = ["DEFAULT_TIME_LIMIT", "ENGINES", "Limits", "OnProgress", "Result", "run", "solve"]
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """An outcome with its certificate and margins: what :func:`run` returns."""
+
+    mapping: Ints
+    certificate: Certificate
+    margins: Margins
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What :func:`solve` returns.
+
+    Attributes:
+        mapping: Index of the label of each given row of counts; -1 for rows without responses.
+        matrix: Response matrix [class, true, answered]; NaN rows where nothing is known.
+        certificate: What was proved.
+    """
+
+    mapping: Ints
+    matrix: Floats
+    certificate: Certificate
+
+
+def run(problem: Problem, limits: Limits, *, labels: Sequence[str], engine: str = "auto") -> Solved:
+    """Solves a problem with the named engine, or with the one that fits, and certifies the outcome."""
+    name = choose_engine(problem, engine)
+    before = limits.elapsed
+    outcome = _trivial(problem) if name == "trivial" else ENGINES[name](problem, limits)
+    certificate = certify(
+        problem,
+        outcome,
+        engine=name,
+        seconds=limits.elapsed - before,
+        fingerprint=problem.buckets.fingerprint(labels),
+    )
+    return Solved(outcome.mapping, certificate, outcome.margins or single_moves(problem, outcome.mapping))
+
+
+def choose_engine(problem: Problem, engine: str) -> str:
+    """The engine that will answer; raises where the named one cannot, or none can."""
+    n_labels, n_classes = problem.buckets.n_labels, problem.buckets.n_classes
+    if engine != "auto" and engine not in ENGINES:
+        raise InputError(f"there is no engine {engine!r}; there are auto, {', '.join(ENGINES)}")
+    if engine == "vote":
+        return engine
+    if n_labels == 1:
+        return "trivial"
+    if n_labels > 2 or n_classes > 1:
+        raise InputError(
+            f"this version solves two labels and one class of workers exactly; here are {n_labels} labels"
+            f"{'' if n_classes == 1 else f' and {n_classes} classes'} (--engine vote gives the majority, unproved)"
+        )
+    return "scan"
+
+
+def _trivial(problem: Problem) -> Outcome:
+    """One label: there is one mapping, and every response agrees with it."""
+    mapping = np.zeros(problem.buckets.n_buckets, np.int64)
+    value = problem.objective.of_mapping(problem.buckets, mapping)
+    return Outcome(mapping, value, value, Space.ALL, work=1)
+
+
+def solve(
+    counts: Any,
+    weights: Any = None,
+    *,
+    scale: Literal["ordinal", "nominal"] = "ordinal",
+    space: Literal["dominance", "all"] | None = None,
+    selectivity: Literal["none", "estimate"] | Sequence[float] = "none",
+    engine: str = "auto",
+    time_limit: float = DEFAULT_TIME_LIMIT,
+    on_progress: OnProgress | None = None,
+) -> Result:
+    """Finds the likeliest labels for count vectors.
+
+    Args:
+        counts: Responses by (row, label), lowest label first, or by (row, class, label); whole numbers.
+        weights: How many tasks have each row of counts; one each if not given.
+        scale: Whether the labels are ordered.
+        space: Mappings to search: those that respect the order, or all. By default ``dominance`` for ordinal
+            scales and for two labels, else ``all``.
+        selectivity: ``none``, ``estimate``, or the known share of each label.
+        engine: Name of an engine, or ``auto``.
+        time_limit: Seconds; past them the result is BOUNDED.
+        on_progress: Called now and then; return True to stop with the best so far.
+
+    Returns:
+        Labels per row, the response matrix, and the certificate.
+
+    >>> result = solve([[0, 3], [1, 2], [2, 1], [3, 0]], [30, 12, 9, 49])
+    >>> result.mapping
+    array([1, 1, 0, 0])
+    >>> print(result.certificate.proof, result.certificate.space, round(result.certificate.objective, 3))
+    PROVED all -74.563
+    """
+    buckets, index = Buckets.from_arrays(counts, weights)
+    if scale not in {"ordinal", "nominal"}:
+        raise InputError(f"scale must be ordinal or nominal, not {scale!r}")
+    if space is None:
+        space = "dominance" if scale == "ordinal" or buckets.n_labels <= 2 else "all"
+    if space not in {"dominance", "all"}:
+        raise InputError(f"space must be dominance or all, not {space!r}")
+    problem = Problem(buckets, Space(space), _objective(selectivity))
+    names = [str(j) for j in range(buckets.n_labels)]
+    solved = run(problem, Limits(time_limit, on_progress), labels=names, engine=engine)
+    responses, _ = buckets.by_label(solved.mapping)
+    mapping = np.where(index >= 0, solved.mapping[index], -1)
+    return Result(mapping, response_matrix(responses), solved.certificate)
+
+
+def _objective(selectivity: str | Sequence[float]) -> Objective:
+    if isinstance(selectivity, str):
+        if selectivity not in {"none", "estimate"}:
+            raise InputError(f"selectivity must be none, estimate or a share per label, not {selectivity!r}")
+        return Objective("estimated" if selectivity == "estimate" else "none")
+    return Objective("given", tuple(float(share) for share in selectivity))

@@ -1,0 +1,123 @@
+"""What every engine takes and returns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from crowdopt.certificate import Certificate, Proof, Space, Stop
+
+if TYPE_CHECKING:
+    from crowdopt.problem import Problem
+    from crowdopt.types import Bools, Floats, Ints
+
+DEFAULT_TIME_LIMIT = 60.0
+"""Seconds an engine may take unless told otherwise."""
+
+MarginKind = Literal["exact", "upper"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an engine is: best log-likelihood so far, best bound so far, work done, seconds taken."""
+
+    objective: float
+    bound: float
+    work: int
+    seconds: float
+
+
+OnProgress = Callable[[Progress], bool]
+"""Called now and then while an engine runs; returning True asks it to stop with the best so far."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop. The clock starts when the limits are made."""
+
+    seconds: float = DEFAULT_TIME_LIMIT
+    on_progress: OnProgress | None = None
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.started
+
+    def reached(self, objective: float, bound: float, work: int) -> Stop | None:
+        """Reports progress, and says whether to stop and why."""
+        elapsed = self.elapsed
+        if self.on_progress is not None and self.on_progress(Progress(objective, bound, work, elapsed)):
+            return Stop.INTERRUPT
+        return Stop.TIME if elapsed >= self.seconds else None
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """How much likelihood each bucket's label is worth.
+
+    Attributes:
+        values: Nats lost by giving the bucket another label.
+        kind: ``exact``: by the best mapping that does so; ``upper``: by one such mapping, so the loss is at most this.
+        tied: Whether an equally good mapping gives the bucket another label.
+    """
+
+    values: Floats
+    kind: MarginKind
+    tied: Bools
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What an engine found: labels per bucket, and what it can say for them.
+
+    Attributes:
+        mapping: Index of the label of each bucket.
+        objective: Log-likelihood of the mapping.
+        bound: No mapping in ``space`` is more likely; None if nothing was proved.
+        space: Where the bound holds.
+        work: Mappings or steps evaluated.
+        stop: Why the engine stopped.
+        margins: Where the engine has better ones than the loss of moving one bucket.
+    """
+
+    mapping: Ints
+    objective: float
+    bound: float | None
+    space: Space
+    work: int
+    stop: Stop = Stop.FINISHED
+    margins: Margins | None = None
+
+
+class Engine(Protocol):
+    """An engine: a function of a problem and limits."""
+
+    def __call__(self, problem: Problem, limits: Limits) -> Outcome:
+        """Solves the problem as well as the limits allow."""
+        ...
+
+
+def certify(problem: Problem, outcome: Outcome, *, engine: str, seconds: float, fingerprint: str) -> Certificate:
+    """Turns an outcome into a certificate: PROVED only where the gap closes, whatever the engine believes."""
+    tolerance = problem.tolerance(outcome.objective)
+    if outcome.bound is None:
+        proof = Proof.NONE
+    else:
+        proof = Proof.PROVED if outcome.bound - outcome.objective <= tolerance else Proof.BOUNDED
+    kind = problem.objective.kind
+    return Certificate(
+        proof=proof,
+        stop=outcome.stop,
+        space=outcome.space,
+        given=("selectivity",) if kind == "given" else (),
+        objective=outcome.objective,
+        bound=outcome.bound,
+        tolerance=tolerance,
+        engine=engine,
+        work=outcome.work,
+        seconds=seconds,
+        fingerprint=fingerprint,
+    )

@@ -1,0 +1,42 @@
+"""Margins by moving one bucket: what its label is worth when all others keep theirs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crowdopt.solve.engine import Margins
+
+if TYPE_CHECKING:
+    from crowdopt.problem import Problem
+    from crowdopt.types import Ints
+
+
+def single_moves(problem: Problem, mapping: Ints) -> Margins:
+    """The least loss of giving one bucket another label and refitting: at least the true margin over all mappings.
+
+    A loss below zero (a mapping that is not optimal over all mappings) is kept as zero: the label has no margin.
+    Cost: O(buckets * labels).
+    """
+    buckets, objective = problem.buckets, problem.objective
+    responses, tasks = buckets.by_label(mapping)
+    before = np.array([objective.level(j, responses[j], tasks[j], buckets.n_tasks) for j in range(buckets.n_labels)])
+    rows = np.arange(buckets.n_buckets)
+    without = np.empty(buckets.n_buckets)
+    for j in range(buckets.n_labels):
+        at = mapping == j
+        without[at] = objective.level(
+            j, responses[j] - buckets.responses[at], tasks[j] - buckets.weights[at], buckets.n_tasks
+        )
+    value = float(before.sum())
+    loss = np.full((buckets.n_buckets, buckets.n_labels), np.inf)
+    for j in range(buckets.n_labels):
+        added = objective.level(j, responses[j] + buckets.responses, tasks[j] + buckets.weights, buckets.n_tasks)
+        loss[:, j] = (before[mapping] - without) + (before[j] - added)
+    loss[rows, mapping] = np.inf
+    tolerance = problem.tolerance(value)
+    gain = (buckets.counts.sum(axis=1) - buckets.counts.sum(axis=1)[rows, mapping][:, None]) * buckets.weights[:, None]
+    tied = ((loss <= tolerance) & (gain >= 0)).any(axis=1)
+    best = loss.min(axis=1) if buckets.n_labels > 1 else np.full(buckets.n_buckets, np.inf)
+    return Margins(np.maximum(best, 0.0), "upper", tied)

@@ -1,0 +1,203 @@
+"""Filtering: the likeliest mapping of two labels, found by scanning cuts.
+
+Maximises the log-likelihood over dominance-consistent mappings, or over all mappings. By docs/theory.md
+(Fact 2) an optimum over all mappings is cut out by a line a·yes + b·no + c = 0 in the plane of counts. The
+rows of a response matrix sum to one, so a and b have opposite signs: the line *rises*, and one side of it,
+in one of the two directions, is the higher label. Without a selectivity term c = 0: the line is a threshold
+on the share of yes. With equal numbers of responses the two coincide. Hence (Fact 3), for one worker class:
+
+===================  ==========================================  ==============================================
+selectivity          equal numbers of responses                  numbers that vary
+===================  ==========================================  ==============================================
+none                 rising thresholds: best of all mappings     rising thresholds: best of all mappings
+estimated            rising thresholds: best of all mappings     rising lines: best of all mappings
+given, dominance     rising thresholds are the whole space       rising lines, bounded by lines both ways
+given, all mappings  thresholds both ways                        lines both ways
+===================  ==========================================  ==============================================
+
+Cost: O(B log B) for thresholds; O(B² log B) for lines, B being the number of buckets.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crowdopt.certificate import Space, Stop
+from crowdopt.objective import Objective
+from crowdopt.solve.engine import Limits, Margins, Outcome
+from crowdopt.solve.lines import Search, best_lines
+from crowdopt.solve.ties import agreement_counts, lexicographic_first
+
+if TYPE_CHECKING:
+    from crowdopt.buckets import Buckets
+    from crowdopt.problem import Problem
+    from crowdopt.types import Bools, Floats, Ints
+
+LARGEST_COUNT_FOR_LINES = 2**25
+"""Slopes between buckets with smaller counts are told apart exactly in double precision."""
+
+
+def scan(problem: Problem, limits: Limits) -> Outcome:
+    """The optimum for two labels and one class; see the module's table for what is proved where."""
+    cuts = Cuts(problem)
+    if problem.objective.kind == "none" or problem.buckets.equal_sizes:
+        return _by_thresholds(problem, cuts)
+    return _by_lines(problem, cuts, limits)
+
+
+class Cuts:
+    """All threshold mappings: cut c gives the higher label to the buckets of rank c and above.
+
+    Buckets of equal share of yes have one rank and go together. ``values`` are the log-likelihoods of cuts
+    0..G (G ranks), ``upside_down`` those with the two labels exchanged, ``agreement`` the responses that
+    equal the given label.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        buckets = problem.buckets
+        self.rank = rank_by_share(buckets)
+        n_ranks = int(self.rank.max()) + 1
+        responses = np.zeros((n_ranks + 1, 1, 2), np.int64)
+        tasks = np.zeros(n_ranks + 1, np.int64)
+        np.add.at(responses, self.rank + 1, buckets.responses)
+        np.add.at(tasks, self.rank + 1, buckets.weights)
+        below, tasks_below = responses.cumsum(axis=0), tasks.cumsum()
+        self.low = np.stack([below, below[-1] - below], axis=1)
+        self.tasks = np.stack([tasks_below, tasks_below[-1] - tasks_below], axis=1)
+        self.values = problem.objective.total(self.low, self.tasks)
+        self.agreement = self.low[:, 0, 0, 0] + self.low[:, 1, 0, 1]
+
+    def upside_down(self, objective: Objective) -> Floats:
+        """Log-likelihoods of the same cuts with the lower label above the cut."""
+        return objective.total(self.low[:, ::-1], self.tasks[:, ::-1])
+
+    def mapping(self, cut: int) -> Ints:
+        """The mapping of a cut."""
+        return (self.rank >= cut).astype(np.int64)
+
+    def best(self, tolerance: float, *, by_agreement: bool) -> int:
+        """The best cut by the tie rule: agreement, then the smallest mapping, which is the largest cut."""
+        candidates = np.flatnonzero(self.values >= self.values.max() - tolerance)
+        if by_agreement:
+            candidates = candidates[self.agreement[candidates] == self.agreement[candidates].max()]
+        return int(candidates[-1])
+
+    def margins(self, mapping: Ints, value: float, tolerance: float, *, exact: bool) -> Margins:
+        """Per bucket the loss of the best cut that gives it another label than ``mapping``, and whether it ties.
+
+        Giving label 0 to rank r takes a cut above r, giving it label 1 a cut of at most r: prefix and suffix
+        maxima over the cuts.
+        """
+        agreement = int(self.agreement[self.values >= self.values.max() - tolerance].max())
+        ties = (self.values >= value - tolerance) & (self.agreement >= agreement)
+        at_most = np.maximum.accumulate(self.values)[:-1]
+        above = np.maximum.accumulate(self.values[::-1])[::-1][1:]
+        tie_at_most = np.logical_or.accumulate(ties)[:-1]
+        tie_above = np.logical_or.accumulate(ties[::-1])[::-1][1:]
+        is_high = mapping == 1
+        best_other = np.where(is_high, above[self.rank], at_most[self.rank])
+        tied: Bools = np.where(is_high, tie_above[self.rank], tie_at_most[self.rank])
+        return Margins(np.maximum(value - best_other, 0.0), "exact" if exact else "upper", tied)
+
+
+def _by_thresholds(problem: Problem, cuts: Cuts) -> Outcome:
+    objective, buckets = problem.objective, problem.buckets
+    tolerance = problem.tolerance(float(cuts.values.max()))
+    by_agreement = breaks_ties_by_agreement(objective)
+    mapping = cuts.mapping(cuts.best(tolerance, by_agreement=by_agreement))
+    bound, work = float(cuts.values.max()), len(cuts.values)
+    both_ways = objective.kind == "given" and problem.space is Space.ALL
+    if both_ways:
+        flipped = cuts.upside_down(objective)
+        work *= 2
+        if flipped.max() > bound - tolerance:
+            turned = [1 - cuts.mapping(int(c)) for c in np.flatnonzero(flipped >= flipped.max() - tolerance)]
+            bound = max(bound, float(flipped.max()))
+            mapping = choose(problem, [mapping, *turned], bound - tolerance)
+    value = objective.of_mapping(buckets, mapping)
+    # Equal numbers: the cuts are all dominance-consistent mappings, so their margins are exact there.
+    exact = buckets.equal_sizes and not both_ways
+    margins = cuts.margins(mapping, value, tolerance, exact=True) if exact else None
+    space = Space.ALL if objective.kind != "given" or both_ways else Space.DOMINANCE
+    return Outcome(mapping, value, max(bound, value), space, work, margins=margins)
+
+
+def _by_lines(problem: Problem, cuts: Cuts, limits: Limits) -> Outcome:
+    objective, buckets = problem.objective, problem.buckets
+    fallback = _bound_without_lines(problem)
+    both_ways = objective.kind == "given"
+    search = Search(best=float(cuts.values.max()))
+    stop: Stop | None = Stop.MEMORY  # counts too large to tell slopes apart: no lines are tried
+    if buckets.counts.max() < LARGEST_COUNT_FOR_LINES:
+        stop = best_lines(problem, limits, search, fallback, both_ways=both_ways)
+    keep_order = both_ways and problem.space is Space.DOMINANCE
+    rising = [cuts.mapping(cuts.best(problem.tolerance(search.best), by_agreement=False)), *search.rising]
+    found = rising if keep_order else [*rising, *search.falling]
+    values = [objective.of_mapping(buckets, mapping) for mapping in found]
+    best = max(values)
+    tolerance = problem.tolerance(best)
+    mapping = choose(problem, found, best - tolerance)
+    value = objective.of_mapping(buckets, mapping)
+    bound = max(search.best, best) if stop is None else fallback
+    # One moved bucket may break the order; the best other threshold never does.
+    margins = cuts.margins(mapping, value, tolerance, exact=False) if keep_order else None
+    space = Space.DOMINANCE if keep_order else Space.ALL
+    work = search.work + len(cuts.values)
+    return Outcome(mapping, value, max(bound, value), space, work, stop or Stop.FINISHED, margins)
+
+
+def _bound_without_lines(problem: Problem) -> float:
+    """No mapping beats the best one without selectivity by more than its dearest label gives back (nothing)."""
+    from crowdopt.problem import Problem as Plain
+
+    plain = Cuts(Plain(problem.buckets, Space.ALL, Objective()))
+    best_share = max(problem.objective.shares, default=1.0)
+    return float(plain.values.max()) + problem.buckets.n_tasks * float(np.log(best_share))
+
+
+def breaks_ties_by_agreement(objective: Objective) -> bool:
+    """Whether labels are interchangeable, so that agreement is what gives them their names."""
+    return len(set(objective.shares)) <= 1
+
+
+def choose(problem: Problem, mappings: list[Ints], at_least: float) -> Ints:
+    """The mapping that the tie rule picks among those whose log-likelihood is at least ``at_least``."""
+    buckets = problem.buckets
+    good = [mapping for mapping in mappings if problem.objective.of_mapping(buckets, mapping) >= at_least]
+    if breaks_ties_by_agreement(problem.objective):
+        agreement = agreement_counts(buckets, good)
+        good = [mapping for mapping, count in zip(good, agreement, strict=True) if count == max(agreement)]
+    return lexicographic_first(good)
+
+
+def rank_by_share(buckets: Buckets) -> Ints:
+    """For each bucket the rank of its share of yes among the distinct shares, lowest first, without rounding.
+
+    Correctly rounded quotients never change the order of two shares; they can only make different ones look
+    equal. So the quotients sort, and within runs of equal quotients exact fractions decide.
+    """
+    no, yes = buckets.counts[:, 0, 0], buckets.counts[:, 0, 1]
+    whole = no + yes
+    divisor = np.gcd(yes, whole)
+    exact = np.stack([yes // divisor, whole // divisor], axis=1)
+    quotient = yes / whole
+    order = np.lexsort((exact[:, 1], exact[:, 0], quotient))
+    order = _mend_runs(order, quotient, exact)
+    changes = (exact[order[1:]] != exact[order[:-1]]).any(axis=1)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.concatenate([[0], np.cumsum(changes)])
+    return rank
+
+
+def _mend_runs(order: Ints, quotient: Floats, exact: Ints) -> Ints:
+    """Sorts runs of equal quotients by exact fraction; such runs are rare and short."""
+    from fractions import Fraction
+
+    sorted_quotient = quotient[order]
+    suspect = (sorted_quotient[1:] == sorted_quotient[:-1]) & (exact[order[1:]] != exact[order[:-1]]).any(axis=1)
+    for value in np.unique(sorted_quotient[1:][suspect]):
+        run = np.flatnonzero(sorted_quotient == value)
+        order[run] = sorted(order[run], key=lambda b: Fraction(int(exact[b, 0]), int(exact[b, 1])))
+    return order

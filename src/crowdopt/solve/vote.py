@@ -1,0 +1,47 @@
+"""Majority vote: the label with the most responses.
+
+Maximises nothing but agreement, bucket by bucket, and proves nothing. A tie goes to the lowest of the tied
+labels and is marked as one. Cost: O(buckets * labels).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crowdopt.solve.engine import Limits, Margins, Outcome
+
+if TYPE_CHECKING:
+    from crowdopt.problem import Problem
+    from crowdopt.types import Bools, Ints
+
+
+def majority(counts: Ints) -> tuple[Ints, Bools]:
+    """The label with the most responses (the lowest of several), and whether there were several."""
+    votes = counts.sum(axis=1)
+    most = votes.max(axis=1, keepdims=True)
+    return votes.argmax(axis=1), (votes == most).sum(axis=1) > 1
+
+
+def vote(problem: Problem, limits: Limits) -> Outcome:
+    """Majority vote as an engine."""
+    del limits  # one pass over the buckets needs none
+    from crowdopt.solve.margins import single_moves
+
+    mapping, tied = majority(problem.buckets.counts)
+    losses = single_moves(problem, mapping)
+    return Outcome(
+        mapping=mapping,
+        objective=problem.objective.of_mapping(problem.buckets, mapping),
+        bound=None,
+        space=problem.space,
+        work=problem.buckets.n_buckets,
+        margins=Margins(losses.values, "upper", tied),
+    )
+
+
+def clear_majorities(counts: Ints) -> tuple[Ints, Bools]:
+    """Per bucket the majority label, and whether more than half of all responses are for it."""
+    votes = counts.sum(axis=1)
+    return votes.argmax(axis=1), np.asarray(2 * votes.max(axis=1) > votes.sum(axis=1))

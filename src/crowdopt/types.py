@@ -1,0 +1,11 @@
+"""Short names for the array types that the signatures use."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+Objects: TypeAlias = NDArray[Any]

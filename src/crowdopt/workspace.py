@@ -1,0 +1,81 @@
+"""The embedded database that files are read with, and its temporary folder.
+
+One :class:`Workspace` serves one run. It may spill to its own folder under a memory limit, and
+removes that folder when it is closed, collected, or when the process ends by an exception.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from crowdopt.errors import InputError
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+def quote(identifier: str) -> str:
+    """Quotes a column or table name for SQL, whatever is in it.
+
+    >>> quote('a"; drop table x; --')
+    '"a""; drop table x; --"'
+    """
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """Quotes a text for SQL.
+
+    >>> literal("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+class Workspace:
+    """A private in-process DuckDB connection with a spill folder of its own."""
+
+    def __init__(self, *, memory_limit: str | None = None, threads: int | None = None) -> None:
+        import duckdb
+
+        folder = Path(tempfile.mkdtemp(prefix="crowdopt-"))
+        settings: dict[str, Any] = {
+            "temp_directory": str(folder / "spill"),
+            "preserve_insertion_order": "false",  # answers are sorted at the end; the way there need not be
+            "autoinstall_known_extensions": "false",  # never reach for the network
+            "autoload_known_extensions": "false",
+        }
+        if memory_limit is not None:
+            settings["memory_limit"] = memory_limit
+        if threads is not None:
+            settings["threads"] = str(threads)
+        try:
+            self.connection: duckdb.DuckDBPyConnection = duckdb.connect(":memory:", config=settings)
+        except duckdb.Error as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise InputError(f"cannot start with memory limit {memory_limit!r}, threads {threads!r}: {error}") from error
+        self.folder = folder
+        self._finalizer = weakref.finalize(self, _clean, self.connection, folder)
+
+    def sql(self, query: str) -> duckdb.DuckDBPyRelation:
+        """Runs or prepares a query on the private connection."""
+        return self.connection.sql(query)
+
+    def close(self) -> None:
+        """Closes the connection and removes the temporary folder. May be called again."""
+        self._finalizer()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _clean(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
+    connection.close()
+    shutil.rmtree(folder, ignore_errors=True)
