@@ -40,9 +40,7 @@ def direct(tasks, metric):
     pairwise = sum(a == b for a, b in pairs) / len(pairs)
     if len(total) == 1:
         return None, pairwise
-    observed = sum(
-        distance(a, b) / (len(task) - 1) for task in tasks for a, b in permutations(task, 2)
-    ) / len(values)
+    observed = sum(distance(a, b) / (len(task) - 1) for task in tasks for a, b in permutations(task, 2)) / len(values)
     chance = [distance(a, b) for a, b in permutations(values, 2)]
     return 1 - observed / (sum(chance) / len(chance)), pairwise
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import oracle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import oracle
 from crowdopt.buckets import Buckets
 from crowdopt.certificate import Proof, Space, Stop
 from crowdopt.objective import Objective
@@ -190,7 +190,9 @@ def test_shares_are_ranked_without_rounding():
     assert ranks[1, 1] == ranks[2, 2] < ranks[n, n + 1] < ranks[n - 1, n]
 
 
-@pytest.mark.parametrize(("counts", "mapping"), [([[0, 5]], [1]), ([[5, 0]], [0]), ([[2, 2]], [0]), ([[0, 1], [0, 7]], [1, 1])])
+@pytest.mark.parametrize(
+    ("counts", "mapping"), [([[0, 5]], [1]), ([[5, 0]], [0]), ([[2, 2]], [0]), ([[0, 1], [0, 7]], [1, 1])]
+)
 def test_trivial_problems_have_real_certificates(counts, mapping):
     result = solve(counts)
     assert result.mapping.tolist() == mapping

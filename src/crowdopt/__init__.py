@@ -1,5 +1,46 @@
-"""Globally optimal answers from crowds that disagree."""
+"""Globally optimal answers from crowds that disagree, with a certificate that says what was proved.
 
+>>> from crowdopt import solve
+>>> solve([[0, 3], [1, 2], [3, 0]], weights=[30, 12, 49]).certificate.proof
+<Proof.PROVED: 'PROVED'>
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from crowdopt import errors
 from crowdopt._version import __version__
+from crowdopt.certificate import Certificate, Proof, Space, Stop
+from crowdopt.solve import solve
+from crowdopt.verify import verify
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from crowdopt.estimator import GlobalOptimum
+    from crowdopt.pipeline import aggregate
+    from crowdopt.solution import Solution
+
+__all__ = [
+    "Certificate",
+    "GlobalOptimum",
+    "Proof",
+    "Solution",
+    "Space",
+    "Stop",
+    "__version__",
+    "aggregate",
+    "errors",
+    "solve",
+    "verify",
+]
+
+_LATER = {"GlobalOptimum": "estimator", "Solution": "solution", "aggregate": "pipeline"}
+"""Names whose modules need a table library, imported on first use so that the rest starts at once."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'crowdopt' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"crowdopt.{_LATER[name]}"), name)

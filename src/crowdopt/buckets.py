@@ -49,7 +49,9 @@ class Buckets:
         if table.ndim == 2:
             table = table[:, None, :]
         if table.ndim != 3 or 0 in table.shape[1:]:
-            raise InputError(f"counts must have shape (buckets, labels) or (buckets, classes, labels), not {table.shape}")
+            raise InputError(
+                f"counts must have shape (buckets, labels) or (buckets, classes, labels), not {table.shape}"
+            )
         mass = np.ones(len(table), np.int64) if weights is None else _whole_numbers(weights, "weights")
         if mass.shape != (len(table),):
             raise InputError(f"there are {len(table)} rows of counts but weights have shape {mass.shape}")

@@ -55,6 +55,11 @@ class Objective:
             if abs(math.fsum(self.shares) - 1) > 1e-6:
                 raise InputError(f"selectivity must sum to 1, not {math.fsum(self.shares):g}")
 
+    @property
+    def interchangeable(self) -> bool:
+        """Whether renaming labels leaves F alone, so that agreement with the responses is what names them."""
+        return len(set(self.shares)) <= 1
+
     def level(self, label: int, responses: Ints, tasks: Ints, n_total: int) -> Floats:
         """Ψ of one label, for many candidate sets at once.
 
@@ -70,7 +75,7 @@ class Objective:
         """F of many candidate mappings: responses (..., label, class, answer), tasks (..., label)."""
         n_total = int(tasks.reshape(-1, tasks.shape[-1])[0].sum())
         levels = [self.level(j, responses[..., j, :, :], tasks[..., j], n_total) for j in range(tasks.shape[-1])]
-        return np.sum(levels, axis=0)
+        return np.asarray(np.sum(levels, axis=0), dtype=float)
 
     def of_mapping(self, buckets: Buckets, mapping: Ints) -> float:
         """F of one mapping of buckets."""
@@ -78,7 +83,7 @@ class Objective:
         return float(self.total(responses, tasks))
 
     def log_shares(self, tasks: Ints) -> Floats:
-        """ln π of every label as the posterior uses it, up to a constant; uniform when selectivity is none."""
+        """Ln π of every label as the posterior uses it, up to a constant; uniform when selectivity is none."""
         if self.kind == "none":
             return np.zeros(len(tasks))
         shares = np.asarray(self.shares) if self.kind == "given" else tasks / tasks.sum()
@@ -174,7 +179,8 @@ def parse_selectivity(text: str, labels: Sequence[str]) -> Objective:
         name = name.strip()
         if not equals or name not in labels:
             raise InputError(
-                f"--selectivity takes none, estimate or LABEL=P,… over the labels {', '.join(labels)}; cannot read {item!r}"
+                f"cannot read {item!r} in --selectivity: it takes none, estimate, or LABEL=P,… for the labels "
+                f"{', '.join(labels)}"
             )
         if name in shares:
             raise InputError(f"--selectivity names the label {name!r} twice")

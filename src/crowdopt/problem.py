@@ -15,13 +15,17 @@ if TYPE_CHECKING:
     from crowdopt.buckets import Buckets
 
 
+PLAIN = Objective()
+"""Nothing added: the likelihood of the responses alone."""
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Find the mapping of ``buckets`` in ``space`` that maximises ``objective``."""
 
     buckets: Buckets
     space: Space = Space.DOMINANCE
-    objective: Objective = Objective()
+    objective: Objective = PLAIN
 
     def __post_init__(self) -> None:
         if not self.buckets.n_buckets:

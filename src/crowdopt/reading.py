@@ -71,7 +71,8 @@ class Reading:
         names = {field.name for field in fields(cls)}
         if set(data) != names:
             raise InputError(f"reading options do not match: {sorted(set(data) ^ names)}")
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in data.items()})
+        options: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
+        return cls(**options)
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -148,6 +148,18 @@ def random_matrix(n_labels: int, rng: np.random.Generator) -> Floats:
     return rows
 
 
+def uniform_errors(n_labels: int, accuracy: float) -> Floats:
+    """The matrix [true, answered] of workers who are right with probability ``accuracy`` and else pick evenly.
+
+    >>> uniform_errors(2, 0.75).tolist()
+    [[0.75, 0.25], [0.25, 0.75]]
+    """
+    if n_labels < 2:
+        return np.ones((1, 1))
+    wrong = (1 - accuracy) / (n_labels - 1)
+    return np.where(np.eye(n_labels, dtype=bool), accuracy, wrong)
+
+
 def _checked(
     n_tasks: int, n_workers: int, responses: int | tuple[int, int], labels: Sequence[str]
 ) -> tuple[tuple[str, ...], int, int]:
@@ -204,9 +216,7 @@ def _probabilities(given: ArrayLike, shape: tuple[int, ...], name: str) -> Float
 def _pick(distribution: Floats, n: int, rng: np.random.Generator) -> Ints:
     """Draws n indices from a distribution."""
     edges = np.cumsum(distribution)
-    edges /= edges[
-        -1
-    ]  # the last edge that anything can reach is exactly 1: rounding never picks the impossible
+    edges /= edges[-1]  # the last edge that anything can reach is exactly 1: rounding never picks the impossible
     return np.searchsorted(edges, rng.random(n), side="right").astype(np.int64)
 
 

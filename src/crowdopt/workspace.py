@@ -57,7 +57,9 @@ class Workspace:
             self.connection: duckdb.DuckDBPyConnection = duckdb.connect(":memory:", config=settings)
         except duckdb.Error as error:
             shutil.rmtree(folder, ignore_errors=True)
-            raise InputError(f"cannot start with memory limit {memory_limit!r}, threads {threads!r}: {error}") from error
+            raise InputError(
+                f"cannot start with memory limit {memory_limit!r}, threads {threads!r}: {error}"
+            ) from error
         self.folder = folder
         self._finalizer = weakref.finalize(self, _clean, self.connection, folder)
 

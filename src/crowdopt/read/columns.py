@@ -19,8 +19,8 @@ SYNONYMS = {
              "document", "doc_id", "image", "unit", "unit_id", "object", "id"),
     "worker": ("worker", "worker_id", "workerid", "annotator", "annotator_id", "rater", "rater_id", "user", "user_id",
                "performer", "judge", "model", "labeler", "labeller", "coder", "crowdworker"),
-    "label": ("label", "labels", "answer", "response", "rating", "score", "value", "judgment", "judgement", "annotation",
-              "category", "vote", "class", "output"),
+    "label": ("label", "labels", "answer", "response", "rating", "score", "value", "judgment", "judgement",
+              "annotation", "category", "vote", "class", "output"),
 }  # fmt: skip
 """Common names of the three columns, likeliest first: suggested in errors, never used in silence."""
 
@@ -62,7 +62,9 @@ def choose_responses(reading: Reading) -> Choose:
             chosen = list(available)
             if len(set(chosen)) < len(chosen):
                 twice = next(name for name in chosen if chosen.count(name) > 1)
-                raise ColumnError(f"there are {chosen.count(twice)} columns named {twice!r}: one column per worker is needed")
+                raise ColumnError(
+                    f"there are {chosen.count(twice)} columns named {twice!r}: one column per worker is needed"
+                )
             return chosen
         chosen = [
             need(reading.task, "task", available),

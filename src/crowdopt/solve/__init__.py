@@ -14,10 +14,10 @@ import numpy as np
 from crowdopt.buckets import Buckets
 from crowdopt.certificate import Certificate, Space
 from crowdopt.errors import InputError
+from crowdopt.margins import Margins, single_moves
 from crowdopt.objective import Objective, response_matrix
 from crowdopt.problem import Problem
-from crowdopt.solve.engine import DEFAULT_TIME_LIMIT, Engine, Limits, Margins, OnProgress, Outcome, certify
-from crowdopt.solve.margins import single_moves
+from crowdopt.solve.engine import DEFAULT_TIME_LIMIT, Engine, Limits, OnProgress, Outcome, certify
 from crowdopt.solve.scan import scan
 from crowdopt.solve.vote import vote
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from crowdopt.certificate import Certificate, Proof, Space, Stop
 
 if TYPE_CHECKING:
+    from crowdopt.margins import Margins
     from crowdopt.problem import Problem
-    from crowdopt.types import Bools, Floats, Ints
+    from crowdopt.types import Ints
 
 DEFAULT_TIME_LIMIT = 60.0
 """Seconds an engine may take unless told otherwise."""
-
-MarginKind = Literal["exact", "upper"]
 
 
 @dataclass(frozen=True)
@@ -52,21 +51,6 @@ class Limits:
         if self.on_progress is not None and self.on_progress(Progress(objective, bound, work, elapsed)):
             return Stop.INTERRUPT
         return Stop.TIME if elapsed >= self.seconds else None
-
-
-@dataclass(frozen=True, eq=False)
-class Margins:
-    """How much likelihood each bucket's label is worth.
-
-    Attributes:
-        values: Nats lost by giving the bucket another label.
-        kind: ``exact``: by the best mapping that does so; ``upper``: by one such mapping, so the loss is at most this.
-        tied: Whether an equally good mapping gives the bucket another label.
-    """
-
-    values: Floats
-    kind: MarginKind
-    tied: Bools
 
 
 @dataclass(frozen=True, eq=False)

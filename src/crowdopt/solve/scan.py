@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdopt.certificate import Space, Stop
+from crowdopt.margins import Margins
 from crowdopt.objective import Objective
-from crowdopt.solve.engine import Limits, Margins, Outcome
+from crowdopt.solve.engine import Limits, Outcome
 from crowdopt.solve.lines import Search, best_lines
-from crowdopt.solve.ties import agreement_counts, lexicographic_first
 
 if TYPE_CHECKING:
     from crowdopt.buckets import Buckets
@@ -68,6 +68,7 @@ class Cuts:
         self.tasks = np.stack([tasks_below, tasks_below[-1] - tasks_below], axis=1)
         self.values = problem.objective.total(self.low, self.tasks)
         self.agreement = self.low[:, 0, 0, 0] + self.low[:, 1, 0, 1]
+        self.by_agreement = problem.objective.interchangeable
 
     def upside_down(self, objective: Objective) -> Floats:
         """Log-likelihoods of the same cuts with the lower label above the cut."""
@@ -77,10 +78,10 @@ class Cuts:
         """The mapping of a cut."""
         return (self.rank >= cut).astype(np.int64)
 
-    def best(self, tolerance: float, *, by_agreement: bool) -> int:
+    def best(self, tolerance: float) -> int:
         """The best cut by the tie rule: agreement, then the smallest mapping, which is the largest cut."""
         candidates = np.flatnonzero(self.values >= self.values.max() - tolerance)
-        if by_agreement:
+        if self.by_agreement:
             candidates = candidates[self.agreement[candidates] == self.agreement[candidates].max()]
         return int(candidates[-1])
 
@@ -90,8 +91,9 @@ class Cuts:
         Giving label 0 to rank r takes a cut above r, giving it label 1 a cut of at most r: prefix and suffix
         maxima over the cuts.
         """
-        agreement = int(self.agreement[self.values >= self.values.max() - tolerance].max())
-        ties = (self.values >= value - tolerance) & (self.agreement >= agreement)
+        ties = self.values >= self.values.max() - tolerance
+        if self.by_agreement:
+            ties &= self.agreement >= self.agreement[ties].max()
         at_most = np.maximum.accumulate(self.values)[:-1]
         above = np.maximum.accumulate(self.values[::-1])[::-1][1:]
         tie_at_most = np.logical_or.accumulate(ties)[:-1]
@@ -105,8 +107,7 @@ class Cuts:
 def _by_thresholds(problem: Problem, cuts: Cuts) -> Outcome:
     objective, buckets = problem.objective, problem.buckets
     tolerance = problem.tolerance(float(cuts.values.max()))
-    by_agreement = breaks_ties_by_agreement(objective)
-    mapping = cuts.mapping(cuts.best(tolerance, by_agreement=by_agreement))
+    mapping = cuts.mapping(cuts.best(tolerance))
     bound, work = float(cuts.values.max()), len(cuts.values)
     both_ways = objective.kind == "given" and problem.space is Space.ALL
     if both_ways:
@@ -133,7 +134,7 @@ def _by_lines(problem: Problem, cuts: Cuts, limits: Limits) -> Outcome:
     if buckets.counts.max() < LARGEST_COUNT_FOR_LINES:
         stop = best_lines(problem, limits, search, fallback, both_ways=both_ways)
     keep_order = both_ways and problem.space is Space.DOMINANCE
-    rising = [cuts.mapping(cuts.best(problem.tolerance(search.best), by_agreement=False)), *search.rising]
+    rising = [cuts.mapping(cuts.best(problem.tolerance(search.best))), *search.rising]
     found = rising if keep_order else [*rising, *search.falling]
     values = [objective.of_mapping(buckets, mapping) for mapping in found]
     best = max(values)
@@ -157,19 +158,14 @@ def _bound_without_lines(problem: Problem) -> float:
     return float(plain.values.max()) + problem.buckets.n_tasks * float(np.log(best_share))
 
 
-def breaks_ties_by_agreement(objective: Objective) -> bool:
-    """Whether labels are interchangeable, so that agreement is what gives them their names."""
-    return len(set(objective.shares)) <= 1
-
-
 def choose(problem: Problem, mappings: list[Ints], at_least: float) -> Ints:
     """The mapping that the tie rule picks among those whose log-likelihood is at least ``at_least``."""
     buckets = problem.buckets
     good = [mapping for mapping in mappings if problem.objective.of_mapping(buckets, mapping) >= at_least]
-    if breaks_ties_by_agreement(problem.objective):
-        agreement = agreement_counts(buckets, good)
+    if problem.objective.interchangeable:
+        agreement = [buckets.agreement(mapping) for mapping in good]
         good = [mapping for mapping, count in zip(good, agreement, strict=True) if count == max(agreement)]
-    return lexicographic_first(good)
+    return min(good, key=lambda mapping: mapping.tolist())
 
 
 def rank_by_share(buckets: Buckets) -> Ints:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.solve.engine import Limits, Margins, Outcome
+from crowdopt.margins import Margins, single_moves
+from crowdopt.solve.engine import Limits, Outcome
 
 if TYPE_CHECKING:
     from crowdopt.problem import Problem
@@ -27,8 +28,6 @@ def majority(counts: Ints) -> tuple[Ints, Bools]:
 def vote(problem: Problem, limits: Limits) -> Outcome:
     """Majority vote as an engine."""
     del limits  # one pass over the buckets needs none
-    from crowdopt.solve.margins import single_moves
-
     mapping, tied = majority(problem.buckets.counts)
     losses = single_moves(problem, mapping)
     return Outcome(

@@ -1,16 +1,32 @@
-"""Margins by moving one bucket: what its label is worth when all others keep theirs."""
+"""Margins: how much likelihood a bucket's label is worth."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from crowdopt.solve.engine import Margins
-
 if TYPE_CHECKING:
     from crowdopt.problem import Problem
-    from crowdopt.types import Ints
+    from crowdopt.types import Bools, Floats, Ints
+
+MarginKind = Literal["exact", "upper"]
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """How much likelihood each bucket's label is worth.
+
+    Attributes:
+        values: Nats lost by giving the bucket another label; infinite where it can have no other.
+        kind: ``exact``: by the best mapping that does so; ``upper``: by one such mapping, so the loss is at most this.
+        tied: Whether an equally good mapping gives the bucket another label.
+    """
+
+    values: Floats
+    kind: MarginKind
+    tied: Bools
 
 
 def single_moves(problem: Problem, mapping: Ints) -> Margins:
@@ -36,7 +52,10 @@ def single_moves(problem: Problem, mapping: Ints) -> Margins:
         loss[:, j] = (before[mapping] - without) + (before[j] - added)
     loss[rows, mapping] = np.inf
     tolerance = problem.tolerance(value)
-    gain = (buckets.counts.sum(axis=1) - buckets.counts.sum(axis=1)[rows, mapping][:, None]) * buckets.weights[:, None]
-    tied = ((loss <= tolerance) & (gain >= 0)).any(axis=1)
+    near = loss <= tolerance
+    if objective.interchangeable:  # agreement breaks ties: a move that lowers it is not one
+        votes = buckets.counts.sum(axis=1)
+        near &= votes >= votes[rows, mapping][:, None]
+    tied = np.asarray(near.any(axis=1))
     best = loss.min(axis=1) if buckets.n_labels > 1 else np.full(buckets.n_buckets, np.inf)
     return Margins(np.maximum(best, 0.0), "upper", tied)

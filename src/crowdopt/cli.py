@@ -1,0 +1,295 @@
+"""The command line: options in, library calls, words out. No logic that the library lacks."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from crowdopt._version import __version__
+from crowdopt.errors import CrowdoptError, InputError
+
+if TYPE_CHECKING:
+    from crowdopt.solution import Solution
+
+app = typer.Typer(
+    name="crowdopt",
+    help="Globally optimal answers from crowds that disagree, with a certificate that says what was proved.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+INTERRUPTED = 130
+
+
+class DuplicatesChoice(StrEnum):
+    """What to do when a worker answered a task more than once."""
+
+    error = "error"
+    same = "same"
+    first = "first"
+    last = "last"
+    all = "all"
+
+
+class MissingChoice(StrEnum):
+    """What to do with incomplete rows."""
+
+    error = "error"
+    drop = "drop"
+
+
+class SpaceChoice(StrEnum):
+    """Mappings to search."""
+
+    dominance = "dominance"
+    all = "all"
+
+
+class EngineChoice(StrEnum):
+    """Engines."""
+
+    auto = "auto"
+    scan = "scan"
+    vote = "vote"
+
+
+Inputs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="INPUT...",
+        help="CSV, TSV, Parquet, JSON Lines or Excel files, globs, or - for standard input.",
+    ),
+]
+TimeLimit = Annotated[
+    float,
+    typer.Option("--time-limit", min=0, help="Seconds for the engine; past them the result is BOUNDED."),
+]
+MemoryLimit = Annotated[str | None, typer.Option(help="Memory of the database that reads files, for example 1GB.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads of that database.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
+
+
+def main() -> None:
+    """Runs the command line; every expected failure is one line on standard error and exit code 2."""
+    try:
+        app(prog_name="crowdopt")
+    except CrowdoptError as error:
+        print(f"crowdopt: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("crowdopt: interrupted; nothing was written", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output has gone; there is nobody to tell.
+        sys.stderr.close()
+        sys.exit(1)
+
+
+@app.callback(invoke_without_command=True)
+def version_option(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Globally optimal answers from crowds that disagree, with a certificate that says what was proved."""
+    if version:
+        print(f"crowdopt {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def aggregate(
+    inputs: Inputs,
+    task: Annotated[str, typer.Option(help="Column of tasks.")] = "task",
+    worker: Annotated[str, typer.Option(help="Column of workers.")] = "worker",
+    label: Annotated[str, typer.Option(help="Column of answers.")] = "label",
+    wide: Annotated[
+        bool, typer.Option("--wide", help="One row per task, one column per worker, empty = no response.")
+    ] = False,
+    keep: Annotated[str, typer.Option(metavar="COL,...", help="Further columns to carry to the answers.")] = "",
+    labels: Annotated[
+        str,
+        typer.Option(metavar="LOW,HIGH", help="The labels, lowest first; taken from the data if not given."),
+    ] = "",
+    selectivity: Annotated[
+        str, typer.Option(metavar="none|estimate|LABEL=P,...", help="How frequent the labels are.")
+    ] = "none",
+    space: Annotated[
+        SpaceChoice | None,
+        typer.Option(help="Answers to search: those that respect the order of the labels, or all."),
+    ] = None,
+    truth: Annotated[str | None, typer.Option(metavar="FILE", help="Known true labels, to print the accuracy.")] = None,
+    duplicates: Annotated[
+        DuplicatesChoice, typer.Option(help="When a worker answered a task more than once.")
+    ] = DuplicatesChoice.error,
+    order_by: Annotated[str, typer.Option(metavar="COL", help="Which came first, for --duplicates first|last.")] = "",
+    missing: Annotated[MissingChoice, typer.Option(help="Rows without a task, worker or label.")] = MissingChoice.error,
+    na: Annotated[str, typer.Option(metavar="TEXT,...", help="Texts that stand for a missing label.")] = "",
+    encoding: Annotated[str, typer.Option(help="Encoding of text files, for example windows-1252 or utf-16.")] = "",
+    delimiter: Annotated[str, typer.Option(help="Field delimiter of text files, if the header does not tell.")] = "",
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the answers: .csv, .tsv, .parquet, .jsonl, or - for CSV on standard output.",
+        ),
+    ] = None,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Add a column p_LABEL for every label.")
+    ] = False,
+    solution: Annotated[
+        str | None, typer.Option(metavar="FILE.json", help="Write the solution with its certificate.")
+    ] = None,
+    engine: Annotated[EngineChoice, typer.Option(help="Who answers.")] = EngineChoice.auto,
+    time_limit: TimeLimit = 60.0,
+    memory_limit: MemoryLimit = None,
+    threads: Threads = None,
+    seed: Annotated[int, typer.Option(help="Seed of an engine's random choices.")] = 0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Estimate the true label of every task, and prove it."""
+    from crowdopt.pipeline import aggregate as run
+    from crowdopt.progress import Console
+    from crowdopt.write import FORMATS, check_target
+
+    _check_stdout(output, as_json=as_json)
+    if output is not None:
+        check_target(output, tuple(FORMATS))
+    if solution is not None:
+        check_target(solution, (".json",))
+    with Console(quiet=quiet) as console:
+        result = run(
+            inputs,
+            task=task, worker=worker, label=label, wide=wide, keep=_split(keep), labels=_split(labels),
+            duplicates=duplicates.value, order_by=order_by, missing=missing.value, na=_split(na),
+            encoding=encoding, delimiter=delimiter, selectivity=selectivity,
+            space=space.value if space else None, engine=engine.value, truth=truth,
+            time_limit=time_limit, memory_limit=memory_limit, threads=threads, seed=seed,
+            on_progress=console.on_progress, on_phase=console.on_phase,
+        )  # fmt: skip
+        console.on_phase("writing")
+        if output is not None:
+            result.write(output, probabilities=probabilities)
+        if solution is not None:
+            result.save(solution)
+    _report(result, output=output, as_json=as_json, quiet=quiet)
+    if result.certificate.stop == "INTERRUPT":
+        print("crowdopt: interrupted; the best answers so far were kept", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED)
+
+
+@app.command()
+def verify(
+    solution: Annotated[str, typer.Argument(metavar="SOLUTION", help="A solution file (.json).")],
+    inputs: Inputs,
+    time_limit: TimeLimit = 60.0,
+    memory_limit: MemoryLimit = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Check a solution against the data, without trusting the engine that made it.
+
+    Exits with 0 (CONFIRMED), 3 (BOUND NOT RE-CHECKED) or 1 (REJECTED).
+    """
+    from crowdopt.progress import Console
+    from crowdopt.verify import verify as run
+
+    with Console(quiet=quiet) as console:
+        console.on_phase("verifying")
+        result = run(solution, inputs, time_limit=time_limit, memory_limit=memory_limit, threads=threads)
+    if as_json:
+        print(json.dumps({"verdict": result.verdict.value, "reasons": list(result.reasons)}, ensure_ascii=False))
+    elif not quiet:
+        print("\n".join([result.verdict.value, *(f"  {reason}" for reason in result.reasons)]))
+    raise typer.Exit(result.exit_code)
+
+
+@app.command()
+def simulate(
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="FILE", help="Where the responses go: .csv, .tsv, .parquet or .jsonl."),
+    ],
+    truth: Annotated[str | None, typer.Option(metavar="FILE", help="Where the true labels go.")] = None,
+    tasks: Annotated[int, typer.Option(min=1, help="Number of tasks.")] = 1000,
+    workers: Annotated[int, typer.Option(min=1, help="Number of workers.")] = 50,
+    responses: Annotated[str, typer.Option(metavar="N|LOW-HIGH", help="Responses per task.")] = "5",
+    labels: Annotated[str, typer.Option(metavar="LOW,HIGH,...", help="The labels, lowest first.")] = "no,yes",
+    selectivity: Annotated[
+        str | None, typer.Option(metavar="P,P,...", help="How frequent each label is; equal if not given.")
+    ] = None,
+    accuracy: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="How often a worker is right; drawn at random if not given."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same crowd.")] = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Make up a crowd: a file of responses, and the truth behind them."""
+    from crowdopt.simulate import crowd, uniform_errors
+    from crowdopt.write import FORMATS, check_target, write_columns
+
+    for target in (output, truth):
+        if target is not None:
+            check_target(target, tuple(FORMATS))
+    names = _split(labels)
+    made = crowd(
+        tasks,
+        workers,
+        _range(responses),
+        labels=names,
+        selectivity=None if selectivity is None else _numbers(selectivity, "--selectivity"),
+        matrix=None if accuracy is None else uniform_errors(len(names), accuracy),
+        seed=seed,
+    )
+    write_columns(made.to_dict(), output)
+    if truth is not None:
+        write_columns(made.truth_dict(), truth)
+    if not quiet:
+        where = f", truth in {truth}" if truth else ""
+        print(f"{len(made.label):,} responses of {workers:,} workers to {tasks:,} tasks in {output}{where}")
+
+
+def _report(result: Solution, *, output: str | None, as_json: bool, quiet: bool) -> None:
+    if quiet or output == "-":
+        return
+    if as_json:
+        print(json.dumps(result.summary(), ensure_ascii=False, allow_nan=False))
+        return
+    from crowdopt.progress import print_summary
+    from crowdopt.summary import summarise
+
+    print_summary(summarise(result), list(result.scale.labels), output)
+
+
+def _check_stdout(output: str | None, *, as_json: bool) -> None:
+    if output == "-" and as_json:
+        raise InputError("-o - and --json would both print to standard output: give one of them a file")
+
+
+def _split(text: str) -> list[str]:
+    """Comma-separated values; an empty text is none."""
+    return [item.strip() for item in text.split(",")] if text else []
+
+
+def _numbers(text: str, option: str) -> list[float]:
+    try:
+        return [float(item) for item in text.split(",")]
+    except ValueError:
+        raise InputError(f"{option} takes numbers separated by commas, not {text!r}") from None
+
+
+def _range(text: str) -> int | tuple[int, int]:
+    low, dash, high = text.partition("-")
+    try:
+        return (int(low), int(high)) if dash else int(low)
+    except ValueError:
+        raise InputError(f"--responses takes a number or LOW-HIGH, not {text!r}") from None

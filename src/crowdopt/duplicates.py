@@ -1,0 +1,98 @@
+"""What to do when a worker answered a task more than once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import narwhals as nw
+
+from crowdopt.errors import DuplicateError, InputError
+from crowdopt.frames import Table, fetch, settle
+from crowdopt.scale import canonical_text
+
+if TYPE_CHECKING:
+    from crowdopt.reading import Reading
+
+PAIR = ("task", "worker")
+
+
+def resolve_duplicates(table: Table, reading: Reading) -> Table:
+    """The table (task, worker, label) with at most one label per (task, worker), unless all are wanted.
+
+    Rows without a label stay: they keep their task alive.
+
+    Raises:
+        DuplicateError: With counts, examples and the option to add.
+    """
+    if reading.duplicates == "all":
+        return table
+    labelled = table.filter(~nw.col("label").is_null())
+    if reading.duplicates == "error":
+        if _count_repeated(labelled):
+            raise DuplicateError(_describe(labelled))
+        return table
+    if reading.order_by:
+        labelled = _extreme(labelled, reading)
+    distinct = settle(labelled.select(*PAIR, "label").unique())
+    if conflicts := _count_repeated(distinct):
+        raise DuplicateError(_describe_conflicts(distinct, conflicts, reading))
+    unlabelled = table.filter(nw.col("label").is_null()).select(*PAIR, "label")
+    return nw.concat([distinct, unlabelled])
+
+
+def _extreme(labelled: Table, reading: Reading) -> Table:
+    """Only the first (or last) row of each (task, worker) by the order column; several where it does not decide."""
+    order = nw.col("order")
+    nulls = fetch(labelled.filter(order.is_null()).select(nw.len().alias("n")))["n"][0]
+    if nulls:
+        raise InputError(f"{nulls} rows have no value in the --order-by column {reading.order_by!r}")
+    chosen = order.min() if reading.duplicates == "first" else order.max()
+    extreme = labelled.group_by(*PAIR).agg(chosen.alias("extreme"))
+    return labelled.join(extreme, on=list(PAIR), how="inner").filter(order == nw.col("extreme"))
+
+
+def _repeated(labelled: Table) -> Table:
+    return labelled.group_by(*PAIR).agg(nw.len().alias("n")).filter(nw.col("n") > 1)
+
+
+def _count_repeated(labelled: Table) -> int:
+    return int(fetch(_repeated(labelled).select(nw.len().alias("pairs")))["pairs"][0])
+
+
+def _describe(labelled: Table) -> str:
+    """How many pairs repeat, identically or not, with examples and the option to add."""
+    rows = labelled.join(_repeated(labelled).select(*PAIR), on=list(PAIR), how="inner")
+    pairs = rows.group_by(*PAIR).agg(nw.len().alias("n"), nw.col("label").n_unique().alias("kinds"))
+    pairs = settle(pairs)
+    total = int(fetch(pairs.select(nw.len().alias("n")))["n"][0])
+    conflicts = int(fetch(pairs.filter(nw.col("kinds") > 1).select(nw.len().alias("n")))["n"][0])
+    advice = (
+        "add --duplicates same to count identical repeats once"
+        if not conflicts
+        else "add --duplicates all to count every row, or first|last with --order-by COL to keep one"
+    )
+    return (
+        f"{total} (task, worker) pairs occur more than once: {total - conflicts} with identical labels, "
+        f"{conflicts} with conflicting ones; first: {_examples(pairs)}; {advice}"
+    )
+
+
+def _describe_conflicts(distinct: Table, conflicts: int, reading: Reading) -> str:
+    examples = _examples(_repeated(distinct))
+    if reading.order_by:
+        return (
+            f"{conflicts} (task, worker) pairs have conflicting labels at the same {reading.order_by!r}, "
+            f"which therefore cannot decide; first: {examples}"
+        )
+    return (
+        f"{conflicts} (task, worker) pairs have conflicting labels; first: {examples}; "
+        "add --duplicates all to count every row, or first|last with --order-by COL to keep one"
+    )
+
+
+def _examples(pairs: Table) -> str:
+    rows = fetch(pairs.select(*PAIR).sort(*PAIR).head(3))
+    return ", ".join(
+        f"({canonical_text(task)}, {canonical_text(worker)})"
+        for task, worker in zip(rows["task"], rows["worker"], strict=True)
+    )

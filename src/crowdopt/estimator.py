@@ -1,0 +1,176 @@
+"""GlobalOptimum: a drop-in for crowd-kit's aggregators, with the manners of a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
+from crowdopt.pipeline import aggregate
+from crowdopt.scale import canonical_text
+from crowdopt.solve import DEFAULT_TIME_LIMIT
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from crowdopt.certificate import Certificate
+    from crowdopt.reading import Duplicates, Missing
+    from crowdopt.solution import Solution
+    from crowdopt.types import Ints
+
+
+class GlobalOptimum:
+    """Maximum-likelihood labels, proved, on pandas frames with columns ``task``, ``worker``, ``label``.
+
+    Args:
+        labels: The scale, lowest label first; taken from the data if None.
+        selectivity: ``none``, ``estimate``, or the known share of each label.
+        space: ``dominance`` or ``all``; None for the default of the scale.
+        duplicates: When a worker answered a task more than once; crowd-kit counts them all.
+        missing: Rows without task, worker or label.
+        engine: ``auto`` or the name of an engine.
+        time_limit: Seconds for the engine.
+
+    Attributes:
+        labels_: Series ``agg_label`` of labels, indexed by task.
+        probas_: Probability of each label, tasks by labels.
+        priors_: Share of each label.
+        errors_: Probability of each answer, indexed by (worker, label answered), one column per true label. All
+            workers share one matrix, so their blocks are equal.
+        certificate_: What was proved.
+        solution_: The whole solution.
+
+    >>> import pandas as pd
+    >>> rows = [
+    ...     ("a", "ann", "yes"),
+    ...     ("a", "bob", "yes"),
+    ...     ("b", "ann", "no"),
+    ...     ("b", "bob", "yes"),
+    ...     ("c", "bob", "no"),
+    ... ]
+    >>> GlobalOptimum().fit_predict(pd.DataFrame(rows, columns=["task", "worker", "label"])).to_dict()
+    {'a': 'yes', 'b': 'no', 'c': 'no'}
+    """
+
+    labels_: pd.Series[Any]
+    probas_: pd.DataFrame
+    priors_: pd.Series[Any]
+    errors_: pd.DataFrame
+    certificate_: Certificate
+    solution_: Solution
+
+    def __init__(
+        self,
+        labels: list[Any] | None = None,
+        selectivity: str | dict[Any, float] = "none",
+        space: str | None = None,
+        duplicates: Duplicates = "all",
+        missing: Missing = "error",
+        engine: str = "auto",
+        time_limit: float = DEFAULT_TIME_LIMIT,
+    ) -> None:
+        self.labels = labels
+        self.selectivity = selectivity
+        self.space = space
+        self.duplicates = duplicates
+        self.missing = missing
+        self.engine = engine
+        self.time_limit = time_limit
+
+    def fit(self, data: pd.DataFrame) -> Self:
+        """Finds the labels, matrix and certificate."""
+        pandas = _pandas()
+        solution = aggregate(
+            data,
+            labels=self.labels or (),
+            selectivity=self.selectivity,
+            space=self.space,  # type: ignore[arg-type]
+            duplicates=self.duplicates,
+            missing=self.missing,
+            engine=self.engine,
+            time_limit=self.time_limit,
+        )
+        values = list(solution.scale.values)
+        answers = solution.answers_frame(probabilities=True).set_index("task")
+        self.solution_ = solution
+        self.certificate_ = solution.certificate
+        self.labels_ = answers["label"].rename("agg_label")
+        self.probas_ = answers[[f"p_{label}" for label in solution.scale.labels]].set_axis(values, axis=1)
+        shares = solution.objective.shares or solution.shares.tolist()
+        self.priors_ = pandas.Series(shares, index=pandas.Index(values, name="label"), name="prior")
+        self.errors_ = self._errors(data, values)
+        return self
+
+    def fit_predict(self, data: pd.DataFrame) -> pd.Series[Any]:
+        """Fits, and returns the label of every task."""
+        return self.fit(data).labels_
+
+    def fit_predict_proba(self, data: pd.DataFrame) -> pd.DataFrame:
+        """Fits, and returns the probability of every label for every task."""
+        return self.fit(data).probas_
+
+    def predict(self, data: pd.DataFrame) -> pd.Series[Any]:
+        """Labels the tasks of new responses with the fitted matrix: the most probable label of each."""
+        probabilities = self.predict_proba(data)
+        values = list(probabilities.columns)
+        chosen = [values[j] for j in probabilities.to_numpy().argmax(axis=1)]
+        labels: pd.Series[Any] = _pandas().Series(chosen, index=probabilities.index, name="agg_label")
+        return labels
+
+    def predict_proba(self, data: pd.DataFrame) -> pd.DataFrame:
+        """Probability of every label for the tasks of new responses, under the fitted matrix."""
+        pandas = _pandas()
+        if not hasattr(self, "solution_"):
+            raise CrowdoptError("this GlobalOptimum is not fitted yet: call fit first")
+        scale = self.solution_.scale
+        missing = data[["task", "label"]].isna().any(axis=1)
+        if missing.any():
+            raise InputError(f"{int(missing.sum())} of {len(data)} rows have no task or no label")
+        texts = [canonical_text(value.item() if isinstance(value, np.generic) else value) for value in data["label"]]
+        answered = np.array([scale.index(text) for text in texts], dtype=np.int64)
+        tasks, first = pandas.factorize(data["task"], sort=True)
+        counts: Ints = np.zeros((len(first), 1, scale.n_labels), np.int64)
+        np.add.at(counts.reshape(-1), tasks * scale.n_labels + answered, 1)
+        index = pandas.Index(first, name="task")
+        posterior = self.solution_.posterior_of(counts)
+        probabilities: pd.DataFrame = pandas.DataFrame(posterior, index=index, columns=list(scale.values))
+        return probabilities
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments of the constructor, as scikit-learn wants them."""
+        del deep  # there are no nested estimators
+        return {
+            name: getattr(self, name) for name in inspect.signature(type(self).__init__).parameters if name != "self"
+        }
+
+    def set_params(self, **params: Any) -> Self:
+        """Sets arguments of the constructor."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise InputError(f"GlobalOptimum has no parameter {name!r}; it has {', '.join(known)}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name].default]
+        return f"GlobalOptimum({', '.join(changed)})"
+
+    def _errors(self, data: pd.DataFrame, values: list[Any]) -> pd.DataFrame:
+        pandas = _pandas()
+        workers = data["worker"].dropna().unique()
+        index = pandas.MultiIndex.from_product([workers, values], names=["worker", "label"])
+        block = self.solution_.matrix[0].T  # rows: answered, columns: true
+        errors: pd.DataFrame = pandas.DataFrame(np.tile(block, (len(workers), 1)), index=index, columns=values)
+        return errors
+
+
+def _pandas() -> Any:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingExtraError("GlobalOptimum", "pandas") from error
+    return pd

@@ -1,0 +1,243 @@
+"""From data to a Solution: read, check, count, solve. One direction, no way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from crowdopt.advice import advise
+from crowdopt.certificate import Space
+from crowdopt.errors import InputError
+from crowdopt.objective import Objective, parse_selectivity
+from crowdopt.problem import Problem
+from crowdopt.read.columns import Choose, choose_responses, choose_truth
+from crowdopt.read.tables import explain_errors, read_files
+from crowdopt.reading import Duplicates, Missing, Reading
+from crowdopt.responses import Responses, TaskCounts, check, count_tasks
+from crowdopt.scale import Scale, canonical_text
+from crowdopt.solution import Accuracy, Solution, Source, Totals
+from crowdopt.solve import DEFAULT_TIME_LIMIT, Limits, OnProgress, run
+from crowdopt.workspace import Workspace
+
+OnPhase = Callable[[str], None]
+"""Called with a short text when a new phase of the work begins."""
+
+
+def aggregate(
+    data: Any,
+    *,
+    task: str = "task",
+    worker: str = "worker",
+    label: str = "label",
+    wide: bool = False,
+    keep: Sequence[str] = (),
+    labels: Sequence[Any] = (),
+    duplicates: Duplicates = "error",
+    order_by: str = "",
+    missing: Missing = "error",
+    na: Sequence[str] = (),
+    encoding: str = "",
+    delimiter: str = "",
+    selectivity: str | dict[Any, float] = "none",
+    space: Literal["dominance", "all"] | None = None,
+    engine: str = "auto",
+    truth: Any = None,
+    time_limit: float = DEFAULT_TIME_LIMIT,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+    seed: int = 0,
+    on_progress: OnProgress | None = None,
+    on_phase: OnPhase | None = None,
+) -> Solution:
+    """Estimates the true label of every task by maximum likelihood, with a certificate.
+
+    Args:
+        data: A path (CSV, TSV, Parquet, JSON Lines, Excel; a list of them or a glob), or a pandas, Polars, PyArrow
+            or DuckDB table.
+        task: Name of the column of tasks.
+        worker: Name of the column of workers.
+        label: Name of the column of answers.
+        wide: One row per task and one column per worker.
+        keep: Further columns to carry to the answers.
+        labels: The scale, lowest label first; taken from the data if empty.
+        duplicates: When a worker answered a task more than once: ``error``, ``same`` (count identical answers
+            once), ``first`` or ``last`` (needs ``order_by``), or ``all`` (count every answer).
+        order_by: Column that orders a worker's answers to one task.
+        missing: Rows without task, worker or label: ``error`` or ``drop``.
+        na: Texts that stand for a missing label.
+        encoding: Of text files; UTF-8 if empty.
+        delimiter: Of text files; taken from the header if empty.
+        selectivity: ``none``, ``estimate``, or the known share of each label, as a dict or ``"no=0.9,yes=0.1"``.
+        space: Mappings to search: those that respect the order of the scale (``dominance``), or ``all``.
+        engine: ``auto``, or the name of an engine.
+        truth: Known true labels (a path or table with the task and label columns) to compute the accuracy.
+        time_limit: Seconds for the engine; past them the result is BOUNDED.
+        memory_limit: Memory of the database that reads files, for example ``"1GB"``.
+        threads: Threads of that database.
+        seed: Seed of an engine's random choices.
+        on_progress: Called now and then while solving; return True to stop with the best so far.
+        on_phase: Called with a word when a new phase of the work begins.
+
+    Returns:
+        The solution; its ``answers`` are a table of the same kind as ``data``.
+
+    Raises:
+        InputError: With what is wrong, where, and what to do.
+
+    >>> import pandas as pd
+    >>> rows = [
+    ...     ("a", "ann", "yes"),
+    ...     ("a", "bob", "yes"),
+    ...     ("b", "ann", "no"),
+    ...     ("b", "bob", "yes"),
+    ...     ("c", "bob", "no"),
+    ... ]
+    >>> solution = aggregate(pd.DataFrame(rows, columns=["task", "worker", "label"]))
+    >>> solution.certificate.proof
+    <Proof.PROVED: 'PROVED'>
+    >>> solution.answers[["task", "label"]].to_dict("list")
+    {'task': ['a', 'b', 'c'], 'label': ['yes', 'no', 'no']}
+    """
+    reading = Reading(
+        task=task,
+        worker=worker,
+        label=label,
+        wide=wide,
+        keep=tuple([keep] if isinstance(keep, str) else keep),
+        duplicates=duplicates,
+        order_by=order_by,
+        missing=missing,
+        na=tuple([na] if isinstance(na, str) else na),
+        labels=tuple(canonical_text(text) for text in labels),
+        encoding=encoding,
+        delimiter=delimiter,
+    )
+    report = on_phase or (lambda _: None)
+    with _closed_on_error(data, memory_limit=memory_limit, threads=threads) as workspace:
+        report("reading")
+        source = load(data, reading, workspace, on_phase=report)
+        report("solving")
+        limits = Limits(time_limit, on_progress)
+        solution = solve_source(source, selectivity=selectivity, space=space, engine=engine, seed=seed, limits=limits)
+        if truth is not None:
+            report("comparing with the truth")
+            solution = replace(solution, accuracy=accuracy(solution, truth))
+    return solution
+
+
+def load(data: Any, reading: Reading, workspace: Workspace | None, *, on_phase: OnPhase = lambda _: None) -> Source:
+    """Reads, checks and counts the responses: all that is done to data of any size."""
+    with explain_errors(_paths(data)):
+        responses = check(_open(data, choose_responses(reading), reading, workspace), reading)
+        on_phase("counting")
+        return Source(responses, count_tasks(responses), data, workspace)
+
+
+def solve_source(
+    source: Source,
+    *,
+    selectivity: str | dict[Any, float] = "none",
+    space: Literal["dominance", "all"] | None = None,
+    engine: str = "auto",
+    seed: int = 0,
+    limits: Limits,
+) -> Solution:
+    """Solves what was counted."""
+    responses, counts = source.responses, source.counts
+    scale, buckets = responses.scale, counts.buckets
+    problem = Problem(buckets, _space(space, scale), _objective(selectivity, scale))
+    solved = run(problem, limits, labels=scale.labels, engine=engine)
+    return Solution(
+        scale=scale,
+        buckets=buckets,
+        mapping=solved.mapping,
+        margins=solved.margins,
+        objective=problem.objective,
+        certificate=solved.certificate,
+        totals=totals(responses, counts),
+        reading=responses.reading,
+        seed=seed,
+        advice=advise(problem, solved.mapping),
+        source=source,
+    )
+
+
+def totals(responses: Responses, counts: TaskCounts) -> Totals:
+    """The numbers of what went in."""
+    return Totals(
+        n_tasks=counts.buckets.n_tasks + counts.n_no_response,
+        n_no_response=counts.n_no_response,
+        n_workers=responses.n_workers,
+        n_responses=counts.buckets.n_responses,
+        n_dropped=responses.n_dropped,
+    )
+
+
+def workspace_for(data: Any, *, memory_limit: str | None = None, threads: int | None = None) -> Workspace | None:
+    """A database for files; None for frames, which stay where they are."""
+    return Workspace(memory_limit=memory_limit, threads=threads) if _paths(data) else None
+
+
+def accuracy(solution: Solution, truth: Any) -> Accuracy:
+    """Compares the answers with known true labels, both as canonical text."""
+    from crowdopt.truth import compare
+
+    workspace = solution.source.workspace if solution.source else None
+    with explain_errors(_paths(truth)):
+        if workspace is not None or not _paths(truth):
+            table = _open(truth, choose_truth(solution.reading), solution.reading, workspace)
+            return compare(solution, table)
+        with Workspace() as own:
+            return compare(solution, _open(truth, choose_truth(solution.reading), solution.reading, own))
+
+
+def _paths(data: Any) -> list[str]:
+    """The paths that ``data`` names; none if it is a frame."""
+    if isinstance(data, str | Path):
+        return [str(data)]
+    if isinstance(data, list | tuple) and data and all(isinstance(item, str | Path) for item in data):
+        return [str(item) for item in data]
+    return []
+
+
+def _open(data: Any, choose: Choose, reading: Reading, workspace: Workspace | None) -> Any:
+    paths = _paths(data)
+    if not paths:
+        return data
+    if workspace is None:
+        raise TypeError("files are read in a workspace")
+    return read_files(
+        paths, workspace, choose, encoding=reading.encoding, delimiter=reading.delimiter, numeric=reading.order_by
+    )
+
+
+@contextmanager
+def _closed_on_error(data: Any, *, memory_limit: str | None, threads: int | None) -> Iterator[Workspace | None]:
+    """The workspace lives on with the solution, which needs it for its answers; on an error it goes at once."""
+    workspace = workspace_for(data, memory_limit=memory_limit, threads=threads)
+    try:
+        yield workspace
+    except BaseException:
+        if workspace is not None:
+            workspace.close()
+        raise
+
+
+def _space(space: str | None, scale: Scale) -> Space:
+    if space is None:
+        return Space.DOMINANCE if scale.kind == "ordinal" else Space.ALL
+    if space not in {"dominance", "all"}:
+        raise InputError(f"space must be dominance or all, not {space!r}")
+    return Space(space)
+
+
+def _objective(selectivity: str | dict[Any, float], scale: Scale) -> Objective:
+    if isinstance(selectivity, str):
+        return parse_selectivity(selectivity, scale.labels)
+    shares = {canonical_text(name): share for name, share in selectivity.items()}
+    if set(shares) != set(scale.labels):
+        raise InputError(f"selectivity must give a share for each of {', '.join(scale.labels)}")
+    return Objective("given", tuple(float(shares[label]) for label in scale.labels))

@@ -1,0 +1,91 @@
+"""What a person sees on the terminal while and after crowdopt works."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import TYPE_CHECKING, Any, Self
+
+from rich.console import Console as RichConsole
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from crowdopt.solve.engine import Progress
+    from crowdopt.summary import Summary
+
+DELAY = 1.0
+"""Seconds of work before anything is shown."""
+
+
+class Console:
+    """Shows the phase of the work on standard error, if that is a terminal, and turns Ctrl-C into a request to stop.
+
+    While an engine runs, the first Ctrl-C asks it for its best answer so far; at any other time, or the second
+    time, it interrupts as usual.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._console = RichConsole(stderr=True)
+        self._shown = self._console.is_terminal and not quiet
+        self._status = self._console.status("starting")
+        self._timer = threading.Timer(DELAY, self._status.start)
+        self._timer.daemon = True
+        self._phase = "starting"
+        self._stop_asked = False
+        self._previous: Any = None
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._previous = signal.signal(signal.SIGINT, self._on_interrupt)
+        if self._shown:
+            self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            self._timer.cancel()
+            self._status.stop()
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)
+
+    def on_phase(self, phase: str) -> None:
+        """A new phase has begun."""
+        self._phase = phase
+        self._status.update(phase)
+
+    def on_progress(self, progress: Progress) -> bool:
+        """An engine reports; True asks it to stop."""
+        gap = progress.bound - progress.objective
+        self._status.update(f"{self._phase}: log-likelihood {progress.objective:,.2f}, gap at most {gap:,.3g} nats")
+        return self._stop_asked
+
+    def _on_interrupt(self, *_: object) -> None:
+        if self._phase != "solving" or self._stop_asked:
+            raise KeyboardInterrupt
+        self._stop_asked = True
+
+
+def print_summary(summary: Summary, labels: list[str], output: str | None) -> None:
+    """Prints the summary of a solution for people."""
+    console = RichConsole(highlight=False)
+    word, _, rest = summary.headline.partition(":")
+    style = {"PROVED": "bold green", "BOUNDED": "bold yellow"}.get(word, "bold red")
+    console.print(Text.assemble((word, style), ":", rest))
+    console.print()
+    facts = Table.grid(padding=(0, 2))
+    for name, value in summary.facts.items():
+        facts.add_row(Text(name, style="bold"), Text(value))
+    console.print(facts)
+    console.print()
+    matrix = Table(title="How workers answer", title_justify="left", title_style="bold")
+    matrix.add_column("tasks labelled")
+    for label in labels:
+        matrix.add_column(Text(f"answered {label}"), justify="right")
+    for row in summary.matrix:
+        matrix.add_row(*(Text(cell) for cell in row))
+    console.print(matrix)
+    for warning in summary.warnings:
+        console.print(Text.assemble(("warning: ", "bold yellow"), warning))
+    written = f"answers in {output}" if output else "answers not written: add -o answers.csv"
+    console.print(Text(written, style="dim"))

@@ -1,0 +1,1 @@
+"""Reading: from files and frames to responses."""

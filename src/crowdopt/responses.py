@@ -1,0 +1,204 @@
+"""Responses: the long table of (task, worker, label), checked, and counted per task by one GROUP BY."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from crowdopt.buckets import Buckets
+from crowdopt.duplicates import resolve_duplicates
+from crowdopt.errors import ColumnError, InputError
+from crowdopt.frames import Table, adopt, fetch, fetch_integers, lengthen, settle
+from crowdopt.read.columns import choose_responses
+from crowdopt.scale import MAX_LABELS, Scale
+
+if TYPE_CHECKING:
+    from crowdopt.reading import Reading
+    from crowdopt.types import Ints
+
+ANSWER_COLUMNS = ("task", "label", "confidence", "margin", "margin_kind", "n_responses", "status")
+"""The columns of the answers; what is kept from the source stands behind them under its own name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Responses:
+    """Checked responses.
+
+    Attributes:
+        table: One row per response: task, worker, label. A row without a label stands for a task that must
+            have an answer even if nobody gave it a label.
+        kept: One row per task with the columns to carry to the answers, or None.
+        scale: The labels.
+        types: Types of the task and label columns as the source has them.
+        n_workers: Workers with at least one label.
+        n_dropped: Rows left out because something was missing.
+        reading: The options that it was read with.
+    """
+
+    table: Table
+    kept: Table | None
+    scale: Scale
+    types: dict[str, Any]
+    n_workers: int
+    n_dropped: int
+    reading: Reading
+
+
+@dataclass(frozen=True, eq=False)
+class TaskCounts:
+    """Responses per task and label, and the buckets that they make.
+
+    Attributes:
+        table: One row per task: task, and a count column for every label that occurs.
+        columns: The count columns, and for each the index of its label.
+        buckets: The distinct counts.
+        n_no_response: Tasks without any usable response; they are in ``table`` but in no bucket.
+    """
+
+    table: Table
+    columns: dict[str, int]
+    buckets: Buckets
+    n_no_response: int
+
+
+def check(source: Any, reading: Reading) -> Responses:
+    """Checks a frame (or relation) of responses.
+
+    Raises:
+        InputError: With what is wrong, where, and the option to add.
+    """
+    table = adopt(source)
+    names = table.collect_schema().names()
+    choose_responses(reading)(names)
+    if clash := [name for name in reading.keep if name in ANSWER_COLUMNS]:
+        raise ColumnError(f"cannot keep a column named {clash[0]!r}: the answers have one of that name")
+    schema = table.collect_schema()
+    types = {"task": schema[reading.task], "label": None if reading.wide else schema[reading.label]}
+    kept = _kept(table, reading)
+    table = _clean(_long(table, reading), reading)
+    overview = _Overview(table)
+    n_dropped = overview.check_missing(reading)
+    scale = Scale.of(overview.labels(), reading.labels)
+    usable = ~nw.col("worker").is_null()
+    columns: list[Any] = ["task", "worker", nw.when(usable).then(nw.col("label")).alias("label")]
+    if reading.order_by:
+        columns.append("order")
+    table = table.filter(~nw.col("task").is_null()).select(*columns)
+    return Responses(resolve_duplicates(table, reading), kept, scale, types, overview.n_workers(), n_dropped, reading)
+
+
+def count_tasks(responses: Responses) -> TaskCounts:
+    """One GROUP BY over tasks, and one over the counts that come out."""
+    scale = responses.scale
+    columns = {f"c{j}": j for j in range(scale.n_labels) if j in scale.occurring}
+    indicators = [
+        nw.when(nw.col("label") == scale.values[j]).then(nw.lit(1)).alias(name) for name, j in columns.items()
+    ]
+    per_task = settle(
+        responses.table.select("task", *indicators).group_by("task").agg(nw.col(name).count() for name in columns)
+    )
+    histogram = fetch_integers(per_task.group_by(*columns).agg(nw.len().alias("n_tasks")))
+    counts = np.zeros((len(histogram["n_tasks"]), scale.n_labels), np.int64)
+    for name, j in columns.items():
+        counts[:, j] = histogram[name]
+    weights: Ints = histogram["n_tasks"]
+    buckets, _ = Buckets.from_arrays(counts, weights)
+    return TaskCounts(per_task, columns, buckets, int(weights[counts.sum(axis=1) == 0].sum()))
+
+
+def _kept(table: Table, reading: Reading) -> Table | None:
+    if not reading.keep:
+        return None
+    # A kept column should be the same in all rows of a task; where it is not, the smallest value is taken,
+    # so that the order of rows does not matter.
+    kept = table.select(nw.col(reading.task).alias("task"), *reading.keep)
+    return kept.filter(~nw.col("task").is_null()).group_by("task").agg(nw.col(name).min() for name in reading.keep)
+
+
+def _long(table: Table, reading: Reading) -> Table:
+    """Columns task, worker, label (and order), whatever the shape and names of the source."""
+    if not reading.wide:
+        renamed = [
+            nw.col(reading.task).alias("task"),
+            nw.col(reading.worker).alias("worker"),
+            nw.col(reading.label).alias("label"),
+        ]
+        return table.select(*renamed, *([nw.col(reading.order_by).alias("order")] if reading.order_by else []))
+    schema = table.collect_schema()
+    workers = [name for name in schema.names() if name != reading.task and name not in reading.keep]
+    if not workers:
+        raise ColumnError(f"a wide table needs one column per worker beside {reading.task!r}; there is none")
+    if len({schema[name] for name in workers}) > 1 and not all(schema[name].is_numeric() for name in workers):
+        table = table.with_columns(nw.col(*workers).cast(nw.String))
+    return lengthen(table, reading.task, workers)
+
+
+def _clean(table: Table, reading: Reading) -> Table:
+    """Missing values as nulls: empty texts, not-a-number, and what --na names; categories as text."""
+    schema = table.collect_schema()
+    cleaned = []
+    for name in schema.names():
+        dtype, column = schema[name], nw.col(name)
+        if dtype.is_nested():
+            raise ColumnError(f"the {name} column holds nested values ({dtype}); it must hold one value per row")
+        if dtype in {nw.Categorical, nw.Enum}:
+            dtype, column = nw.String(), column.cast(nw.String)
+        if dtype == nw.String:
+            missing = ["", *reading.na] if name == "label" else [""]
+            column = nw.when(~column.is_in(missing)).then(column)
+        elif dtype.is_float():
+            column = nw.when(~column.is_nan()).then(column)
+        cleaned.append(column.alias(name))
+    return table.select(*cleaned)
+
+
+class _Overview:
+    """Responses per (worker, label): one pass that tells the labels, the workers and what is missing."""
+
+    def __init__(self, table: Table) -> None:
+        with_task = nw.when(~nw.col("task").is_null()).then(nw.lit(1)).alias("with_task")
+        grouped = table.select("worker", "label", with_task).group_by("worker", "label")
+        self.table = settle(grouped.agg(nw.len().alias("n"), nw.col("with_task").count()))
+        self.usable = self.table.filter(
+            ~nw.col("worker").is_null(), ~nw.col("label").is_null(), nw.col("with_task") > 0
+        )
+
+    def check_missing(self, reading: Reading) -> int:
+        """Raises if there is nothing, or if something is missing that may not be; returns the rows to drop."""
+        n, with_task = nw.col("n"), nw.col("with_task")
+        label_missing = nw.col("label").is_null()
+        found = fetch(
+            self.table.select(
+                n.alias("rows"),
+                (n - with_task).alias("task"),
+                nw.when(nw.col("worker").is_null()).then(n).otherwise(nw.lit(0)).alias("worker"),
+                nw.when(label_missing).then(n).otherwise(nw.lit(0)).alias("label"),
+                nw.when(label_missing | nw.col("worker").is_null()).then(n).otherwise(n - with_task).alias("any"),
+            ).select(nw.all().sum())
+        )
+        missing = {name: int(column[0] or 0) for name, column in found.items()}
+        if not missing["rows"]:
+            raise InputError("there are no responses: the input has no rows")
+        if reading.wide:  # an empty cell is no response; only the task must be there
+            missing |= {"worker": 0, "label": 0, "any": missing["task"]}
+        if missing["any"] and reading.missing == "error":
+            parts = [f"{missing[name]} without a {name}" for name in ("task", "worker", "label") if missing[name]]
+            raise InputError(
+                f"{missing['any']} of {missing['rows']} rows are incomplete ({', '.join(parts)}); "
+                "add --missing drop to leave them out"
+            )
+        return missing["any"]
+
+    def labels(self) -> list[Any]:
+        """The labels that occur, in no particular order."""
+        labels = fetch(self.usable.select("label").unique().head(10 * MAX_LABELS))["label"]
+        if not labels:
+            raise InputError("there are no responses: no row has a task, a worker and a label")
+        return labels
+
+    def n_workers(self) -> int:
+        """Workers with at least one label."""
+        return int(fetch(self.usable.select(nw.col("worker").n_unique()))["worker"][0])

@@ -1,0 +1,137 @@
+"""Scale: the labels, their order, and the one text that each of them has whatever source it came from."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from crowdopt.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_LABELS = 64
+
+
+def canonical_text(value: Any) -> str:
+    """The text of a label, the same for 1, 1.0 and "1", for True and "true".
+
+    >>> [canonical_text(value) for value in (1, 1.0, "1", 0.5, True, "007")]
+    ['1', '1', '1', '0.5', 'true', '007']
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+    if isinstance(value, decimal.Decimal):
+        return format(value.normalize(), "f") if value.is_finite() else str(value)
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return str(value)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The labels, lowest first.
+
+    Attributes:
+        labels: Canonical text of each label.
+        values: The labels as the source has them, in the same order.
+        kind: Whether the order of the labels means something. Two labels always count as ordered.
+        inferred: Whether the order was taken from the data and not from the user.
+        occurring: Indices of the labels that occur in the data.
+    """
+
+    labels: tuple[str, ...]
+    values: tuple[Any, ...]
+    kind: Literal["ordinal", "nominal"]
+    inferred: bool
+    occurring: frozenset[int]
+
+    @classmethod
+    def of(cls, found: Sequence[Any], named: Sequence[str] = ()) -> Self:
+        """The scale of the labels ``found`` in the data, in the order ``named`` by the user or else their own.
+
+        Labels that all look like numbers are ordered as numbers, others as text.
+        """
+        by_text: dict[str, Any] = {}
+        for value in found:
+            text = canonical_text(value)
+            if text in by_text:
+                kinds = " and ".join(sorted({type(value).__name__, type(by_text[text]).__name__}))
+                raise InputError(f"label {text!r} occurs as {kinds}: make the column one type")
+            by_text[text] = value
+        if named:
+            if unknown := sorted(set(by_text) - set(named)):
+                raise InputError(
+                    f"{_count(len(unknown), 'label')} not on the scale {', '.join(named)}: {_listed(unknown)}"
+                )
+            texts = list(named)
+        else:
+            texts = sorted(by_text, key=_sort_key(by_text))
+        if len(texts) > MAX_LABELS:
+            raise InputError(f"{len(texts)} different labels; at most {MAX_LABELS} are supported: {_listed(texts)}")
+        ordinal = bool(named) or len(texts) <= 2 or all(_as_number(text) is not None for text in texts)
+        return cls(
+            tuple(texts),
+            tuple(by_text.get(text, _like(text, by_text)) for text in texts),
+            "ordinal" if ordinal else "nominal",
+            inferred=not named,
+            occurring=frozenset(j for j, text in enumerate(texts) if text in by_text),
+        )
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return len(self.labels)
+
+    def index(self, text: str) -> int:
+        """Index of a label by its canonical text; raises for a label that is not on the scale."""
+        try:
+            return self.labels.index(text)
+        except ValueError:
+            raise InputError(f"label {text!r} is not on the scale {', '.join(self.labels)}") from None
+
+
+def _like(text: str, by_text: dict[str, Any]) -> Any:
+    """A named label that never occurs, as the type that the others have."""
+    kinds = {type(value) for value in by_text.values()}
+    if kinds == {bool} and text in {"true", "false"}:
+        return text == "true"
+    number = _as_number(text)
+    if number is not None and kinds <= {int, float} and kinds:
+        return int(number) if kinds == {int} else float(number)
+    return text
+
+
+def _sort_key(by_text: dict[str, Any]) -> Any:
+    numbers = {text: _as_number(text) for text in by_text}
+    if all(number is not None for number in numbers.values()):
+        return lambda text: (numbers[text], text)
+    return lambda text: text
+
+
+def _as_number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and "_" not in text else None
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _listed(texts: Sequence[str], limit: int = 5) -> str:
+    shown = ", ".join(repr(text if len(text) <= 40 else text[:37] + "…") for text in texts[:limit])
+    return shown + (f", … ({len(texts)} in all)" if len(texts) > limit else "")

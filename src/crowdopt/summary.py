@@ -1,0 +1,125 @@
+"""The summary of a solution in words: what an annotation lead wants to know first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crowdopt.certificate import Proof, Space, Stop
+
+if TYPE_CHECKING:
+    from crowdopt.solution import Solution
+
+UNCERTAIN_BELOW = 0.8
+"""Tasks whose label is less probable than this are called uncertain."""
+
+_STOPPED = {
+    Stop.TIME: "stopped by the time limit",
+    Stop.MEMORY: "stopped by a limit on size",
+    Stop.INTERRUPT: "interrupted",
+}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The parts of a summary: a headline, facts by name, and what to beware of."""
+
+    headline: str
+    facts: dict[str, str]
+    matrix: list[list[str]]
+    warnings: tuple[str, ...]
+
+
+def summarise(solution: Solution) -> Summary:
+    """The summary of a solution."""
+    totals, buckets = solution.totals, solution.buckets
+    uncertain = share_uncertain(solution)
+    facts = {
+        "tasks": _plural(totals.n_tasks, "task") + _but(totals.n_no_response, "without a response"),
+        "workers": f"{totals.n_workers:,}",
+        "responses": f"{totals.n_responses:,}, {_range(buckets.sizes.min(), buckets.sizes.max())} per task"
+        + _but(totals.n_dropped, "incomplete rows left out"),
+        "agreement": _agreement(solution),
+        "labels": _labels(solution),
+        "selectivity": _selectivity(solution),
+        "uncertain": f"{uncertain:.1%} of the tasks have a label less probable than {UNCERTAIN_BELOW:.0%}"
+        + _but(int(buckets.weights[solution.margins.tied].sum()), "ties"),
+    }
+    if solution.accuracy is not None:
+        accuracy = solution.accuracy
+        facts["accuracy"] = f"{accuracy.value:.4f} on {_plural(accuracy.n_tasks, 'task')} with known truth" + _but(
+            accuracy.n_unknown, "of the truth not answered here"
+        )
+    return Summary(headline(solution), facts, _matrix(solution), solution.advice)
+
+
+def headline(solution: Solution) -> str:
+    """What was proved, in one sentence."""
+    certificate = solution.certificate
+    value = f"log-likelihood {certificate.objective:,.2f}"
+    if certificate.proof is Proof.NONE:
+        return f"UNPROVED: {certificate.engine} gives {value}"
+    where = (
+        "all possible answers" if certificate.space is Space.ALL else "all answers that respect the order of the labels"
+    )
+    if certificate.given:
+        where += f", given the {' and '.join(certificate.given)}"
+    how = f"({certificate.engine}, {certificate.seconds:.3f} s)"
+    if certificate.proof is Proof.PROVED:
+        return f"PROVED: the most likely among {where}; {value} {how}"
+    stopped = _STOPPED.get(certificate.stop, "search finished")
+    return f"BOUNDED: within {certificate.gap:,.3g} nats of the most likely among {where}; {value}; {stopped} {how}"
+
+
+def share_uncertain(solution: Solution) -> float:
+    """Share of the answered tasks whose label is less probable than UNCERTAIN_BELOW."""
+    confidence = solution.posterior[np.arange(solution.buckets.n_buckets), solution.mapping]
+    weights = solution.buckets.weights
+    return float(weights[confidence < UNCERTAIN_BELOW].sum() / weights.sum())
+
+
+def _agreement(solution: Solution) -> str:
+    alpha, pairwise = solution.agreement.alpha, solution.agreement.pairwise
+    if pairwise is None:
+        return "not defined: no task has two responses"
+    text = f"two responses to a task agree {pairwise:.1%} of the time"
+    return text + (f"; Krippendorff's alpha {alpha:.3f}" if alpha is not None else "; nobody ever disagrees")
+
+
+def _labels(solution: Solution) -> str:
+    _, tasks = solution.buckets.by_label(solution.mapping)
+    parts = [f"{label} {n:,} ({n / tasks.sum():.1%})" for label, n in zip(solution.scale.labels, tasks, strict=True)]
+    return ", ".join(parts)
+
+
+def _selectivity(solution: Solution) -> str:
+    if solution.objective.kind == "none":
+        return "not used"
+    if solution.objective.kind == "estimated":
+        return "estimated with the labels"
+    return "given: " + ", ".join(
+        f"{label} {share:g}" for label, share in zip(solution.scale.labels, solution.objective.shares, strict=True)
+    )
+
+
+def _matrix(solution: Solution) -> list[list[str]]:
+    """Rows: the label given to the task, then how often workers answer each label on such tasks."""
+    rows = []
+    for label, row in zip(solution.scale.labels, solution.matrix[0], strict=True):
+        cells = ["no such task" if np.isnan(p) else f"{p:.1%}" for p in row]
+        rows.append([label, *cells])
+    return rows
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _but(number: int, what: str) -> str:
+    return f" ({number:,} {what})" if number else ""
+
+
+def _range(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -1,0 +1,186 @@
+"""Checking a solution against the data, without trusting the engine that made it.
+
+Nothing here imports an engine. The data are read and counted again; the likelihood, the matrix, the order,
+the margins and the bound are computed anew, the bound by the plainest way that can work (recheck.py).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crowdopt import recheck
+from crowdopt.certificate import Proof, Space
+from crowdopt.errors import InputError, SolutionFileError
+from crowdopt.order import violation
+from crowdopt.problem import Problem
+from crowdopt.recheck import Undecided, better_than, log_likelihood
+from crowdopt.solution import Solution, Totals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from crowdopt.buckets import Buckets
+    from crowdopt.scale import Scale
+
+DEFAULT_TIME_LIMIT = 60.0
+
+
+class Verdict(StrEnum):
+    """What came out of a verification."""
+
+    CONFIRMED = "CONFIRMED"
+    """Everything that the solution says about the data is right, the bound included."""
+    BOUND_NOT_RECHECKED = "BOUND NOT RE-CHECKED"
+    """Likelihood, labels and counts are right; time or size stopped the check of the bound."""
+    REJECTED = "REJECTED"
+    """Something is wrong."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The verdict, with what is wrong or why the bound was not checked."""
+
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0, 3 or 1: confirmed, bound not re-checked, rejected."""
+        return {Verdict.CONFIRMED: 0, Verdict.BOUND_NOT_RECHECKED: 3, Verdict.REJECTED: 1}[self.verdict]
+
+
+def verify(
+    solution: Solution | str | Path,
+    data: Any,
+    *,
+    time_limit: float = DEFAULT_TIME_LIMIT,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> Verification:
+    """Checks a solution (or a solution file) against the data it was made from.
+
+    Args:
+        solution: The solution or the path of its file.
+        data: The data, in any form that ``aggregate`` takes. It is read with the options in the solution.
+        time_limit: Seconds for the check of the bound.
+        memory_limit: Memory of the database that reads files.
+        threads: Threads of that database.
+
+    Raises:
+        InputError: The data cannot be read at all, or there is no solution file.
+    """
+    from crowdopt.pipeline import load, totals, workspace_for
+
+    if not isinstance(solution, Solution):
+        try:
+            solution = Solution.load(solution)
+        except SolutionFileError as error:
+            return Verification(Verdict.REJECTED, (str(error),))
+    workspace = workspace_for(data, memory_limit=memory_limit, threads=threads)
+    try:
+        source = load(data, solution.reading, workspace)
+        scale, buckets = source.responses.scale, source.counts.buckets
+        numbers = totals(source.responses, source.counts)
+    finally:
+        if workspace is not None:
+            workspace.close()
+    return check_against(solution, scale, buckets, numbers, time_limit=time_limit)
+
+
+def check_against(
+    solution: Solution,
+    scale: Scale,
+    buckets: Buckets,
+    numbers: Totals,
+    *,
+    time_limit: float = DEFAULT_TIME_LIMIT,
+) -> Verification:
+    """Checks a solution against what was counted in the data."""
+    if wrong := tuple(_about_data(solution, scale, buckets, numbers)):
+        return Verification(Verdict.REJECTED, wrong)
+    try:
+        problem = Problem(buckets, solution.certificate.space, solution.objective)
+    except InputError as error:
+        return Verification(Verdict.REJECTED, (str(error),))
+    if wrong := tuple(_about_labels(solution, problem)):
+        return Verification(Verdict.REJECTED, wrong)
+    try:
+        wrong = tuple(_about_bound(solution, problem, time.monotonic() + time_limit))
+    except Undecided as undecided:
+        return Verification(Verdict.BOUND_NOT_RECHECKED, (str(undecided),))
+    return Verification(Verdict.REJECTED if wrong else Verdict.CONFIRMED, wrong)
+
+
+def _about_data(solution: Solution, scale: Scale, buckets: Buckets, numbers: Totals) -> Iterator[str]:
+    if scale.labels != solution.scale.labels:
+        yield f"the data have the labels {', '.join(scale.labels)}, the solution {', '.join(solution.scale.labels)}"
+        return
+    if (scale.kind, scale.inferred) != (solution.scale.kind, solution.scale.inferred):
+        yield "the kind of scale does not follow from the reading options"
+    fingerprint = buckets.fingerprint(scale.labels)
+    if fingerprint != solution.certificate.fingerprint:
+        stored = solution.certificate.fingerprint
+        yield f"the data have the fingerprint {fingerprint[:12]}…, the solution {stored[:12]}…"
+    same = np.array_equal(buckets.counts, solution.buckets.counts) and np.array_equal(
+        buckets.weights, solution.buckets.weights
+    )
+    if not same:
+        yield "the table of counts differs from the data"
+    for name, value in vars(numbers).items():
+        stored = getattr(solution.totals, name)
+        if stored != value:
+            yield f"{name} is {value} in the data, {stored} in the solution"
+
+
+def _about_labels(solution: Solution, problem: Problem) -> Iterator[str]:
+    """Likelihood, tolerance, order, and what follows from the mapping."""
+    certificate, buckets, mapping = solution.certificate, problem.buckets, solution.mapping
+    value = log_likelihood(problem, mapping)
+    tolerance = problem.tolerance(value)
+    if not math.isclose(certificate.objective, value, rel_tol=0, abs_tol=tolerance):
+        yield f"the log-likelihood is {value!r}, not {certificate.objective!r}"
+        return
+    if not math.isclose(certificate.tolerance, tolerance, rel_tol=1e-6):
+        yield f"the tolerance should be {tolerance:.3g}, not {certificate.tolerance:.3g}"
+    given = ("selectivity",) if solution.objective.kind == "given" else ()
+    if certificate.given != given:
+        yield f"the proof is given {list(given)}, not {list(certificate.given)}"
+    wants_order = solution.scale.kind == "ordinal" and certificate.space is Space.DOMINANCE
+    if wants_order and certificate.proof is not Proof.NONE and (pair := violation(buckets.counts, mapping)):
+        high, low = (buckets.counts[b, 0].tolist() for b in pair)
+        yield f"the labels break the order: responses {high} dominate {low} and got the lower label"
+    by_thresholds = solution.margins.kind == "exact" or (wants_order and certificate.proof is not Proof.NONE)
+    margins, tied = recheck.margins(problem, mapping, value, by_thresholds=by_thresholds)
+    if not np.allclose(margins, solution.margins.values, rtol=1e-6, atol=2 * tolerance):
+        yield "the margins do not follow from the data"
+    if certificate.engine == "vote":
+        yield from _about_votes(solution)
+    elif not np.array_equal(tied, solution.margins.tied):
+        yield "the ties do not follow from the data"
+
+
+def _about_votes(solution: Solution) -> Iterator[str]:
+    """A majority vote promises only that: the most votes, the lowest label among ties, ties marked."""
+    votes = solution.buckets.counts.sum(axis=1)
+    if not np.array_equal(votes.argmax(axis=1), solution.mapping):
+        yield "a label is not the majority's"
+    if not np.array_equal((votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1, solution.margins.tied):
+        yield "the ties do not follow from the data"
+
+
+def _about_bound(solution: Solution, problem: Problem, deadline: float) -> Iterator[str]:
+    certificate = solution.certificate
+    if certificate.bound is None:
+        return
+    if certificate.bound < certificate.objective:
+        yield f"the bound {certificate.bound!r} is below the log-likelihood of the answer"
+    best = better_than(problem, certificate.bound + certificate.tolerance, deadline)
+    if best is not None:
+        yield f"there is a mapping in the space with log-likelihood {best!r}, above the bound {certificate.bound!r}"

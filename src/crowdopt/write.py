@@ -1,0 +1,102 @@
+"""Writing results: whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import uuid
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crowdopt.errors import InputError, OutputError
+from crowdopt.frames import adopt
+from crowdopt.workspace import Workspace, literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from crowdopt.frames import Table
+    from crowdopt.types import Objects
+
+FORMATS = {
+    ".csv": "FORMAT csv, HEADER true",
+    ".tsv": "FORMAT csv, HEADER true, DELIMITER '\t'",
+    ".parquet": "FORMAT parquet",
+    ".jsonl": "FORMAT json",
+}
+"""How DuckDB writes each kind of file."""
+
+
+def check_target(target: str | Path, suffixes: tuple[str, ...]) -> None:
+    """Raises if a file cannot be written there, before any work is done."""
+    if str(target) == "-":
+        return
+    path = Path(target)
+    if path.suffix.lower() not in suffixes:
+        raise InputError(f"cannot write {path.name!r}: the name must end in {', '.join(suffixes)}")
+    if path.is_dir():
+        raise InputError(f"cannot write {path}: it is a folder")
+    if not path.parent.is_dir():
+        raise InputError(f"cannot write {path}: the folder {path.parent} does not exist")
+    if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise InputError(f"cannot write {path}: permission denied")
+
+
+@contextmanager
+def whole_file(target: str | Path) -> Iterator[Path]:
+    """A temporary path beside ``target`` that takes its place on success and is gone on failure."""
+    path = Path(target)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        yield temporary
+        temporary.replace(path)
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(target: str | Path, text: str) -> None:
+    """Writes a text file, whole or not at all."""
+    with whole_file(target) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_table(table: Table, target: str | Path, workspace: Workspace | None = None) -> None:
+    """Writes a table to a CSV, TSV, Parquet or JSON Lines file, or as CSV to standard output (``-``)."""
+    check_target(target, tuple(FORMATS))
+    if workspace is None:
+        with Workspace() as own:
+            write_table(table, target, own)
+        return
+    if str(target) == "-":
+        temporary = workspace.folder / "answers.csv"
+        _copy(table, temporary, ".csv", workspace)
+        with temporary.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.flush()
+        return
+    with whole_file(target) as temporary:
+        _copy(table, temporary, Path(target).suffix.lower(), workspace)
+
+
+def write_columns(columns: Mapping[str, Objects], target: str | Path) -> None:
+    """Writes arrays as a table to a CSV, TSV, Parquet or JSON Lines file."""
+    import pyarrow as pa
+
+    with Workspace() as workspace:
+        write_table(adopt(pa.table(dict(columns))), target, workspace)
+
+
+def _copy(table: Table, path: Path, suffix: str, workspace: Workspace) -> None:
+    import duckdb
+
+    native = table.to_native()
+    try:
+        if not table.implementation.is_duckdb():
+            native = workspace.connection.from_arrow(table.collect().to_arrow())
+        native.query("_answers", f"COPY (SELECT * FROM _answers) TO {literal(str(path))} ({FORMATS[suffix]})")
+    except duckdb.Error as error:
+        raise OutputError(f"cannot write {path.name}: {str(error).splitlines()[0]}") from error
