@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from enum import StrEnum
+from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -75,8 +76,23 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
 
 
+class _NoPandas(MetaPathFinder):
+    """Makes pandas look absent in the process of the command line, which has no use for it.
+
+    DuckDB and PyArrow import it, where installed, only to recognise its values among ours: that takes longer than
+    a million responses.
+    """
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+        """Refuses pandas, and leaves everything else to others."""
+        del path, target
+        if fullname == "pandas":
+            raise ModuleNotFoundError("the command line does without pandas", name=fullname)
+
+
 def main() -> None:
     """Runs the command line; every expected failure is one line on standard error and exit code 2."""
+    sys.meta_path.insert(0, _NoPandas())
     try:
         app(prog_name="crowdopt")
     except CrowdoptError as error:

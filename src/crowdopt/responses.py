@@ -148,7 +148,8 @@ def _clean(table: Table, reading: Reading) -> Table:
             dtype, column = nw.String(), column.cast(nw.String)
         if dtype == nw.String:
             missing = ["", *reading.na] if name == "label" else [""]
-            column = nw.when(~column.is_in(missing)).then(column)
+            # One comparison each: a list would make DuckDB import pandas to read it.
+            column = nw.when(*(column != text for text in missing)).then(column)
         elif dtype.is_float():
             column = nw.when(~column.is_nan()).then(column)
         cleaned.append(column.alias(name))

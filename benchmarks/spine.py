@@ -1,0 +1,294 @@
+"""What the spine of crowdopt (read, check, count, solve, write) costs, against the same job written by hand.
+
+python benchmarks/spine.py [--sizes 1e6,1e7] [--repeats 3] [--big] [--out benchmarks/results/spine.json]
+
+Every run is a process of its own. Its CPU time and peak memory are those that the operating system reports for it
+when it ends. This process stays small and does its own heavy work in children, because a child's reported peak
+begins at the size of the process that started it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import multiprocessing
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HERE = Path(__file__).resolve().parent
+RESPONSES_PER_TASK = 5
+WORKERS = 1000
+BIG = 10**8
+BIG_LIMIT = "1GB"
+BIG_TARGET_MB = 1600.0
+DRIVER_LIMIT_MB = 50.0
+"""Peak memory of this process beyond which what it reports of its children would be in doubt."""
+
+CROWDOPT = "crowdopt"
+BY_HAND = "by hand"
+CROWDOPT_ALL = "crowdopt, no duplicate check"
+BY_HAND_ALL = "by hand, no duplicate check"
+BY_HAND_UNSORTED = "by hand, unsorted"
+PAIRS = ((CROWDOPT, BY_HAND), (CROWDOPT_ALL, BY_HAND_ALL))
+VARIANTS = {
+    CROWDOPT: [],
+    BY_HAND: [],
+    CROWDOPT_ALL: ["--duplicates", "all"],
+    BY_HAND_ALL: ["--no-duplicate-check"],
+    BY_HAND_UNSORTED: ["--unsorted"],
+}
+"""The options of each variant."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one process took; ``error`` is the last thing it said if it failed."""
+
+    wall: float
+    cpu: float
+    peak_mb: float
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two files of answers: their numbers of rows, and the tasks that have another label or are in one file only."""
+
+    rows: tuple[int, int]
+    differences: int
+
+    @property
+    def same(self) -> bool:
+        """Whether both hold the same tasks with the same labels."""
+        return self.rows[0] == self.rows[1] and not self.differences
+
+
+def make_responses(path: str, n_responses: int, seed: int = 0) -> None:
+    """Writes responses in an order in which those to one task are far apart, in memory that does not grow with them.
+
+    Position i holds response (i * stride) mod n, a permutation. The five workers of a task are a random one and
+    then every s-th, s < 250, so no worker answers it twice. A fifth of all answers is wrong.
+    """
+    import duckdb
+
+    stride = round(n_responses * 0.6180339887)
+    while math.gcd(stride, n_responses) != 1:
+        stride += 1
+    step = f"(1 + hash(t, {seed}, 2) % {WORKERS // RESPONSES_PER_TASK})"
+    query = f"""
+        SELECT 't' || t AS task,
+            'w' || ((hash(t, {seed}, 1) % {WORKERS} + k * {step}) % {WORKERS}) AS worker,
+            CASE WHEN (hash(t, {seed}, 3) % 10 < 3) = (hash(t, k, {seed}, 4) % 10 < 8) THEN 'yes' ELSE 'no' END AS label
+        FROM (SELECT j // {RESPONSES_PER_TASK} AS t, j % {RESPONSES_PER_TASK} AS k
+              FROM (SELECT (i * {stride}) % {n_responses} AS j FROM range({n_responses}) AS positions(i)))
+    """
+    duckdb.connect().execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
+
+
+def compare(left: str, right: str) -> Comparison:
+    """Compares two files of answers task by task."""
+    import duckdb
+
+    with tempfile.TemporaryDirectory(prefix="compare-") as spill:
+        con = duckdb.connect(config={"memory_limit": "4GB", "temp_directory": spill})
+        rows = tuple(con.execute(f"SELECT count(*) FROM '{path}'").fetchall()[0][0] for path in (left, right))
+        differences = con.execute(
+            f"SELECT count(*) FROM '{left}' AS a FULL JOIN '{right}' AS b ON a.task = b.task "
+            "WHERE a.task IS NULL OR b.task IS NULL OR a.label IS DISTINCT FROM b.label"
+        ).fetchall()[0][0]
+        con.close()
+    return Comparison((rows[0], rows[1]), differences)
+
+
+def is_sorted(path: str) -> bool:
+    """Whether the answers in a file are in the order of their tasks."""
+    import duckdb
+
+    rows = duckdb.execute(
+        f"SELECT count(*) FROM (SELECT task, lag(task) OVER (ORDER BY file_row_number) AS before "
+        f"FROM read_parquet('{path}', file_row_number = true)) WHERE before >= task"
+    ).fetchall()
+    return bool(rows == [(0,)])
+
+
+def elsewhere(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls a function in a new process, so that this one does not grow."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(function, arguments)
+
+
+def command(variant: str, source: Path, target: Path, memory_limit: str = "") -> list[str]:
+    """The command line of a variant."""
+    options = [*VARIANTS[variant], *(["--memory-limit", memory_limit] if memory_limit else [])]
+    if variant.startswith(CROWDOPT):
+        program = str(Path(sys.executable).with_name("crowdopt"))
+        return [program, "aggregate", str(source), "-o", str(target), "--json", *options]
+    return [sys.executable, str(HERE / "by_hand.py"), str(source), str(target), *options]
+
+
+def measure(arguments: list[str]) -> Run:
+    """Runs a command and waits for it to end."""
+    with tempfile.TemporaryFile() as errors:
+        before = time.perf_counter()
+        process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=errors)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - before
+        process.returncode = os.waitstatus_to_exitcode(status)
+        errors.seek(0)
+        said = errors.read().decode(errors="replace").strip().splitlines()
+    failed = f"exit code {process.returncode}: {said[-1] if said else ''}" if process.returncode else ""
+    return Run(wall, usage.ru_utime + usage.ru_stime, peak_mb(usage.ru_maxrss), failed)
+
+
+def peak_mb(maxrss: int) -> float:
+    """The peak in megabytes; Linux counts in units of 1024 bytes, macOS in bytes."""
+    return maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
+
+
+def check_answers(folder: Path, variants: list[str]) -> None:
+    """Ends the program unless all variants gave the same labels, in the order of tasks where that was asked for."""
+    first = folder / f"{variants[0]}.parquet"
+    for variant in variants:
+        path = folder / f"{variant}.parquet"
+        if variant != BY_HAND_UNSORTED and not elsewhere(is_sorted, str(path)):
+            sys.exit(f"the answers of {variant} are not sorted by task")
+        found: Comparison = elsewhere(compare, str(first), str(path))
+        if not found.same:
+            sys.exit(f"the answers of {variants[0]} and {variant} differ: {found}")
+
+
+def run_size(folder: Path, n_responses: int, repeats: int) -> dict[str, list[Run]]:
+    """All variants on one size, ``repeats`` times, every other time in reverse order."""
+    source = folder / f"responses-{n_responses}.parquet"
+    elsewhere(make_responses, str(source), n_responses)
+    runs: dict[str, list[Run]] = {variant: [] for variant in VARIANTS}
+    for i in range(repeats):
+        for variant in list(VARIANTS)[:: -1 if i % 2 else 1]:
+            run = measure(command(variant, source, folder / f"{variant}.parquet"))
+            if run.error:
+                sys.exit(f"{variant} failed with {run.error}")
+            runs[variant].append(run)
+    check_answers(folder, list(VARIANTS))
+    source.unlink()
+    return runs
+
+
+def run_big(folder: Path) -> dict[str, Any]:
+    """Both programs once on 10^8 responses under a memory limit; a failure is a result, too."""
+    source = folder / "responses-big.parquet"
+    elsewhere(make_responses, str(source), BIG)
+    size_mb = source.stat().st_size / 1e6
+    print(f"\n{BIG:.0e} responses ({size_mb:,.0f} MB of Parquet), --memory-limit {BIG_LIMIT}")
+    runs: dict[str, Run] = {}
+    for variant in (CROWDOPT, BY_HAND):
+        run = runs[variant] = measure(command(variant, source, folder / f"{variant}.parquet", BIG_LIMIT))
+        print(f"{variant:28} {run.error or numbers(run)}")
+    if not any(run.error for run in runs.values()):
+        check_answers(folder, list(runs))
+        print("both give the same labels")
+    within = not runs[CROWDOPT].error and runs[CROWDOPT].peak_mb <= BIG_TARGET_MB
+    print(f"peak of crowdopt against the target of {BIG_TARGET_MB:,.0f} MB: {'met' if within else 'MISSED'}")
+    return {
+        "n_responses": BIG,
+        "parquet_mb": size_mb,
+        "memory_limit": BIG_LIMIT,
+        "target_mb": BIG_TARGET_MB,
+        "met": within,
+        "runs": {variant: asdict(run) for variant, run in runs.items()},
+    }
+
+
+def median(runs: list[Run]) -> Run:
+    """The median of each measure."""
+    columns = zip(*((run.wall, run.cpu, run.peak_mb) for run in runs), strict=True)
+    wall, cpu, peak = (statistics.median(column) for column in columns)
+    return Run(wall, cpu, peak)
+
+
+def numbers(run: Run) -> str:
+    """The measures as they stand in a table."""
+    return f"{run.wall:9.2f} s {run.cpu:9.2f} s {run.peak_mb:9.0f} MB"
+
+
+def summarise(n_responses: int, runs: dict[str, list[Run]]) -> dict[str, Any]:
+    """Medians and ratios of one size, printed and returned."""
+    medians = {variant: median(found) for variant, found in runs.items()}
+    print(f"\n{n_responses:.0e} responses, median of {len(runs[CROWDOPT])}")
+    print(f"{'':28} {'wall':>11} {'CPU':>11} {'peak':>12}")
+    for variant, run in medians.items():
+        print(f"{variant:28} {numbers(run)}")
+    ratios: dict[str, dict[str, float]] = {}
+    for ours, theirs in PAIRS:
+        a, b = medians[ours], medians[theirs]
+        ratio = ratios[f"{ours} / {theirs}"] = {"cpu": a.cpu / b.cpu, "peak": a.peak_mb / b.peak_mb}
+        print(f"ratio {ours} / {theirs}: CPU {ratio['cpu']:.2f}, peak memory {ratio['peak']:.2f}")
+    return {
+        "n_responses": n_responses,
+        "median": {variant: asdict(run) for variant, run in medians.items()},
+        "ratios": ratios,
+        "runs": {variant: [asdict(run) for run in found] for variant, found in runs.items()},
+    }
+
+
+def environment() -> dict[str, Any]:
+    """What the numbers depend on."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    packages = ("crowdopt", "duckdb", "narwhals", "numpy", "pyarrow")
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "cpus": os.cpu_count(),
+        "memory_gb": round(memory, 1),
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in packages},
+    }
+
+
+def options() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Measures crowdopt against the same job written by hand.")
+    parser.add_argument("--sizes", default="1e6,1e7", help="numbers of responses, separated by commas")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each variant on each size")
+    parser.add_argument("--big", action="store_true", help=f"also {BIG:.0e} responses with {BIG_LIMIT} of memory")
+    parser.add_argument("--out", type=Path, default=HERE / "results" / "spine.json", help="where the numbers go")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Makes the data, measures, prints, writes."""
+    chosen = options()
+    sizes = [int(float(size)) for size in chosen.sizes.split(",") if size]
+    if any(size % RESPONSES_PER_TASK or size <= 0 for size in sizes) or chosen.repeats < 1:
+        sys.exit(f"sizes must be multiples of {RESPONSES_PER_TASK}, and repeats at least 1")
+    result: dict[str, Any] = {"environment": environment(), "sizes": []}
+    with tempfile.TemporaryDirectory(prefix="crowdopt-bench-") as name:
+        folder = Path(name)
+        run_size(folder, 1000, 1)  # the first start of a program reads it from disk
+        for size in sizes:
+            result["sizes"].append(summarise(size, run_size(folder, size, chosen.repeats)))
+        if chosen.big:
+            result["big"] = run_big(folder)
+    import resource
+
+    driver = peak_mb(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    if driver > DRIVER_LIMIT_MB:
+        sys.exit(f"this process grew to {driver:.0f} MB, so the peaks of small children are in doubt; nothing written")
+    chosen.out.parent.mkdir(parents=True, exist_ok=True)
+    chosen.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    print(f"\nwritten to {chosen.out}")
+
+
+if __name__ == "__main__":
+    main()
