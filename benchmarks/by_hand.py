@@ -66,10 +66,10 @@ def check_duplicates(con: duckdb.DuckDBPyConnection, responses: int) -> None:
 
 def count(con: duckdb.DuckDBPyConnection, found: Overview) -> list[Bucket]:
     """Counts per task, kept in the table ``counts``, and the histogram of the counts."""
-    low, high = (label.replace("'", "''") for label in found.labels)
+    low, high = map(literal, found.labels)
     con.execute(
         "CREATE TEMP TABLE counts AS SELECT task, "
-        f"count(*) FILTER (label = '{low}') AS low, count(*) FILTER (label = '{high}') AS high "
+        f"count(*) FILTER (label = {low}) AS low, count(*) FILTER (label = {high}) AS high "
         "FROM responses GROUP BY task"
     )
     rows = con.execute("SELECT low, high, count(*) FROM counts GROUP BY low, high").fetchall()
@@ -118,18 +118,26 @@ def confidence(bucket: Bucket, shares: tuple[float, float], label: int) -> float
     return 1 / (1 + math.exp(min(700.0, scores[1 - label] - scores[label])))
 
 
+def literal(value: object) -> str:
+    """A number or text as SQL; the exponent makes a number a DOUBLE with all its digits."""
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return f"{value:.17e}" if isinstance(value, float) else str(value)
+
+
 def write(con: duckdb.DuckDBPyConnection, rows: list[tuple[object, ...]], output: str, *, unsorted: bool) -> None:
     """Joins the buckets' labels onto the tasks and writes them."""
     con.execute(
         "CREATE TEMP TABLE buckets (low BIGINT, high BIGINT, label VARCHAR, confidence DOUBLE, margin DOUBLE, "
         "margin_kind VARCHAR, n_responses BIGINT, status VARCHAR)"
     )
-    con.executemany("INSERT INTO buckets VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
-    target = output.replace("'", "''")
+    # Literals, not parameters: those make DuckDB import pandas and pyarrow, for half a second and 90 MB.
+    values = ", ".join("(" + ", ".join(map(literal, row)) + ")" for row in rows)
+    con.execute(f"INSERT INTO buckets VALUES {values}")
     con.execute(
         "COPY (SELECT task, label, confidence, margin, margin_kind, n_responses, status "
         f"FROM counts JOIN buckets USING (low, high) {'' if unsorted else 'ORDER BY task'}) "
-        f"TO '{target}' (FORMAT parquet)"
+        f"TO {literal(output)} (FORMAT parquet)"
     )
 
 
@@ -143,12 +151,15 @@ def main() -> None:
     parser.add_argument("--memory-limit", help="for DuckDB, for example 1GB")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="by-hand-") as spill:
-        settings = {"temp_directory": spill, "preserve_insertion_order": "false"}
+        settings: dict[str, str | bool | int | float | list[str]] = {
+            "temp_directory": spill,
+            "preserve_insertion_order": "false",
+        }
         if options.memory_limit:
             settings["memory_limit"] = options.memory_limit
         with duckdb.connect(config=settings) as con:
-            source = options.input.replace("'", "''")
-            con.execute(f"CREATE TEMP VIEW responses AS SELECT task, worker, label FROM read_parquet('{source}')")
+            source = f"read_parquet({literal(options.input)})"
+            con.execute(f"CREATE TEMP VIEW responses AS SELECT task, worker, label FROM {source}")
             found = overview(con)
             if not options.no_duplicate_check:
                 check_duplicates(con, found.responses)

@@ -20,13 +20,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    import duckdb
 
 HERE = Path(__file__).resolve().parent
 RESPONSES_PER_TASK = 5
@@ -80,10 +83,8 @@ def make_responses(path: str, n_responses: int, seed: int = 0) -> None:
     """Writes responses in an order in which those to one task are far apart, in memory that does not grow with them.
 
     Position i holds response (i * stride) mod n, a permutation. The five workers of a task are a random one and
-    then every s-th, s < 250, so no worker answers it twice. A fifth of all answers is wrong.
+    then every s-th, s at most 200, so no worker answers it twice. A fifth of all answers is wrong.
     """
-    import duckdb
-
     stride = round(n_responses * 0.6180339887)
     while math.gcd(stride, n_responses) != 1:
         stride += 1
@@ -95,33 +96,41 @@ def make_responses(path: str, n_responses: int, seed: int = 0) -> None:
         FROM (SELECT j // {RESPONSES_PER_TASK} AS t, j % {RESPONSES_PER_TASK} AS k
               FROM (SELECT (i * {stride}) % {n_responses} AS j FROM range({n_responses}) AS positions(i)))
     """
-    duckdb.connect().execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
+    with database() as con:
+        con.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
 
 
 def compare(left: str, right: str) -> Comparison:
     """Compares two files of answers task by task."""
-    import duckdb
-
-    with tempfile.TemporaryDirectory(prefix="compare-") as spill:
-        con = duckdb.connect(config={"memory_limit": "4GB", "temp_directory": spill})
-        rows = tuple(con.execute(f"SELECT count(*) FROM '{path}'").fetchall()[0][0] for path in (left, right))
+    with database() as con:
+        rows = [con.execute(f"SELECT count(*) FROM '{path}'").fetchall()[0][0] for path in (left, right)]
         differences = con.execute(
             f"SELECT count(*) FROM '{left}' AS a FULL JOIN '{right}' AS b ON a.task = b.task "
             "WHERE a.task IS NULL OR b.task IS NULL OR a.label IS DISTINCT FROM b.label"
         ).fetchall()[0][0]
-        con.close()
     return Comparison((rows[0], rows[1]), differences)
 
 
 def is_sorted(path: str) -> bool:
     """Whether the answers in a file are in the order of their tasks."""
+    with database() as con:
+        wrong = con.execute(
+            "SELECT count(*) FROM (SELECT task, lag(task) OVER (ORDER BY file_row_number) AS before "
+            f"FROM read_parquet('{path}', file_row_number = true)) WHERE before >= task"
+        ).fetchall()[0][0]
+    return bool(wrong == 0)
+
+
+@contextmanager
+def database() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database for the work around the measurements; to be used ``elsewhere``."""
     import duckdb
 
-    rows = duckdb.execute(
-        f"SELECT count(*) FROM (SELECT task, lag(task) OVER (ORDER BY file_row_number) AS before "
-        f"FROM read_parquet('{path}', file_row_number = true)) WHERE before >= task"
-    ).fetchall()
-    return bool(rows == [(0,)])
+    with (
+        tempfile.TemporaryDirectory(prefix="crowdopt-bench-") as spill,
+        duckdb.connect(config={"memory_limit": "4GB", "temp_directory": spill}) as con,
+    ):
+        yield con
 
 
 def elsewhere(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -251,6 +260,7 @@ def environment() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.machine()}",
         "cpus": os.cpu_count(),
         "memory_gb": round(memory, 1),
+        "load_at_start": os.getloadavg()[0],
         "python": platform.python_version(),
         "packages": {name: version(name) for name in packages},
     }

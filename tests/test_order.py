@@ -17,7 +17,7 @@ def random_case(seed: int, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
     counts = counts[counts.sum(axis=1) > 0]
     counts = counts[rng.permutation(len(counts))]
     mean = counts @ np.arange(n_labels) / counts.sum(axis=1)
-    noise = rng.normal(0, rng.choice([0.0, 0.4, 2.0]), len(counts))
+    noise = rng.normal(0, rng.choice([0.2, 2.0, 4.0]), len(counts))
     return counts, np.clip(np.rint(mean + noise), 0, n_labels - 1).astype(np.int64)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from crowdopt.frames import Table, small_table
 from crowdopt.responses import ANSWER_COLUMNS
+from crowdopt.scale import canonical_text
 
 if TYPE_CHECKING:
     from crowdopt.responses import Responses, TaskCounts
@@ -25,9 +26,37 @@ def answer_table(solution: Solution, responses: Responses, counts: TaskCounts, *
     if responses.kept is not None:
         joined = joined.join(responses.kept, on="task", how="left")
         named += responses.reading.keep
-    casts = [nw.col(name).cast(dtype) for name, dtype in responses.types.items() if dtype in {nw.Categorical, nw.Enum}]
+    wanted = {name: dtype for name, dtype in responses.types.items() if _castable(dtype, joined)}
+    casts = [nw.col(name).cast(dtype) for name, dtype in wanted.items()]
     answers = joined.select(*named).sort("task")
     return answers.with_columns(*casts) if casts else answers
+
+
+def _castable(dtype: Any, table: Table) -> bool:
+    """Whether a column is to be cast to the type of the source; pandas has more types than Narwhals (as_brought)."""
+    if dtype in {nw.Categorical, nw.Enum}:
+        return True
+    return dtype not in {None, nw.Unknown, nw.Object} and not table.implementation.is_pandas_like()
+
+
+def as_brought(answers: Any, original: Any, label: str) -> Any:
+    """Answers with the index of a new table, and labels of the type that they have in the source, if it is pandas."""
+    if not nw.dependencies.is_pandas_dataframe(answers):
+        return answers
+    answers = answers.reset_index(drop=True)
+    if label not in original.columns:  # a wide table
+        return answers
+    dtype, labels = original[label].dtype, answers["label"]
+    if isinstance(dtype, np.dtype) and dtype.kind in "iub" and labels.isna().any():
+        return answers  # NumPy's integers cannot be missing
+    categories = getattr(dtype, "categories", None)
+    if categories is not None:  # which need not be texts
+        labels = labels.astype(object).map({canonical_text(_python(value)): value for value in categories})
+    return answers.assign(label=labels.astype(dtype))
+
+
+def _python(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def bucket_columns(solution: Solution, *, probabilities: bool) -> dict[str, Any]:

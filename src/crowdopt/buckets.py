@@ -133,6 +133,8 @@ def _whole_numbers(values: Any, name: str) -> Ints:
     array = np.asarray(values)
     if array.dtype == object or array.dtype.kind not in "iufb":
         raise InputError(f"{name} must be whole numbers, not {array.dtype}")
+    if not (np.abs(array) < 2.0**63).all():  # nor not-a-number: neither would survive the conversion
+        raise InputError(f"{name} must be whole numbers below 2^63")
     whole = array.astype(np.int64)
     if array.size and (not np.array_equal(whole, array) or whole.min() < 0):
         raise InputError(f"{name} must be whole numbers of at least 0")

@@ -121,6 +121,8 @@ class Certificate:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise SolutionFileError(f"the certificate is damaged: {_reason(error)}") from error
+        if certificate.witness is not None:
+            raise SolutionFileError("the certificate has a witness that this version does not know")
         if data.get("gap") != certificate.gap:
             raise SolutionFileError(f"the certificate's gap {data.get('gap')!r} does not follow from its bound")
         return certificate

@@ -6,25 +6,42 @@ import json
 import sys
 from enum import StrEnum
 from importlib.abc import MetaPathFinder
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from crowdopt._version import __version__
 from crowdopt.errors import CrowdoptError, InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crowdopt.solution import Solution
 
+INTERRUPTED = 130
+
+
+class _Commands(TyperGroup):
+    """All commands; an interrupt of any of them is one line, which Typer would leave out."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as interrupt:
+            print(f"crowdopt: interrupted; {interrupt or 'nothing was written'}", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from interrupt
+
+
 app = typer.Typer(
+    cls=_Commands,
     name="crowdopt",
     help="Globally optimal answers from crowds that disagree, with a certificate that says what was proved.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-INTERRUPTED = 130
 
 
 class DuplicatesChoice(StrEnum):
@@ -98,13 +115,6 @@ def main() -> None:
     except CrowdoptError as error:
         print(f"crowdopt: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("crowdopt: interrupted; nothing was written", file=sys.stderr)
-        sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of our output has gone; there is nobody to tell.
-        sys.stderr.close()
-        sys.exit(1)
 
 
 @app.callback(invoke_without_command=True)
@@ -178,6 +188,7 @@ def aggregate(
     _check_stdout(output, as_json=as_json)
     if output is not None:
         check_target(output, tuple(FORMATS))
+        _check_kept(output, [*inputs, *([truth] if truth else [])])
     if solution is not None:
         check_target(solution, (".json",))
     with Console(quiet=quiet) as console:
@@ -222,7 +233,7 @@ def verify(
         console.on_phase("verifying")
         result = run(solution, inputs, time_limit=time_limit, memory_limit=memory_limit, threads=threads)
     if as_json:
-        print(json.dumps({"verdict": result.verdict.value, "reasons": list(result.reasons)}, ensure_ascii=False))
+        _print_json({"verdict": result.verdict.value, "reasons": list(result.reasons)})
     elif not quiet:
         print("\n".join([result.verdict.value, *(f"  {reason}" for reason in result.reasons)]))
     raise typer.Exit(result.exit_code)
@@ -250,26 +261,32 @@ def simulate(
     quiet: Quiet = False,
 ) -> None:
     """Make up a crowd: a file of responses, and the truth behind them."""
+    from crowdopt.progress import Console
     from crowdopt.simulate import crowd, uniform_errors
     from crowdopt.write import FORMATS, check_target, write_columns
 
     for target in (output, truth):
         if target is not None:
             check_target(target, tuple(FORMATS))
+    if truth is not None and Path(truth).absolute() == Path(output).absolute():
+        raise InputError(f"responses and truth cannot both go to {output}")
     names = _split(labels)
-    made = crowd(
-        tasks,
-        workers,
-        _range(responses),
-        labels=names,
-        selectivity=None if selectivity is None else _numbers(selectivity, "--selectivity"),
-        matrix=None if accuracy is None else uniform_errors(len(names), accuracy),
-        seed=seed,
-    )
-    write_columns(made.to_dict(), output)
-    if truth is not None:
-        write_columns(made.truth_dict(), truth)
-    if not quiet:
+    with Console(quiet=quiet) as console:
+        console.on_phase("simulating")
+        made = crowd(
+            tasks,
+            workers,
+            _range(responses),
+            labels=names,
+            selectivity=None if selectivity is None else _numbers(selectivity, "--selectivity"),
+            matrix=None if accuracy is None else uniform_errors(len(names), accuracy),
+            seed=seed,
+        )
+        console.on_phase("writing")
+        write_columns(made.to_dict(), output)
+        if truth is not None:
+            write_columns(made.truth_dict(), truth)
+    if not quiet and "-" not in (output, truth):
         where = f", truth in {truth}" if truth else ""
         print(f"{len(made.label):,} responses of {workers:,} workers to {tasks:,} tasks in {output}{where}")
 
@@ -278,12 +295,25 @@ def _report(result: Solution, *, output: str | None, as_json: bool, quiet: bool)
     if quiet or output == "-":
         return
     if as_json:
-        print(json.dumps(result.summary(), ensure_ascii=False, allow_nan=False))
+        _print_json(result.summary())
         return
     from crowdopt.progress import print_summary
     from crowdopt.summary import summarise
 
     print_summary(summarise(result), list(result.scale.labels), output)
+
+
+def _print_json(facts: dict[str, Any]) -> None:
+    """One line; escapes what standard output cannot show."""
+    ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    print(json.dumps(facts, ensure_ascii=ascii_only, allow_nan=False))
+
+
+def _check_kept(output: str, read: Sequence[str]) -> None:
+    """Raises if the answers would take the place of what they were made from."""
+    target = Path(output)
+    if any(target.exists() and Path(name).exists() and target.samefile(name) for name in read):
+        raise InputError(f"cannot write {output}: it is one of the inputs")
 
 
 def _check_stdout(output: str | None, *, as_json: bool) -> None:

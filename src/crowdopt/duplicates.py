@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import narwhals as nw
 
 from crowdopt.errors import DuplicateError, InputError
-from crowdopt.frames import Table, fetch, settle
+from crowdopt.frames import Table, fetch, settle, surely_distinct
 from crowdopt.scale import canonical_text
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def resolve_duplicates(table: Table, reading: Reading) -> Table:
         return table
     labelled = table.filter(~nw.col("label").is_null())
     if reading.duplicates == "error":
-        if _count_repeated(labelled):
+        if not surely_distinct(labelled, PAIR) and _count_repeated(labelled):
             raise DuplicateError(_describe(labelled))
         return table
     if reading.order_by:

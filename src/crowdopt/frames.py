@@ -14,15 +14,19 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.errors import InputError
-from crowdopt.workspace import quote
+from crowdopt.workspace import literal, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from crowdopt.types import Objects
 
 Table: TypeAlias = "nw.LazyFrame[Any]"
 """A table of any kind, worked on lazily where its library is lazy."""
+
+PARTS = (1, 4, 16, 64)
+"""Into how many parts a table is split when memory runs out, attempt by attempt."""
 
 
 def adopt(data: Any) -> Table:
@@ -40,12 +44,48 @@ def adopt(data: Any) -> Table:
 
 def settle(table: Table) -> Table:
     """Computes a table once, so that later steps do not compute it again."""
-    native = table.to_native()
-    if _is_duckdb(table):
-        name = f"crowdopt_{uuid.uuid4().hex}"
-        native.query("_source", f"CREATE TEMP TABLE {name} AS SELECT * FROM _source")
-        return _adopted(native.query("_source", f"SELECT * FROM {name}"))
-    return table.collect().lazy()
+    if not _is_duckdb(table):
+        return table.collect().lazy()
+    name = _fresh_name()
+    _query(table, lambda source: f"CREATE TEMP TABLE {name} AS SELECT * FROM {source} WITH NO DATA")
+    table.to_native().insert_into(name)  # which, unlike CREATE TABLE AS, heeds an interrupt
+    return _adopted(_query(table, lambda _: f"SELECT * FROM {name}"))
+
+
+def settle_by(table: Table, key: str, step: Callable[[Table], Table], folder: Path | None) -> Table:
+    """``settle(step(table))`` for large tables, where ``step`` treats the values of ``key`` independently.
+
+    With a folder, DuckDB writes the result to a file there and keeps nothing of it in memory. And where its memory limit
+    does not suffice, it works in parts: its GROUP BY spills, but not always enough for tens of millions of groups.
+    """
+    if folder is None or not _is_duckdb(table):
+        return settle(step(table))
+    import duckdb
+
+    name = _fresh_name()
+    for n_parts in PARTS:
+        try:
+            for number, part in enumerate(_parts(table, key, n_parts)):
+                file = folder / f"{name}-{n_parts}-{number}.parquet"
+                step(part).to_native().to_parquet(str(file), compression="lz4_raw")
+            break
+        except duckdb.OutOfMemoryException:
+            if n_parts == PARTS[-1]:
+                raise
+    files = literal(str(folder / f"{name}-{n_parts}-*.parquet"))
+    return _adopted(_query(table, lambda _: f"SELECT * FROM read_parquet({files})"))
+
+
+def surely_distinct(table: Table, columns: Sequence[str]) -> bool:
+    """Whether all rows differ in ``columns``; False also means "not known".
+
+    Distinct hashes prove distinct rows at half the cost of comparing the rows; equal ones prove nothing.
+    """
+    if not _is_duckdb(table):
+        return False
+    listed = ", ".join(quote(name) for name in columns)
+    relation = _query(table, lambda source: f"SELECT count(*) = count(DISTINCT hash({listed})) FROM {source}")
+    return bool(relation.fetchall()[0][0])
 
 
 def fetch(table: Table) -> dict[str, list[Any]]:
@@ -87,12 +127,14 @@ def lengthen(table: Table, index: str, columns: Sequence[str]) -> Table:
     if _is_duckdb(table):
         # Narwhals unpivots on DuckDB's default connection only.
         listed = ", ".join(quote(name) for name in columns)
-        query = (
-            f"SELECT {quote(index)} AS task, worker, label FROM "
-            f"(SELECT {quote(index)}, {listed} FROM _source) "
-            f"UNPIVOT INCLUDE NULLS (label FOR worker IN ({listed}))"
+        relation = _query(
+            table,
+            lambda source: (
+                f"SELECT {quote(index)} AS task, worker, label FROM (SELECT {quote(index)}, {listed} FROM {source}) "
+                f"UNPIVOT INCLUDE NULLS (label FOR worker IN ({listed}))"
+            ),
         )
-        return _adopted(table.to_native().query("_source", query))
+        return _adopted(relation)
     long = table.select(index, *columns).unpivot(
         on=list(columns), index=index, variable_name="crowdopt.worker", value_name="crowdopt.label"
     )
@@ -111,10 +153,9 @@ def restore(table: Table, original: Any) -> Any:
 def _small_duckdb(columns: Mapping[str, Sequence[Any] | Objects], like: Table) -> Table:
     """Through a temporary table on the connection of ``like``; DuckDB reads the local variable ``_arrays``."""
     _arrays = {name: _duckdb_column(column) for name, column in columns.items()}
-    name = f"crowdopt_{uuid.uuid4().hex}"
-    native = like.to_native()
-    native.query("_like", f"CREATE TEMP TABLE {name} AS SELECT * FROM _arrays")
-    return _adopted(native.query("_like", f"SELECT * FROM {name}"))
+    name = _fresh_name()
+    like.to_native().query(_fresh_name(), f"CREATE TEMP TABLE {name} AS SELECT * FROM _arrays")
+    return _adopted(_query(like, lambda _: f"SELECT * FROM {name}"))
 
 
 def _duckdb_column(column: Sequence[Any] | Objects) -> Objects:
@@ -157,9 +198,33 @@ def _plain(value: Any) -> Any:
     return None if missing else value
 
 
+def _query(table: Table, query: Callable[[str], str]) -> Any:
+    """Runs or prepares SQL on the connection of a DuckDB table, given the name that stands for the table in it.
+
+    DuckDB makes a view of the table under the name it is given, and what is prepared looks that name up when it
+    runs: a name used twice would silently mean the second table.
+    """
+    name = _fresh_name()
+    return table.to_native().query(name, query(name))
+
+
+def _fresh_name() -> str:
+    return f"crowdopt_{uuid.uuid4().hex}"
+
+
 def _adopted(relation: Any) -> Table:
     table: Table = nw.from_native(relation)
     return table
+
+
+def _parts(table: Table, key: str, n_parts: int) -> Iterator[Table]:
+    """The table, split by the hash of a column into parts of about equal size."""
+    if n_parts == 1:
+        yield table
+        return
+    for part in range(n_parts):
+        where = f"hash({quote(key)}) % {n_parts} = {part}"
+        yield _adopted(table.to_native().filter(where))
 
 
 def _is_duckdb(table: Table) -> bool:

@@ -103,10 +103,11 @@ class Objective:
 def times_log_share(part: Ints, whole: Ints) -> Floats:
     """``part * ln(part / whole)``, zero where part is zero, good to a few units in the last place.
 
-    Near one the logarithm is taken of the rest, which integers give without rounding:
+    Near one the logarithm is taken of the rest, which integers give without rounding (plainly computed, this
+    would be -0.9992):
 
-    >>> float(times_log_share(np.array(10**15), np.array(10**15 + 1)))
-    -0.9999999999999996
+    >>> round(float(times_log_share(np.array(10**15), np.array(10**15 + 1))), 12)
+    -1.0
     """
     rest = whole - part
     safe = np.maximum(whole, 1)

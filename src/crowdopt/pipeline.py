@@ -133,7 +133,8 @@ def load(data: Any, reading: Reading, workspace: Workspace | None, *, on_phase: 
     with explain_errors(_paths(data)):
         responses = check(_open(data, choose_responses(reading), reading, workspace), reading)
         on_phase("counting")
-        return Source(responses, count_tasks(responses), data, workspace)
+        counts = count_tasks(responses, workspace.folder if workspace else None)
+        return Source(responses, counts, data, workspace)
 
 
 def solve_source(
@@ -189,9 +190,10 @@ def accuracy(solution: Solution, truth: Any) -> Accuracy:
     with explain_errors(_paths(truth)):
         if workspace is not None or not _paths(truth):
             table = _open(truth, choose_truth(solution.reading), solution.reading, workspace)
-            return compare(solution, table)
+            return compare(solution, table, same_place=bool(_paths(truth)))
         with Workspace() as own:
-            return compare(solution, _open(truth, choose_truth(solution.reading), solution.reading, own))
+            table = _open(truth, choose_truth(solution.reading), solution.reading, own)
+            return compare(solution, table, same_place=False)
 
 
 def _paths(data: Any) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,17 +23,20 @@ class Console:
     """Shows the phase of the work on standard error, if that is a terminal, and turns Ctrl-C into a request to stop.
 
     While an engine runs, the first Ctrl-C asks it for its best answer so far; at any other time, or the second
-    time, it interrupts as usual.
+    time, it interrupts as usual. The database turns an interrupt into an error of its own, and may even lose it:
+    so an interrupt is remembered, and comes out as one at the next phase or at the end.
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._console = RichConsole(stderr=True)
-        self._shown = self._console.is_terminal and not quiet
+        # Rich also calls a pipe a terminal if FORCE_COLOR is set, which many build servers do.
+        self._shown = sys.stderr.isatty() and self._console.is_terminal and not quiet
         self._status = self._console.status("starting")
         self._timer = threading.Timer(DELAY, self._status.start)
         self._timer.daemon = True
         self._phase = "starting"
         self._stop_asked = False
+        self._interrupted = False
         self._previous: Any = None
 
     def __enter__(self) -> Self:
@@ -42,15 +46,20 @@ class Console:
             self._timer.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._shown:
-            self._timer.cancel()
-            self._status.stop()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._previous is not None:
             signal.signal(signal.SIGINT, self._previous)
+        if self._shown:
+            self._timer.cancel()
+            self._timer.join()  # or it might start the display after the end
+            self._status.stop()
+        if self._interrupted and kind is not None:
+            raise KeyboardInterrupt("files may be missing" if self._phase == "writing" else "nothing was written")
 
     def on_phase(self, phase: str) -> None:
         """A new phase has begun."""
+        if self._interrupted:
+            raise KeyboardInterrupt
         self._phase = phase
         self._status.update(phase)
 
@@ -62,6 +71,7 @@ class Console:
 
     def _on_interrupt(self, *_: object) -> None:
         if self._phase != "solving" or self._stop_asked:
+            self._interrupted = True
             raise KeyboardInterrupt
         self._stop_asked = True
 
@@ -71,7 +81,8 @@ def print_summary(summary: Summary, labels: list[str], output: str | None) -> No
     console = RichConsole(highlight=False)
     word, _, rest = summary.headline.partition(":")
     style = {"PROVED": "bold green", "BOUNDED": "bold yellow"}.get(word, "bold red")
-    console.print(Text.assemble((word, style), ":", rest))
+    # Sentences and paths are left to the terminal to wrap: a pipe or a copied path must not get line breaks.
+    console.print(Text.assemble((word, style), ":", rest), soft_wrap=True)
     console.print()
     facts = Table.grid(padding=(0, 2))
     for name, value in summary.facts.items():
@@ -86,6 +97,6 @@ def print_summary(summary: Summary, labels: list[str], output: str | None) -> No
         matrix.add_row(*(Text(cell) for cell in row))
     console.print(matrix)
     for warning in summary.warnings:
-        console.print(Text.assemble(("warning: ", "bold yellow"), warning))
+        console.print(Text.assemble(("warning: ", "bold yellow"), warning), soft_wrap=True)
     written = f"answers in {output}" if output else "answers not written: add -o answers.csv"
-    console.print(Text(written, style="dim"))
+    console.print(Text(written, style="dim"), soft_wrap=True)

@@ -151,9 +151,9 @@ class Thresholds:
         """For each bucket the loss of the best threshold that gives it the other label, and whether one ties."""
         values, agreement = np.array(self.values), np.array(self.agreement, dtype=object)
         tolerance = self.problem.tolerance(value)
-        near = values >= values.max() - tolerance
+        near = values >= max(value, *self.values) - tolerance
         if self.problem.objective.interchangeable:
-            near &= agreement >= agreement[near].max()
+            near &= agreement >= self.problem.buckets.agreement(mapping)
         loss, tied = np.empty(len(mapping)), np.zeros(len(mapping), bool)
         for rank in range(len(values) - 1):
             for label, others in ((1, slice(rank + 1, None)), (0, slice(None, rank + 1))):
@@ -198,9 +198,8 @@ def _line_values(problem: Problem, deadline: float) -> Iterator[float]:
             raise Undecided("the time limit was reached before the bound was checked")
         offset = points - points[anchor]
         others = np.flatnonzero((offset >= 0).all(axis=1) & (offset.sum(axis=1) > 0))
-        if not len(others):
-            continue
-        direction = offset[others]
+        # A line that meets no second bucket while it turns ends level or upright.
+        direction = np.concatenate([offset[others], [[1, 0], [0, 1]]])
         cross = direction[:, :1] * offset[None, :, 1] - direction[:, 1:] * offset[None, :, 0]
         along = direction[:, :1] * offset[None, :, 0] + direction[:, 1:] * offset[None, :, 1]
         for side in _sides(cross, along):

@@ -11,11 +11,13 @@ import numpy as np
 from crowdopt.buckets import Buckets
 from crowdopt.duplicates import resolve_duplicates
 from crowdopt.errors import ColumnError, InputError
-from crowdopt.frames import Table, adopt, fetch, fetch_integers, lengthen, settle
+from crowdopt.frames import Table, adopt, fetch, fetch_integers, lengthen, settle, settle_by
 from crowdopt.read.columns import choose_responses
 from crowdopt.scale import MAX_LABELS, Scale
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from crowdopt.reading import Reading
     from crowdopt.types import Ints
 
@@ -90,15 +92,23 @@ def check(source: Any, reading: Reading) -> Responses:
     return Responses(resolve_duplicates(table, reading), kept, scale, types, overview.n_workers(), n_dropped, reading)
 
 
-def count_tasks(responses: Responses) -> TaskCounts:
-    """One GROUP BY over tasks, and one over the counts that come out."""
+def count_tasks(responses: Responses, folder: Path | None = None) -> TaskCounts:
+    """One GROUP BY over tasks, and one over the counts that come out.
+
+    Args:
+        responses: The responses.
+        folder: Where the counts may be kept, if they are many.
+    """
     scale = responses.scale
     columns = {f"c{j}": j for j in range(scale.n_labels) if j in scale.occurring}
     indicators = [
         nw.when(nw.col("label") == scale.values[j]).then(nw.lit(1)).alias(name) for name, j in columns.items()
     ]
-    per_task = settle(
-        responses.table.select("task", *indicators).group_by("task").agg(nw.col(name).count() for name in columns)
+    per_task = settle_by(
+        responses.table.select("task", *indicators),
+        "task",
+        lambda table: table.group_by("task").agg(nw.col(name).count() for name in columns),
+        folder,
     )
     histogram = fetch_integers(per_task.group_by(*columns).agg(nw.len().alias("n_tasks")))
     counts = np.zeros((len(histogram["n_tasks"]), scale.n_labels), np.int64)
@@ -144,6 +154,8 @@ def _clean(table: Table, reading: Reading) -> Table:
         dtype, column = schema[name], nw.col(name)
         if dtype.is_nested():
             raise ColumnError(f"the {name} column holds nested values ({dtype}); it must hold one value per row")
+        if dtype == nw.Object and _is_mixed(table, name):
+            raise ColumnError(f"the {name} column holds values of several types; make it one type")
         if dtype in {nw.Categorical, nw.Enum}:
             dtype, column = nw.String(), column.cast(nw.String)
         if dtype == nw.String:
@@ -154,6 +166,15 @@ def _clean(table: Table, reading: Reading) -> Table:
             column = nw.when(~column.is_nan()).then(column)
         cleaned.append(column.alias(name))
     return table.select(*cleaned)
+
+
+def _is_mixed(table: Table, name: str) -> bool:
+    """Whether a column of Python objects, as pandas has them, holds for example both 1 and "1"."""
+    if not table.implementation.is_pandas():
+        return False
+    from pandas.api.types import infer_dtype
+
+    return infer_dtype(table.collect().to_native()[name], skipna=True) in {"mixed", "mixed-integer"}
 
 
 class _Overview:

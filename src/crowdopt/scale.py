@@ -109,7 +109,7 @@ def _like(text: str, by_text: dict[str, Any]) -> Any:
         return text == "true"
     number = _as_number(text)
     if number is not None and kinds <= {int, float} and kinds:
-        return int(number) if kinds == {int} else float(number)
+        return int(number) if kinds == {int} and number.is_integer() else number
     return text
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import weakref
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -135,11 +136,17 @@ class Solution:
 
     def answers_frame(self, *, probabilities: bool = False) -> Any:
         """Like :attr:`answers`, with a column ``p_<label>`` for every label if wanted."""
+        from crowdopt.answers import as_brought
         from crowdopt.frames import restore
 
         table = self.answers_table(probabilities=probabilities)
         source = self._need_source()
-        return table.to_native() if source.workspace is not None else restore(table, source.original)
+        if source.workspace is None:
+            return as_brought(restore(table, source.original), source.original, self.reading.label)
+        relation = table.to_native()
+        # The database lives as long as the relation does, even if the solution is gone before.
+        weakref.finalize(relation, lambda _: None, source.workspace)
+        return relation
 
     def answers_table(self, *, probabilities: bool = False) -> Table:
         """Like :attr:`answers`, as a lazy Narwhals frame."""
@@ -286,7 +293,16 @@ class Solution:
 
 def _parse(data: dict[str, Any]) -> dict[str, Any]:
     table = data["buckets"]
-    labels = tuple(data["scale"]["labels"])
+    labels = tuple(_texts(data["scale"]["labels"]))
+    if len(set(labels)) < len(labels):
+        raise SolutionFileError("the solution file is damaged: its scale has a label twice")
+    if data["scale"]["kind"] not in {"ordinal", "nominal"} or type(data["scale"]["inferred"]) is not bool:
+        raise SolutionFileError("the solution file is damaged: its scale is neither ordinal nor nominal")
+    if data["selectivity"]["kind"] not in {"none", "given", "estimated"}:
+        raise SolutionFileError(f"the solution file is damaged: selectivity {data['selectivity']['kind']!r}")
+    shares = tuple(_share(share) for share in data["selectivity"]["shares"])
+    if shares and len(shares) != len(labels):
+        raise SolutionFileError("the solution file is damaged: its selectivity does not have a share for each label")
     counts = np.array(table["counts"], dtype=np.int64)
     buckets, index = Buckets.from_arrays(counts, np.array(table["weights"]))
     mapping = np.array(table["label"], dtype=np.int64)
@@ -306,25 +322,65 @@ def _parse(data: dict[str, Any]) -> dict[str, Any]:
         "buckets": buckets,
         "mapping": mapping,
         "margins": Margins(margin, table["margin_kind"], np.array(table["tied"], dtype=bool)),
-        "objective": Objective(data["selectivity"]["kind"], tuple(data["selectivity"]["shares"])),
+        "objective": Objective(data["selectivity"]["kind"], shares),
         "certificate": Certificate.from_dict(data["certificate"]),
-        "totals": Totals(**data["totals"]),
-        "reading": Reading.from_dict(data["reading"]),
-        "seed": int(data["seed"]),
-        "advice": tuple(data["advice"]),
-        "accuracy": None if accuracy is None else Accuracy(**accuracy),
+        "totals": Totals(**{name: _whole(value) for name, value in data["totals"].items()}),
+        "reading": _parse_reading(data["reading"]),
+        "seed": _integer(data["seed"]),
+        "advice": tuple(_texts(data["advice"])),
+        "accuracy": None if accuracy is None else _parse_accuracy(**accuracy),
     }
 
 
+def _parse_reading(data: dict[str, Any]) -> Reading:
+    for name, default in Reading().to_dict().items():
+        if type(data[name]) is not type(default):
+            raise TypeError(f"the reading option {name!r} cannot be {data[name]!r}")
+        if isinstance(default, list):
+            _texts(data[name])
+    return Reading.from_dict(data)
+
+
+def _parse_accuracy(value: Any, n_tasks: Any, n_unknown: Any) -> Accuracy:
+    return Accuracy(_share(value), _whole(n_tasks), _whole(n_unknown))
+
+
+def _texts(values: Any) -> list[str]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError(f"{values!r} is not a list of texts")
+    return values
+
+
+def _share(value: Any) -> float:
+    if type(value) not in {int, float} or not 0 <= value <= 1:
+        raise ValueError(f"{value!r} is not a share between 0 and 1")
+    return float(value)
+
+
+def _integer(value: Any) -> int:
+    if type(value) is not int:
+        raise TypeError(f"{value!r} is not an integer")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if _integer(value) < 0:
+        raise ValueError(f"{value!r} is not a number of things")
+    return int(value)
+
+
 def _check_derived(solution: Solution, data: dict[str, Any]) -> None:
-    """What the file repeats for its readers must follow from its labels and counts."""
-    derived = solution.to_dict()
-    for name in ("matrix", "label_shares", "agreement"):
-        if not _same(derived[name], data[name]):
+    """What the file repeats for its readers must follow from the rest, and nothing may have changed on the way in."""
+    derived = solution.to_dict() | {"crowdopt_version": data["crowdopt_version"]}
+    if unknown := sorted(data.keys() - derived.keys()):
+        raise SolutionFileError(f"the solution file is damaged: {unknown[0]!r} does not belong there")
+    for name, value in derived.items():
+        if not _same(value, data[name]):
             raise SolutionFileError(f"the solution file is damaged: its {name} does not follow from its labels")
 
 
 def _same(ours: Any, theirs: Any) -> bool:
+    """Whether two JSON values are equal, numbers up to rounding; a text, a list or true is no number."""
     if isinstance(ours, dict):
         return (
             isinstance(theirs, dict) and ours.keys() == theirs.keys() and all(_same(ours[k], theirs[k]) for k in ours)
@@ -332,8 +388,8 @@ def _same(ours: Any, theirs: Any) -> bool:
     if isinstance(ours, list):
         return isinstance(theirs, list) and len(ours) == len(theirs) and all(map(_same, ours, theirs))
     if isinstance(ours, float):
-        return isinstance(theirs, int | float) and math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=1e-12)
-    return bool(ours == theirs)
+        return type(theirs) in {int, float} and math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=1e-12)
+    return type(ours) is type(theirs) and bool(ours == theirs)
 
 
 def _nested(matrix: Floats) -> list[Any]:

@@ -15,10 +15,16 @@ if TYPE_CHECKING:
     from crowdopt.solution import Solution
 
 
-def compare(solution: Solution, truth: Any) -> Accuracy:
-    """The accuracy of a solution on the tasks whose true label is known, compared as canonical text."""
+def compare(solution: Solution, truth: Any, *, same_place: bool) -> Accuracy:
+    """The accuracy of a solution on the tasks whose true label is known, compared as canonical text.
+
+    Args:
+        solution: The solution, with its tasks.
+        truth: A table of true labels.
+        same_place: Whether it was read by the database that the answers are in.
+    """
     answers = _texts(solution.answers_table().select("task", "label"), "task", "label")
-    known = _known(solution, truth, like=answers)
+    known = _known(solution, truth, like=answers, same_place=same_place)
     labelled = answers.filter(~nw.col("label").is_null()).select("task", nw.col("label").alias("answer"))
     joined = known.join(labelled, on="task", how="left")
     right = nw.when(nw.col("answer") == nw.col("label")).then(nw.lit(1)).alias("right")
@@ -29,12 +35,11 @@ def compare(solution: Solution, truth: Any) -> Accuracy:
     return Accuracy(n_right / n_compared, n_compared, n_truth - n_compared)
 
 
-def _known(solution: Solution, truth: Any, like: Table) -> Table:
+def _known(solution: Solution, truth: Any, like: Table, *, same_place: bool) -> Table:
     """The true labels as (task, label) texts, one row per task, in the same place as the answers."""
     table = adopt(truth)
     task, label = choose_truth(solution.reading)(table.collect_schema().names())
     table = _texts(table, task, label).filter(~nw.col("task").is_null(), ~nw.col("label").is_null()).unique()
-    same_place = solution.source is not None and solution.source.workspace is not None
     # DuckDB tables of two connections cannot be joined; other kinds can if they are the same.
     if not (table.implementation == like.implementation and (same_place or not table.implementation.is_duckdb())):
         table = small_table(fetch(table), like=like)

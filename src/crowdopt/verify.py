@@ -156,7 +156,12 @@ def _about_labels(solution: Solution, problem: Problem) -> Iterator[str]:
     if wants_order and certificate.proof is not Proof.NONE and (pair := violation(buckets.counts, mapping)):
         high, low = (buckets.counts[b, 0].tolist() for b in pair)
         yield f"the labels break the order: responses {high} dominate {low} and got the lower label"
-    by_thresholds = solution.margins.kind == "exact" or (wants_order and certificate.proof is not Proof.NONE)
+    if solution.margins.kind == "exact" and not _margins_can_be_exact(solution, problem):
+        yield "the margins are at most upper bounds, not exact"
+        return
+    plane = buckets.n_labels == 2 and buckets.n_classes == 1
+    by_order = plane and wants_order and certificate.proof is not Proof.NONE
+    by_thresholds = solution.margins.kind == "exact" or by_order
     margins, tied = recheck.margins(problem, mapping, value, by_thresholds=by_thresholds)
     if not np.allclose(margins, solution.margins.values, rtol=1e-6, atol=2 * tolerance):
         yield "the margins do not follow from the data"
@@ -164,6 +169,14 @@ def _about_labels(solution: Solution, problem: Problem) -> Iterator[str]:
         yield from _about_votes(solution)
     elif not np.array_equal(tied, solution.margins.tied):
         yield "the ties do not follow from the data"
+
+
+def _margins_can_be_exact(solution: Solution, problem: Problem) -> bool:
+    """Where thresholds are all the mappings that compete: two labels, equal numbers, and no need to look beyond."""
+    buckets, certificate = problem.buckets, solution.certificate
+    beyond = solution.objective.kind == "given" and certificate.space is Space.ALL
+    plane = buckets.n_labels == 2 and buckets.n_classes == 1
+    return plane and buckets.equal_sizes and not beyond and certificate.proof is not Proof.NONE
 
 
 def _about_votes(solution: Solution) -> Iterator[str]:
@@ -181,6 +194,7 @@ def _about_bound(solution: Solution, problem: Problem, deadline: float) -> Itera
         return
     if certificate.bound < certificate.objective:
         yield f"the bound {certificate.bound!r} is below the log-likelihood of the answer"
+        return
     best = better_than(problem, certificate.bound + certificate.tolerance, deadline)
     if best is not None:
         yield f"there is a mapping in the space with log-likelihood {best!r}, above the bound {certificate.bound!r}"

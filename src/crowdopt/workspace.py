@@ -43,6 +43,7 @@ class Workspace:
         import duckdb
 
         folder = Path(tempfile.mkdtemp(prefix="crowdopt-"))
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)  # also if interrupted before the end of this
         settings: dict[str, Any] = {
             "temp_directory": str(folder / "spill"),
             "preserve_insertion_order": "false",  # answers are sorted at the end; the way there need not be

@@ -31,7 +31,7 @@ FORMATS = {
 
 def check_target(target: str | Path, suffixes: tuple[str, ...]) -> None:
     """Raises if a file cannot be written there, before any work is done."""
-    if str(target) == "-":
+    if str(target) == "-" and ".csv" in suffixes:
         return
     path = Path(target)
     if path.suffix.lower() not in suffixes:
@@ -99,4 +99,4 @@ def _copy(table: Table, path: Path, suffix: str, workspace: Workspace) -> None:
             native = workspace.connection.from_arrow(table.collect().to_arrow())
         native.query("_answers", f"COPY (SELECT * FROM _answers) TO {literal(str(path))} ({FORMATS[suffix]})")
     except duckdb.Error as error:
-        raise OutputError(f"cannot write {path.name}: {str(error).splitlines()[0]}") from error
+        raise OutputError(str(error).splitlines()[0]) from error

@@ -126,7 +126,7 @@ def solve(
     >>> result.mapping
     array([1, 1, 0, 0])
     >>> print(result.certificate.proof, result.certificate.space, round(result.certificate.objective, 3))
-    PROVED all -74.563
+    PROVED all -75.046
     """
     buckets, index = Buckets.from_arrays(counts, weights)
     if scale not in {"ordinal", "nominal"}:

@@ -56,7 +56,7 @@ class Cuts:
     """
 
     def __init__(self, problem: Problem) -> None:
-        buckets = problem.buckets
+        self.buckets = buckets = problem.buckets
         self.rank = rank_by_share(buckets)
         n_ranks = int(self.rank.max()) + 1
         responses = np.zeros((n_ranks + 1, 1, 2), np.int64)
@@ -89,11 +89,11 @@ class Cuts:
         """Per bucket the loss of the best cut that gives it another label than ``mapping``, and whether it ties.
 
         Giving label 0 to rank r takes a cut above r, giving it label 1 a cut of at most r: prefix and suffix
-        maxima over the cuts.
+        maxima over the cuts. A mapping that no cut equals, because a line does better, has no ties among them.
         """
-        ties = self.values >= self.values.max() - tolerance
+        ties = self.values >= max(value, float(self.values.max())) - tolerance
         if self.by_agreement:
-            ties &= self.agreement >= self.agreement[ties].max()
+            ties &= self.agreement >= self.buckets.agreement(mapping)
         at_most = np.maximum.accumulate(self.values)[:-1]
         above = np.maximum.accumulate(self.values[::-1])[::-1][1:]
         tie_at_most = np.logical_or.accumulate(ties)[:-1]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crowdopt.errors import InputError
 from crowdopt.margins import Margins, single_moves
 from crowdopt.solve.engine import Limits, Outcome
 
@@ -29,10 +30,13 @@ def vote(problem: Problem, limits: Limits) -> Outcome:
     """Majority vote as an engine."""
     del limits  # one pass over the buckets needs none
     mapping, tied = majority(problem.buckets.counts)
+    value = problem.objective.of_mapping(problem.buckets, mapping)
+    if not np.isfinite(value):
+        raise InputError("the majority gives some tasks a label whose share is given as zero: give it a larger share")
     losses = single_moves(problem, mapping)
     return Outcome(
         mapping=mapping,
-        objective=problem.objective.of_mapping(problem.buckets, mapping),
+        objective=value,
         bound=None,
         space=problem.space,
         work=problem.buckets.n_buckets,

@@ -1,0 +1,282 @@
+"""Whatever is wrong with the input: exit code 2, one line that says what to do, and nothing left behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from crowdopt.cli import main
+
+PROGRAM = Path(sys.executable).parent / "crowdopt"
+HEADER = ("task", "worker", "label")
+GOOD = [("a", "ann", "yes"), ("a", "bob", "yes"), ("b", "ann", "no"), ("b", "bob", "yes"), ("c", "bob", "no")]
+
+
+def text(rows, header=HEADER):
+    return "".join(",".join(row) + "\n" for row in [header, *rows]).encode()
+
+
+@pytest.fixture
+def fails(monkeypatch, capfd, tmp_path):
+    """Runs a command that must fail, in a folder of its own; returns the message."""
+    work, temporary = tmp_path / "work", tmp_path / "temporary"
+    work.mkdir()
+    temporary.mkdir()
+    monkeypatch.chdir(work)
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+
+    def run(*args, files):
+        for name, content in files.items():
+            Path(name).write_bytes(content)
+        before = sorted(work.rglob("*"))
+        monkeypatch.setattr(sys, "argv", ["crowdopt", *args])
+        with pytest.raises(SystemExit) as exited:
+            main()
+        out, err = capfd.readouterr()
+        assert (exited.value.code, out) == (2, "")
+        assert err.startswith("crowdopt: ")
+        assert err.count("\n") == 1
+        assert err.endswith("\n")
+        assert sorted(work.rglob("*")) == before
+        assert list(temporary.iterdir()) == []
+        return err
+
+    return run
+
+
+def aggregate(*options, output="answers.csv", solution="solution.json"):
+    return ("aggregate", "data.csv", "-o", output, "--solution", solution, *options)
+
+
+CONTENTS = {
+    "misspelt column": (text(GOOD, ("tsk", "worker", "label")), ["'task'", "--task tsk", "tsk, worker, label"]),
+    "column of another name": (text(GOOD, ("item", "worker", "label")), ["--task item"]),
+    "other worker column": (text(GOOD, ("task", "Annotator", "label")), ["--worker Annotator"]),
+    "other label column": (text(GOOD, ("task", "worker", "rating")), ["--label rating"]),
+    "no such column": (text(GOOD, ("task", "worker", "zzz")), ["no column named 'label'", "task, worker, zzz"]),
+    "column twice": (text([(*row, "x") for row in GOOD], (*HEADER, "label")), ["2 columns named 'label'"]),
+    "empty file": (b"", ["data.csv is empty"]),
+    "blank lines": (b"\n\n", ["data.csv is empty"]),
+    "header only": (text([]), ["no responses"]),
+    "no task": (text([*GOOD, ("", "ann", "yes")]), ["1 of 6 rows", "1 without a task", "--missing drop"]),
+    "no worker": (text([*GOOD, ("d", "", "yes")]), ["1 of 6 rows", "1 without a worker", "--missing drop"]),
+    "no label": (
+        text([*GOOD, ("d", "ann", ""), ("d", "bob", "")]),
+        ["2 of 7 rows", "2 without a label", "--missing drop"],
+    ),
+    "no label at all": (text([("a", "ann", "")]), ["1 of 1 rows", "1 without a label"]),
+    "three labels": (text([*GOOD, ("d", "ann", "maybe")]), ["3 labels", "--engine vote"]),
+    "duplicates": (
+        text([*GOOD, ("a", "ann", "yes"), ("b", "ann", "yes"), ("c", "bob", "no")]),
+        ["3 (task, worker) pairs", "2 with identical labels", "1 with conflicting", "(a, ann)", "--duplicates all"],
+    ),
+    "identical duplicates": (text([*GOOD, GOOD[0]]), ["1 with identical labels", "0 with", "--duplicates same"]),
+    "image": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), ["not a text file", "PNG"]),
+    "windows-1252": (text(GOOD) + "é,ann,no\n".encode("windows-1252"), ["UTF-8", "line 7", "windows-1252"]),
+    "utf-16": (text(GOOD).decode().encode("utf-16"), ["UTF-16", "--encoding utf-16"]),
+    "utf-16 without a mark": (text(GOOD).decode().encode("utf-16-le"), ["--encoding utf-16-le"]),
+    "too many fields": (text([*GOOD, ("d", "ann", "no", "x")]), ["line 7", "4 fields", "3"]),
+    "open quote": (text(GOOD) + b'"d,ann,no\n', ["line 7", "quote"]),
+}
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_bad_content(fails, name):
+    content, expected = CONTENTS[name]
+    message = fails(*aggregate(), files={"data.csv": content})
+    for part in expected:
+        assert part in message
+
+
+CONFLICT = text([*GOOD, ("a", "ann", "no")])
+OPTIONS = {
+    "label that is not on the scale": (text(GOOD), ["--labels", "no,maybe"], ["1 label not on", "'yes'", "no, maybe"]),
+    "third label where two were named": (text([*GOOD, ("d", "ann", "?")]), ["--labels", "no,yes"], ["1 label", "'?'"]),
+    "one label named": (text(GOOD), ["--labels", "no"], ["at least two"]),
+    "label named twice": (text(GOOD), ["--labels", "no,no"], ["twice"]),
+    "conflicting duplicates": (
+        CONFLICT,
+        ["--duplicates", "same"],
+        ["1 (task, worker) pairs have conflicting labels", "(a, ann)", "--duplicates all"],
+    ),
+    "first of no order": (CONFLICT, ["--duplicates", "first"], ["--order-by COL"]),
+    "order of nothing": (CONFLICT, ["--order-by", "task"], ["--duplicates first or last"]),
+    "order that does not decide": (
+        text([(*row, "1") for row in [*GOOD, ("a", "ann", "no")]], (*HEADER, "n")),
+        ["--duplicates", "last", "--order-by", "n"],
+        ["1 (task, worker) pairs", "'n'", "cannot decide"],
+    ),
+    "order column that is missing": (
+        CONFLICT,
+        ["--duplicates", "last", "--order-by", "workr"],
+        ["no column named 'workr'", "did you mean 'worker'"],
+    ),
+    "kept column that is missing": (text(GOOD), ["--keep", "note"], ["no column named 'note'"]),
+    "kept column of a reserved name": (text(GOOD, HEADER), ["--task", "worker", "--worker", "task", "--keep", "label"],
+                                       ["cannot keep", "'label'"]),
+    "one column for two roles": (text(GOOD), ["--worker", "task"], ["different columns"]),
+    "truth of other tasks": (text(GOOD), ["--truth", "other.csv"], ["none of the tasks", "'x'", "'a'"]),
+    "truth of other labels": (text(GOOD), ["--truth", "strange.csv"], ["labels (0, 1)", "(no, yes)"]),
+    "truth that contradicts itself": (text(GOOD), ["--truth", "twice.csv"], ["'a'", "two different labels"]),
+    "truth that is missing": (text(GOOD), ["--truth", "nowhere.csv"], ["no such file: nowhere.csv"]),
+    "truth without a label": (text(GOOD), ["--truth", "bare.csv"], ["no column named 'label'"]),
+    "share of an unknown label": (text(GOOD), ["--selectivity", "no=0.5,ja=0.5"], ["'ja=0.5'", "no, yes"]),
+    "share that is no number": (text(GOOD), ["--selectivity", "no=half,yes=0.5"], ["'half' is not a number"]),
+    "shares that are not all": (text(GOOD), ["--selectivity", "no=0.5,yes=0.6"], ["sum to 1", "1.1"]),
+    "share that is missing": (text(GOOD), ["--selectivity", "no=1"], ["missing: yes"]),
+    "share given twice": (text(GOOD), ["--selectivity", "no=0.5,no=0.5"], ["'no' twice"]),
+    "negative share": (text(GOOD), ["--selectivity", "no=-1,yes=2"], ["between 0 and 1"]),
+    "share that is nan": (text(GOOD), ["--selectivity", "no=nan,yes=1"], ["between 0 and 1"]),
+    "word for selectivity": (text(GOOD), ["--selectivity", "guess"], ["'guess'", "estimate"]),
+    "unknown encoding": (text(GOOD), ["--encoding", "klingon"], ["unknown encoding 'klingon'", "windows-1252"]),
+    "wrong encoding": (text(GOOD) + b"\xff,x,no\n", ["--encoding", "utf-16"], ["not utf-16", "another --encoding"]),
+    "long delimiter": (text(GOOD), ["--delimiter", "::"], ["one character"]),
+    "memory limit": (text(GOOD), ["--memory-limit", "lots"], ["memory limit", "'lots'"]),
+    "threads": (text(GOOD), ["--threads", "99999999999"], ["threads"]),
+}  # fmt: skip
+TRUTHS = {
+    "other.csv": b"task,label\nx,no\ny,yes\n",
+    "strange.csv": b"task,label\na,0\nb,1\n",
+    "twice.csv": b"task,label\na,no\na,yes\n",
+    "bare.csv": b"task\na\n",
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_bad_option(fails, name):
+    content, options, expected = OPTIONS[name]
+    message = fails(*aggregate(*options), files={"data.csv": content} | TRUTHS)
+    for part in expected:
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ({"output": "nowhere/answers.csv"}, ["nowhere/answers.csv", "folder nowhere does not exist"]),
+        ({"output": "answers.doc"}, ["'answers.doc'", ".csv, .tsv, .parquet, .jsonl"]),
+        ({"output": "answers"}, [".csv, .tsv, .parquet, .jsonl"]),
+        ({"output": "folder.csv"}, ["folder.csv", "is a folder"]),
+        ({"output": "data.csv"}, ["data.csv", "one of the inputs"]),
+        ({"output": "../work/data.csv"}, ["one of the inputs"]),
+        ({"solution": "nowhere/solution.json"}, ["folder nowhere does not exist"]),
+        ({"solution": "solution.csv"}, [".json"]),
+        ({"solution": "-"}, [".json"]),
+    ],
+)
+def test_bad_target(fails, target, expected):
+    Path("folder.csv").mkdir()
+    message = fails(*aggregate(**target), files={"data.csv": text(GOOD)})
+    for part in expected:
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("dta.csv", ["no such file: dta.csv", "did you mean data.csv?"]),
+        ("nowhere/other.csv", ["no such file: nowhere/other.csv"]),
+        ("folder", ["folder is a folder", "folder/*.csv"]),
+        ("*.tsv", ["no file matches *.tsv"]),
+        ("data.parquet", ["data.parquet is not a Parquet file"]),
+        ("data.xlsx", ["data.xlsx is not a .xlsx file"]),
+        ("data.csv.gz", ["data.csv.gz is not a gzip file"]),
+        ("data.json", [".jsonl"]),
+        ("data.doc", ["cannot tell its format"]),
+        ("nested.parquet", ["'label'", "nested"]),
+        ("cut.parquet", ["cut.parquet is damaged or cut short"]),
+    ],
+)
+def test_bad_file(fails, name, expected):
+    Path("folder").mkdir()
+    pq.write_table(pa.table({"task": ["a"], "worker": ["ann"], "label": [["no"]]}), "nested.parquet")
+    whole = Path("nested.parquet").read_bytes()
+    suffixes = ["csv", "parquet", "xlsx", "csv.gz", "json", "doc"]
+    files = {f"data.{suffix}": text(GOOD) for suffix in suffixes} | {"cut.parquet": whole[:-9]}
+    message = fails("aggregate", name, "-o", "answers.csv", "--solution", "solution.json", files=files)
+    for part in expected:
+        assert part in message
+
+
+def test_missing_extra_is_named(fails, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    message = fails("aggregate", "data.xlsx", "-o", "answers.csv", files={"data.xlsx": b"PK\x03\x04"})
+    assert "pip install 'crowdopt[excel]'" in message
+
+
+def test_answers_and_json_cannot_share_standard_output(fails):
+    assert "-o -" in fails("aggregate", "data.csv", "-o", "-", "--json", files={"data.csv": text(GOOD)})
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["-o", "crowd.csv", "--responses", "many"], "--responses"),
+        (["-o", "crowd.csv", "--responses", "7-3"], "low"),
+        (["-o", "crowd.csv", "--workers", "2", "--responses", "3"], "3 responses per task"),
+        (["-o", "crowd.csv", "--selectivity", "a,b"], "--selectivity"),
+        (["-o", "crowd.csv", "--selectivity", "0.5,0.6"], "sum to 1"),
+        (["-o", "crowd.csv", "--labels", "no"], "at least two"),
+        (["-o", "crowd.csv", "--truth", "crowd.csv"], "both"),
+        (["-o", "-", "--truth", "-"], "both"),
+        (["-o", "crowd.csv", "--truth", "nowhere/truth.csv"], "nowhere"),
+        (["-o", "crowd.png"], "crowd.png"),
+    ],
+)
+def test_bad_simulation(fails, options, expected):
+    assert expected in fails("simulate", *options, files={})
+
+
+@pytest.mark.parametrize(
+    ("solution", "expected"),
+    [("nowhere.json", "cannot read nowhere.json"), (".", "cannot read .")],
+)
+def test_solution_that_cannot_be_read(fails, solution, expected):
+    assert expected in fails("verify", solution, "data.csv", files={"data.csv": text(GOOD)})
+
+
+@pytest.mark.parametrize(
+    "options", [["--engine", "magic"], ["--time-limit", "-1"], ["--duplicates", "some"], ["--zzz"]]
+)
+def test_bad_choice_is_explained_without_a_traceback(monkeypatch, capfd, tmp_path, options):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["crowdopt", *aggregate(*options)])
+    Path("data.csv").write_bytes(text(GOOD))
+    with pytest.raises(SystemExit) as exited:
+        main()
+    out, err = capfd.readouterr()
+    assert (exited.value.code, out) == (2, "")
+    assert options[0] in err
+    assert "Traceback" not in err
+    assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
+
+
+@pytest.mark.parametrize("name", ["duplicates", "windows-1252"])
+def test_real_process_fails_in_one_line_and_leaves_nothing(tmp_path, name):
+    content, expected = CONTENTS[name]
+    work, temporary = tmp_path / "work", tmp_path / "temporary"
+    work.mkdir()
+    temporary.mkdir()
+    (work / "data.csv").write_bytes(content)
+    done = subprocess.run(
+        [PROGRAM, *aggregate()],
+        capture_output=True, text=True, check=False, timeout=60, cwd=work, env={"TMPDIR": str(temporary)},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("crowdopt: ")
+    assert done.stderr.count("\n") == 1
+    assert all(part in done.stderr for part in expected)
+    assert [path.name for path in work.iterdir()] == ["data.csv"]
+    assert list(temporary.iterdir()) == []
+
+
+def test_old_answers_survive_a_failure(fails):
+    files = {"data.csv": text([*GOOD, GOOD[0]]), "answers.csv": b"old", "solution.json": b"old"}
+    fails(*aggregate(), files=files)
+    assert (Path("answers.csv").read_bytes(), Path("solution.json").read_bytes()) == (b"old", b"old")

@@ -1,0 +1,165 @@
+"""GlobalOptimum: crowd-kit's columns and names, scikit-learn's manners."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from crowdopt import GlobalOptimum, Proof, aggregate
+from crowdopt.errors import CrowdoptError, DuplicateError, InputError
+
+
+def crowd(seed: int = 0, n_tasks: int = 60, labels=("no", "yes")) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 8, n_tasks)
+    task = np.repeat(np.arange(n_tasks), sizes)
+    truth = rng.random(n_tasks) < 0.4
+    yes = rng.random(len(task)) < np.where(truth[task], 0.8, 0.25)
+    worker = np.concatenate([np.arange(size) for size in sizes])
+    names = np.array([f"t{t:03}" for t in task], dtype=object)
+    answers = [labels[int(one)] for one in yes]
+    return pd.DataFrame({"task": names, "worker": worker, "label": answers}).sample(frac=1, random_state=seed)
+
+
+VARIANTS = [{}, {"selectivity": "estimate"}, {"selectivity": {"no": 0.7, "yes": 0.3}, "space": "all"}]
+
+
+@pytest.fixture(params=VARIANTS, ids=["none", "estimate", "given"])
+def options(request):
+    return request.param
+
+
+def test_attributes_are_named_as_in_crowd_kit(options):
+    data = crowd()
+    model = GlobalOptimum(**options)
+    assert model.fit(data) is model
+    solution = aggregate(data, **options)
+    assert model.certificate_ == solution.certificate == model.solution_.certificate
+    assert model.certificate_.proof is Proof.PROVED
+    tasks = sorted(data["task"].unique())
+    assert (model.labels_.name, model.labels_.index.name) == ("agg_label", "task")
+    assert model.labels_.index.tolist() == tasks
+    assert model.labels_.tolist() == solution.answers["label"].tolist()
+    assert model.probas_.index.tolist() == tasks
+    assert model.probas_.columns.tolist() == ["no", "yes"]
+    assert model.probas_.sum(axis=1).to_numpy() == pytest.approx(np.ones(len(tasks)))
+    assert model.priors_.index.tolist() == ["no", "yes"]
+    assert model.priors_.sum() == pytest.approx(1)
+    if "space" in options:
+        assert model.priors_.tolist() == [0.7, 0.3]
+    else:
+        assert model.priors_["yes"] == (model.labels_ == "yes").mean()
+
+
+def test_errors_are_probabilities_of_answers_given_the_label(options):
+    data = crowd()
+    model = GlobalOptimum(**options).fit(data)
+    assert model.errors_.index.names == ["worker", "label"]
+    assert set(model.errors_.index.get_level_values("worker")) == set(data["worker"])
+    assert model.errors_.columns.tolist() == ["no", "yes"]
+    given = data.join(model.labels_, on="task")
+    for worker in data["worker"].unique():
+        block = model.errors_.loc[worker]
+        assert block.sum().to_numpy() == pytest.approx(np.ones(2))
+        for true in ("no", "yes"):
+            for answered in ("no", "yes"):
+                among = given[given["agg_label"] == true]["label"]
+                assert block.loc[answered, true] == pytest.approx((among == answered).mean())
+
+
+def test_fit_predict_and_proba(options):
+    data = crowd()
+    model = GlobalOptimum(**options)
+    pd.testing.assert_series_equal(model.fit_predict(data), model.labels_)
+    pd.testing.assert_frame_equal(model.fit_predict_proba(data), model.probas_)
+
+
+def test_predicting_the_training_data_gives_its_labels(options):
+    for seed in range(5):
+        data = crowd(seed)
+        model = GlobalOptimum(**options).fit(data)
+        margin = model.solution_.answers.set_index("task")["margin"]
+        sure = margin > model.certificate_.tolerance
+        assert sure.mean() > 0.9
+        predicted = model.predict(data)
+        assert (predicted.name, predicted.index.name) == ("agg_label", "task")
+        assert predicted.index.tolist() == model.labels_.index.tolist()
+        assert predicted[sure].tolist() == model.labels_[sure].tolist()
+        found = model.predict_proba(data)
+        assert found.columns.tolist() == ["no", "yes"]
+        assert found.to_numpy() == pytest.approx(model.probas_.to_numpy())
+
+
+def test_predicting_new_tasks():
+    model = GlobalOptimum().fit(crowd())
+    new = pd.DataFrame({"task": ["x", "x", "x", "y"], "worker": [1, 2, 3, 99], "label": ["yes", "yes", "yes", "no"]})
+    assert model.predict(new).to_dict() == {"x": "yes", "y": "no"}
+    assert model.predict_proba(new).loc["x", "yes"] > 0.95
+
+
+@pytest.mark.parametrize(
+    ("labels", "column"),
+    [((0, 1), None), ((False, True), None), ((0.5, 1.5), None), (("no", "yes"), "category"), ((0, 1), "Int64")],
+    ids=["int", "bool", "float", "category", "nullable"],
+)
+def test_labels_keep_their_type(labels, column):
+    data = crowd(labels=labels)
+    if column:
+        data["label"] = data["label"].astype(column)
+    model = GlobalOptimum().fit(data)
+    assert set(model.labels_) == set(labels)
+    assert {type(value) for value in model.labels_.tolist()} == {type(labels[0])}
+    assert model.probas_.columns.tolist() == list(labels)
+    assert model.predict(data).tolist() == model.labels_.tolist()
+
+
+def test_options_reach_the_engine():
+    data = crowd()
+    twice = pd.concat([data, data])
+    assert GlobalOptimum().fit(twice).certificate_.objective < GlobalOptimum().fit(data).certificate_.objective
+    with pytest.raises(DuplicateError):
+        GlobalOptimum(duplicates="error").fit(twice)
+    assert GlobalOptimum(engine="vote").fit(data).certificate_.proof is Proof.NONE
+    assert GlobalOptimum(labels=["yes", "no"]).fit(data).probas_.columns.tolist() == ["yes", "no"]
+    with pytest.raises(InputError, match="rows are incomplete"):
+        GlobalOptimum().fit(data.assign(label=data["label"].where(data["worker"] > 0)))
+    kept = GlobalOptimum(missing="drop").fit(data.assign(label=data["label"].where(data["worker"] > 0)))
+    assert kept.labels_.isna().sum() == (data.groupby("task").size() == 1).sum() > 0
+
+
+def test_labels_off_the_scale_and_missing_values_cannot_be_predicted():
+    model = GlobalOptimum().fit(crowd())
+    new = pd.DataFrame({"task": ["x", "y"], "worker": [1, 1], "label": ["maybe", "no"]})
+    with pytest.raises(InputError, match="label 'maybe' is not on the scale no, yes"):
+        model.predict(new)
+    with pytest.raises(InputError, match="1 of 2 rows have no task or no label"):
+        model.predict_proba(new.assign(label=[None, "no"]))
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba"])
+def test_predicting_before_fitting_is_an_error(method):
+    with pytest.raises(CrowdoptError, match="not fitted yet"):
+        getattr(GlobalOptimum(), method)(crowd())
+
+
+def test_scikit_learn_can_clone_and_set():
+    labels = ["no", "yes"]
+    model = GlobalOptimum(labels=labels, selectivity="estimate", time_limit=5)
+    copy = clone(model)
+    assert copy is not model
+    assert copy.get_params() == model.get_params() == model.get_params(deep=False)
+    assert list(model.get_params()) == [
+        "labels", "selectivity", "space", "duplicates", "missing", "engine", "time_limit",
+    ]  # fmt: skip
+    assert not hasattr(clone(model.fit(crowd())), "solution_")
+    assert model.set_params(selectivity="none", space="all") is model
+    assert (model.selectivity, model.space) == ("none", "all")
+    with pytest.raises(InputError, match="no parameter 'selektivity'"):
+        model.set_params(selektivity="none")
+
+
+def test_repr_shows_what_is_not_default():
+    assert repr(GlobalOptimum()) == "GlobalOptimum()"
+    assert repr(GlobalOptimum(["a", "b"], missing="drop")) == "GlobalOptimum(labels=['a', 'b'], missing='drop')"
