@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from crowdopt.types import Objects
+    from crowdopt.types import Ints, Objects
 
 Table: TypeAlias = "nw.LazyFrame[Any]"
 """A table of any kind, worked on lazily where its library is lazy."""
@@ -55,8 +55,8 @@ def settle(table: Table) -> Table:
 def settle_by(table: Table, key: str, step: Callable[[Table], Table], folder: Path | None) -> Table:
     """``settle(step(table))`` for large tables, where ``step`` treats the values of ``key`` independently.
 
-    With a folder, DuckDB writes the result to a file there and keeps nothing of it in memory. And where its memory limit
-    does not suffice, it works in parts: its GROUP BY spills, but not always enough for tens of millions of groups.
+    With a folder, DuckDB writes the result to a file there and keeps nothing of it in memory. And where its memory
+    limit does not suffice, it works in parts: its GROUP BY spills, but not always enough for millions of groups.
     """
     if folder is None or not _is_duckdb(table):
         return settle(step(table))
@@ -99,12 +99,9 @@ def fetch(table: Table) -> dict[str, list[Any]]:
     }
 
 
-def fetch_integers(table: Table) -> dict[str, Objects]:
+def fetch_integers(table: Table) -> dict[str, Ints]:
     """Brings a table of integers without gaps into arrays."""
-    if _is_duckdb(table):
-        columns = table.to_native().fetchnumpy()
-        return {name: np.asarray(column, np.int64) for name, column in columns.items()}
-    return {name: np.asarray(column.to_numpy(), np.int64) for name, column in table.collect().to_dict().items()}
+    return {name: np.array(column, np.int64) for name, column in fetch(table).items()}
 
 
 def small_table(columns: Mapping[str, Sequence[Any] | Objects], like: Table) -> Table:

@@ -7,11 +7,9 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
-from rich.console import Console as RichConsole
-from rich.table import Table
-from rich.text import Text
-
 if TYPE_CHECKING:
+    from rich.status import Status
+
     from crowdopt.solve.engine import Progress
     from crowdopt.summary import Summary
 
@@ -28,12 +26,9 @@ class Console:
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self._console = RichConsole(stderr=True)
-        # Rich also calls a pipe a terminal if FORCE_COLOR is set, which many build servers do.
-        self._shown = sys.stderr.isatty() and self._console.is_terminal and not quiet
-        self._status = self._console.status("starting")
-        self._timer = threading.Timer(DELAY, self._status.start)
-        self._timer.daemon = True
+        # Rich would also call a pipe a terminal if FORCE_COLOR is set, which many build servers do.
+        self._status = None if quiet or not sys.stderr.isatty() else _status()
+        self._timer = threading.Timer(DELAY, self._status.start) if self._status else None
         self._phase = "starting"
         self._stop_asked = False
         self._interrupted = False
@@ -42,14 +37,15 @@ class Console:
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             self._previous = signal.signal(signal.SIGINT, self._on_interrupt)
-        if self._shown:
+        if self._timer:
+            self._timer.daemon = True
             self._timer.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._previous is not None:
             signal.signal(signal.SIGINT, self._previous)
-        if self._shown:
+        if self._timer and self._status:
             self._timer.cancel()
             self._timer.join()  # or it might start the display after the end
             self._status.stop()
@@ -61,12 +57,14 @@ class Console:
         if self._interrupted:
             raise KeyboardInterrupt
         self._phase = phase
-        self._status.update(phase)
+        if self._status:
+            self._status.update(phase)
 
     def on_progress(self, progress: Progress) -> bool:
         """An engine reports; True asks it to stop."""
-        gap = progress.bound - progress.objective
-        self._status.update(f"{self._phase}: log-likelihood {progress.objective:,.2f}, gap at most {gap:,.3g} nats")
+        if self._status:
+            gap = progress.bound - progress.objective
+            self._status.update(f"{self._phase}: log-likelihood {progress.objective:,.2f}, gap at most {gap:,.3g} nats")
         return self._stop_asked
 
     def _on_interrupt(self, *_: object) -> None:
@@ -76,8 +74,18 @@ class Console:
         self._stop_asked = True
 
 
+def _status() -> Status:
+    from rich.console import Console as RichConsole
+
+    return RichConsole(stderr=True).status("starting")
+
+
 def print_summary(summary: Summary, labels: list[str], output: str | None) -> None:
     """Prints the summary of a solution for people."""
+    from rich.console import Console as RichConsole
+    from rich.table import Table
+    from rich.text import Text
+
     console = RichConsole(highlight=False)
     word, _, rest = summary.headline.partition(":")
     style = {"PROVED": "bold green", "BOUNDED": "bold yellow"}.get(word, "bold red")

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from crowdopt.reading import Reading
-    from crowdopt.types import Ints
 
 ANSWER_COLUMNS = ("task", "label", "confidence", "margin", "margin_kind", "n_responses", "status")
 """The columns of the answers; what is kept from the source stands behind them under its own name."""
@@ -114,7 +113,7 @@ def count_tasks(responses: Responses, folder: Path | None = None) -> TaskCounts:
     counts = np.zeros((len(histogram["n_tasks"]), scale.n_labels), np.int64)
     for name, j in columns.items():
         counts[:, j] = histogram[name]
-    weights: Ints = histogram["n_tasks"]
+    weights = histogram["n_tasks"]
     buckets, _ = Buckets.from_arrays(counts, weights)
     return TaskCounts(per_task, columns, buckets, int(weights[counts.sum(axis=1) == 0].sum()))
 

@@ -38,7 +38,7 @@ def summarise(solution: Solution) -> Summary:
     uncertain = share_uncertain(solution)
     facts = {
         "tasks": _plural(totals.n_tasks, "task") + _but(totals.n_no_response, "without a response"),
-        "workers": f"{totals.n_workers:,}",
+        "workers": f"{totals.n_workers:,}; {_in_words(solution)}",
         "responses": f"{totals.n_responses:,}, {_range(buckets.sizes.min(), buckets.sizes.max())} per task"
         + _but(totals.n_dropped, "incomplete rows left out"),
         "agreement": _agreement(solution),
@@ -78,6 +78,13 @@ def share_uncertain(solution: Solution) -> float:
     confidence = solution.posterior[np.arange(solution.buckets.n_buckets), solution.mapping]
     weights = solution.buckets.weights
     return float(weights[confidence < UNCERTAIN_BELOW].sum() / weights.sum())
+
+
+def _in_words(solution: Solution) -> str:
+    """The diagonal of the matrix: how often workers answer what the task turned out to be."""
+    rows = zip(solution.scale.labels, np.diagonal(solution.matrix[0]), strict=True)
+    parts = [f"{p:.0%} right where it is {label}" for label, p in rows if not np.isnan(p)]
+    return ", ".join(parts) or "nothing is known of them"
 
 
 def _agreement(solution: Solution) -> str:
