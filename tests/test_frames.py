@@ -294,3 +294,18 @@ def test_files_in_pieces_and_threads_change_nothing(tmp_path, suffix, threads):
         write(ROWS[cut], tmp_path / str(number))
     solution = aggregate(str(tmp_path / "*" / f"data{suffix}"), threads=threads)
     assert facts(solution) == facts(aggregate(to_pandas(ROWS)))
+
+
+@pytest.mark.parametrize("values", [(1, 2), (1.0, 2.5), (False, True)], ids=["int", "float", "bool"])
+@pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
+def test_categories_of_any_type_equal_the_plain_values(values, missing):
+    low, high = values
+    labels = [high, high, low, high, low, None if missing else low]
+    rows = {"task": list("aabbcd"), "worker": list("xyxyxy"), "label": pd.Series(labels, dtype=object)}
+    plain = pd.DataFrame(rows).convert_dtypes()
+    categories = plain.astype({"label": pd.CategoricalDtype(list(values))})
+    expected = aggregate(plain, missing="drop")
+    found = aggregate(categories, missing="drop")
+    assert found.certificate.fingerprint == expected.certificate.fingerprint
+    assert found.answers["label"].dtype == categories["label"].dtype
+    assert found.answers["label"].astype(object).tolist()[:3] == expected.answers["label"].tolist()[:3]

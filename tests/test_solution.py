@@ -15,7 +15,7 @@ import pytest
 from crowdopt import Proof, Solution, aggregate
 from crowdopt.certificate import Certificate
 from crowdopt.errors import CrowdoptError, InputError, OutputError, SolutionFileError
-from crowdopt.solution import _same
+from crowdopt.solution_file import _same
 
 ROWS = [
     ("a", "ann", "yes"), ("a", "bob", "yes"), ("b", "ann", "no"), ("b", "bob", "yes"),

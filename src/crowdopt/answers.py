@@ -51,7 +51,8 @@ def as_brought(answers: Any, original: Any, label: str) -> Any:
         return answers  # NumPy's integers cannot be missing
     categories = getattr(dtype, "categories", None)
     if categories is not None:  # which need not be texts
-        labels = labels.astype(object).map({canonical_text(_python(value)): value for value in categories})
+        by_text = {canonical_text(_python(value)): value for value in categories}
+        labels = labels.astype(object).map(lambda value: by_text[canonical_text(_python(value))], na_action="ignore")
     return answers.assign(label=labels.astype(dtype))
 
 

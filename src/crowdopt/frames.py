@@ -38,6 +38,8 @@ def adopt(data: Any) -> Table:
             f"cannot read a {type(data).__module__}.{type(data).__name__}: give a path, or a pandas, Polars, "
             "PyArrow or DuckDB table"
         ) from None
+    if isinstance(frame, nw.DataFrame) and frame.implementation.is_pandas_like():
+        frame = _plain_categories(frame)
     table: Table = frame.lazy()
     return table
 
@@ -193,6 +195,18 @@ def _plain(value: Any) -> Any:
         value = value.item()
     missing = value is None or value != value or type(value).__name__ in {"NAType", "NaTType"}  # noqa: PLR0124
     return None if missing else value
+
+
+def _plain_categories(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """Categories of numbers or booleans as such: as text, pandas would write 1 as "1.0" and true as "True"."""
+    native = frame.to_native()
+    nullable = {"i": "Int64", "u": "UInt64", "f": "float64", "b": "boolean"}
+    plain = {
+        name: nullable[dtype.categories.dtype.kind]
+        for name, dtype in native.dtypes.items()
+        if hasattr(dtype, "categories") and dtype.categories.dtype.kind in nullable
+    }
+    return nw.from_native(native.astype(plain), eager_only=True) if plain else frame
 
 
 def _query(table: Table, query: Callable[[str], str]) -> Any:

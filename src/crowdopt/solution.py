@@ -1,35 +1,31 @@
-"""Solution: labels, response matrices and certificate, and the file that holds them."""
+"""Solution: labels, response matrices and certificate."""
 
 from __future__ import annotations
 
 import json
-import math
 import weakref
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crowdopt._version import __version__
-from crowdopt.buckets import Buckets
-from crowdopt.certificate import Certificate
-from crowdopt.errors import CrowdoptError, InputError, SolutionFileError
-from crowdopt.margins import Margins
+from crowdopt.errors import CrowdoptError
 from crowdopt.metrics import Agreement, agreement
 from crowdopt.objective import Objective, posterior, response_matrix
-from crowdopt.reading import Reading
-from crowdopt.scale import Scale
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from crowdopt.buckets import Buckets
+    from crowdopt.certificate import Certificate
     from crowdopt.frames import Table
+    from crowdopt.margins import Margins
+    from crowdopt.reading import Reading
     from crowdopt.responses import Responses, TaskCounts
+    from crowdopt.scale import Scale
     from crowdopt.types import Floats, Ints
     from crowdopt.workspace import Workspace
-
-FORMAT = "crowdopt solution"
-FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -188,7 +184,7 @@ class Solution:
             "labels": list(self.scale.labels),
             "scale": self.scale.kind,
             "scale_inferred": self.scale.inferred,
-            "matrix": _nested(self.matrix),
+            "matrix": nested(self.matrix),
             "selectivity": {"kind": self.objective.kind, "shares": self._reported_shares()},
             "label_shares": self.shares.tolist(),
             "agreement": self.agreement.to_dict(),
@@ -208,35 +204,9 @@ class Solution:
 
     def to_dict(self) -> dict[str, Any]:
         """The whole solution as plain JSON values: what is in the file."""
-        finite = np.isfinite(self.margins.values)
-        return {
-            "format": FORMAT,
-            "format_version": FORMAT_VERSION,
-            "crowdopt_version": __version__,
-            "certificate": self.certificate.to_dict(),
-            "scale": {
-                "labels": list(self.scale.labels),
-                "kind": self.scale.kind,
-                "inferred": self.scale.inferred,
-            },
-            "reading": self.reading.to_dict(),
-            "selectivity": {"kind": self.objective.kind, "shares": list(self.objective.shares)},
-            "seed": self.seed,
-            "totals": dict(vars(self.totals)),
-            "agreement": self.agreement.to_dict(),
-            "matrix": _nested(self.matrix),
-            "label_shares": self.shares.tolist(),
-            "buckets": {
-                "counts": self.buckets.counts.tolist(),
-                "weights": self.buckets.weights.tolist(),
-                "label": self.mapping.tolist(),
-                "margin": [float(v) if ok else None for v, ok in zip(self.margins.values, finite, strict=True)],
-                "margin_kind": self.margins.kind,
-                "tied": self.margins.tied.tolist(),
-            },
-            "advice": list(self.advice),
-            "accuracy": None if self.accuracy is None else dict(vars(self.accuracy)),
-        }
+        from crowdopt.solution_file import encode
+
+        return encode(self)
 
     def save(self, path: str | Path) -> None:
         """Writes the solution file, whole or not at all."""
@@ -245,40 +215,18 @@ class Solution:
         write_text(path, json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=None) + "\n")
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, path: str | Path) -> Solution:
         """Reads a solution file."""
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"cannot read {path}: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise SolutionFileError(f"{path} is not a solution file: it is not UTF-8 text") from error
-        try:
-            data = json.loads(text)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise SolutionFileError(f"{path} is not a solution file: {error}") from error
-        return cls.from_dict(data)
+        from crowdopt.solution_file import read
+
+        return read(path)
 
     @classmethod
-    def from_dict(cls, data: Any) -> Self:
+    def from_dict(cls, data: Any) -> Solution:
         """The inverse of :meth:`to_dict`. Checks form, not truth: that is what ``verify`` is for."""
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise SolutionFileError("this is not a crowdopt solution file")
-        if data.get("format_version") != FORMAT_VERSION:
-            raise SolutionFileError(
-                f"the solution file has format version {data.get('format_version')!r}; this crowdopt reads version "
-                f"{FORMAT_VERSION}: aggregate the data again, or use the version that wrote it "
-                f"({data.get('crowdopt_version', 'unknown')})"
-            )
-        try:
-            solution = cls(**_parse(data))
-            _check_derived(solution, data)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-            if isinstance(error, SolutionFileError):
-                raise
-            reason = f"{error} is missing" if isinstance(error, KeyError) else error
-            raise SolutionFileError(f"the solution file is damaged: {reason}") from error
-        return solution
+        from crowdopt.solution_file import decode
+
+        return decode(data)
 
     def __repr__(self) -> str:
         certificate = self.certificate
@@ -291,107 +239,6 @@ class Solution:
         )
 
 
-def _parse(data: dict[str, Any]) -> dict[str, Any]:
-    table = data["buckets"]
-    labels = tuple(_texts(data["scale"]["labels"]))
-    if len(set(labels)) < len(labels):
-        raise SolutionFileError("the solution file is damaged: its scale has a label twice")
-    if data["scale"]["kind"] not in {"ordinal", "nominal"} or type(data["scale"]["inferred"]) is not bool:
-        raise SolutionFileError("the solution file is damaged: its scale is neither ordinal nor nominal")
-    if data["selectivity"]["kind"] not in {"none", "given", "estimated"}:
-        raise SolutionFileError(f"the solution file is damaged: selectivity {data['selectivity']['kind']!r}")
-    shares = tuple(_share(share) for share in data["selectivity"]["shares"])
-    if shares and len(shares) != len(labels):
-        raise SolutionFileError("the solution file is damaged: its selectivity does not have a share for each label")
-    counts = np.array(table["counts"], dtype=np.int64)
-    buckets, index = Buckets.from_arrays(counts, np.array(table["weights"]))
-    mapping = np.array(table["label"], dtype=np.int64)
-    if not np.array_equal(index, np.arange(buckets.n_buckets)):
-        raise SolutionFileError("the solution file is damaged: its buckets are not distinct and sorted")
-    sizes = {len(mapping), len(table["margin"]), len(table["tied"]), buckets.n_buckets}
-    if len(sizes) > 1 or buckets.n_labels != len(labels):
-        raise SolutionFileError("the solution file is damaged: its bucket columns differ in length")
-    if len(mapping) and not (mapping.min() >= 0 and mapping.max() < len(labels)):
-        raise SolutionFileError("the solution file is damaged: a bucket has a label that is not on the scale")
-    if table["margin_kind"] not in {"exact", "upper"}:
-        raise SolutionFileError(f"the solution file is damaged: margin kind {table['margin_kind']!r}")
-    margin = np.array([np.inf if value is None else value for value in table["margin"]], dtype=float)
-    accuracy = data["accuracy"]
-    return {
-        "scale": Scale(labels, labels, data["scale"]["kind"], data["scale"]["inferred"], frozenset(range(len(labels)))),
-        "buckets": buckets,
-        "mapping": mapping,
-        "margins": Margins(margin, table["margin_kind"], np.array(table["tied"], dtype=bool)),
-        "objective": Objective(data["selectivity"]["kind"], shares),
-        "certificate": Certificate.from_dict(data["certificate"]),
-        "totals": Totals(**{name: _whole(value) for name, value in data["totals"].items()}),
-        "reading": _parse_reading(data["reading"]),
-        "seed": _integer(data["seed"]),
-        "advice": tuple(_texts(data["advice"])),
-        "accuracy": None if accuracy is None else _parse_accuracy(**accuracy),
-    }
-
-
-def _parse_reading(data: dict[str, Any]) -> Reading:
-    for name, default in Reading().to_dict().items():
-        if type(data[name]) is not type(default):
-            raise TypeError(f"the reading option {name!r} cannot be {data[name]!r}")
-        if isinstance(default, list):
-            _texts(data[name])
-    return Reading.from_dict(data)
-
-
-def _parse_accuracy(value: Any, n_tasks: Any, n_unknown: Any) -> Accuracy:
-    return Accuracy(_share(value), _whole(n_tasks), _whole(n_unknown))
-
-
-def _texts(values: Any) -> list[str]:
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise TypeError(f"{values!r} is not a list of texts")
-    return values
-
-
-def _share(value: Any) -> float:
-    if type(value) not in {int, float} or not 0 <= value <= 1:
-        raise ValueError(f"{value!r} is not a share between 0 and 1")
-    return float(value)
-
-
-def _integer(value: Any) -> int:
-    if type(value) is not int:
-        raise TypeError(f"{value!r} is not an integer")
-    return value
-
-
-def _whole(value: Any) -> int:
-    if _integer(value) < 0:
-        raise ValueError(f"{value!r} is not a number of things")
-    return int(value)
-
-
-def _check_derived(solution: Solution, data: dict[str, Any]) -> None:
-    """What the file repeats for its readers must follow from the rest, and nothing may have changed on the way in."""
-    derived = solution.to_dict() | {"crowdopt_version": data["crowdopt_version"]}
-    if unknown := sorted(data.keys() - derived.keys()):
-        raise SolutionFileError(f"the solution file is damaged: {unknown[0]!r} does not belong there")
-    for name, value in derived.items():
-        if not _same(value, data[name]):
-            raise SolutionFileError(f"the solution file is damaged: its {name} does not follow from its labels")
-
-
-def _same(ours: Any, theirs: Any) -> bool:
-    """Whether two JSON values are equal, numbers up to rounding; a text, a list or true is no number."""
-    if isinstance(ours, dict):
-        return (
-            isinstance(theirs, dict) and ours.keys() == theirs.keys() and all(_same(ours[k], theirs[k]) for k in ours)
-        )
-    if isinstance(ours, list):
-        return isinstance(theirs, list) and len(ours) == len(theirs) and all(map(_same, ours, theirs))
-    if isinstance(ours, float):
-        return type(theirs) in {int, float} and math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=1e-12)
-    return type(ours) is type(theirs) and bool(ours == theirs)
-
-
-def _nested(matrix: Floats) -> list[Any]:
+def nested(matrix: Floats) -> list[Any]:
     """Nested lists with None for undefined entries."""
     return [[[None if np.isnan(p) else float(p) for p in row] for row in rows] for rows in matrix]

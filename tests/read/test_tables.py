@@ -102,13 +102,6 @@ def test_folder(tmp_path, workspace):
     fails([tmp_path], workspace, r"is a folder; name its files")
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="everything is readable here")
-def test_unreadable_file(tmp_path, workspace):
-    path = write(tmp_path / "a.csv", ABC)
-    path.chmod(0)
-    fails([path], workspace, "cannot read .*a.csv: Permission denied")
-
-
 def test_permission_denied_is_one_line(tmp_path, workspace, monkeypatch):
     def refuse(*_, **__):
         raise PermissionError(13, "Permission denied")

@@ -1,0 +1,201 @@
+"""The solution file: JSON with a format version, strict on the way in.
+
+A file says some things twice, for its readers: what does not follow from the rest is damage. Whether the rest is
+true of the data is another question, which ``verify`` answers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crowdopt._version import __version__
+from crowdopt.buckets import Buckets
+from crowdopt.certificate import Certificate
+from crowdopt.errors import InputError, SolutionFileError
+from crowdopt.margins import Margins
+from crowdopt.objective import Objective
+from crowdopt.reading import Reading
+from crowdopt.scale import Scale
+from crowdopt.solution import Accuracy, Solution, Totals, nested
+
+FORMAT = "crowdopt solution"
+FORMAT_VERSION = 1
+
+
+def encode(solution: Solution) -> dict[str, Any]:
+    """A solution as plain JSON values."""
+    margins = solution.margins
+    finite = np.isfinite(margins.values)
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "crowdopt_version": __version__,
+        "certificate": solution.certificate.to_dict(),
+        "scale": {
+            "labels": list(solution.scale.labels),
+            "kind": solution.scale.kind,
+            "inferred": solution.scale.inferred,
+        },
+        "reading": solution.reading.to_dict(),
+        "selectivity": {"kind": solution.objective.kind, "shares": list(solution.objective.shares)},
+        "seed": solution.seed,
+        "totals": dict(vars(solution.totals)),
+        "agreement": solution.agreement.to_dict(),
+        "matrix": nested(solution.matrix),
+        "label_shares": solution.shares.tolist(),
+        "buckets": {
+            "counts": solution.buckets.counts.tolist(),
+            "weights": solution.buckets.weights.tolist(),
+            "label": solution.mapping.tolist(),
+            "margin": [float(value) if ok else None for value, ok in zip(margins.values, finite, strict=True)],
+            "margin_kind": margins.kind,
+            "tied": margins.tied.tolist(),
+        },
+        "advice": list(solution.advice),
+        "accuracy": None if solution.accuracy is None else dict(vars(solution.accuracy)),
+    }
+
+
+def read(path: str | Path) -> Solution:
+    """Reads a solution file."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SolutionFileError(f"{path} is not a solution file: it is not UTF-8 text") from error
+    try:
+        data = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise SolutionFileError(f"{path} is not a solution file: {error}") from error
+    return decode(data)
+
+
+def decode(data: Any) -> Solution:
+    """The inverse of :func:`encode`."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise SolutionFileError("this is not a crowdopt solution file")
+    if data.get("format_version") != FORMAT_VERSION:
+        raise SolutionFileError(
+            f"the solution file has format version {data.get('format_version')!r}; this crowdopt reads version "
+            f"{FORMAT_VERSION}: aggregate the data again, or use the version that wrote it "
+            f"({data.get('crowdopt_version', 'unknown')})"
+        )
+    try:
+        solution = Solution(**_parse(data))
+        _check_derived(solution, data)
+    except SolutionFileError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise _damaged(f"{error} is missing" if isinstance(error, KeyError) else str(error)) from error
+    return solution
+
+
+def _damaged(what: str) -> SolutionFileError:
+    return SolutionFileError(f"the solution file is damaged: {what}")
+
+
+def _parse(data: dict[str, Any]) -> dict[str, Any]:
+    table = data["buckets"]
+    labels = tuple(_texts(data["scale"]["labels"]))
+    if len(set(labels)) < len(labels):
+        raise _damaged("its scale has a label twice")
+    if data["scale"]["kind"] not in {"ordinal", "nominal"} or type(data["scale"]["inferred"]) is not bool:
+        raise _damaged("its scale is neither ordinal nor nominal")
+    if data["selectivity"]["kind"] not in {"none", "given", "estimated"}:
+        raise _damaged(f"selectivity {data['selectivity']['kind']!r}")
+    shares = tuple(_share(share) for share in data["selectivity"]["shares"])
+    if shares and len(shares) != len(labels):
+        raise _damaged("its selectivity does not have a share for each label")
+    counts = np.array(table["counts"], dtype=np.int64)
+    buckets, index = Buckets.from_arrays(counts, np.array(table["weights"]))
+    mapping = np.array(table["label"], dtype=np.int64)
+    if not np.array_equal(index, np.arange(buckets.n_buckets)):
+        raise _damaged("its buckets are not distinct and sorted")
+    sizes = {len(mapping), len(table["margin"]), len(table["tied"]), buckets.n_buckets}
+    if len(sizes) > 1 or buckets.n_labels != len(labels):
+        raise _damaged("its bucket columns differ in length")
+    if len(mapping) and not (mapping.min() >= 0 and mapping.max() < len(labels)):
+        raise _damaged("a bucket has a label that is not on the scale")
+    if table["margin_kind"] not in {"exact", "upper"}:
+        raise _damaged(f"margin kind {table['margin_kind']!r}")
+    margin = np.array([np.inf if value is None else value for value in table["margin"]], dtype=float)
+    accuracy = data["accuracy"]
+    return {
+        "scale": Scale(labels, labels, data["scale"]["kind"], data["scale"]["inferred"], frozenset(range(len(labels)))),
+        "buckets": buckets,
+        "mapping": mapping,
+        "margins": Margins(margin, table["margin_kind"], np.array(table["tied"], dtype=bool)),
+        "objective": Objective(data["selectivity"]["kind"], shares),
+        "certificate": Certificate.from_dict(data["certificate"]),
+        "totals": Totals(**{name: _whole(value) for name, value in data["totals"].items()}),
+        "reading": _parse_reading(data["reading"]),
+        "seed": _integer(data["seed"]),
+        "advice": tuple(_texts(data["advice"])),
+        "accuracy": None if accuracy is None else _parse_accuracy(**accuracy),
+    }
+
+
+def _parse_reading(data: dict[str, Any]) -> Reading:
+    for name, default in Reading().to_dict().items():
+        if type(data[name]) is not type(default):
+            raise TypeError(f"the reading option {name!r} cannot be {data[name]!r}")
+        if isinstance(default, list):
+            _texts(data[name])
+    return Reading.from_dict(data)
+
+
+def _parse_accuracy(value: Any, n_tasks: Any, n_unknown: Any) -> Accuracy:
+    return Accuracy(_share(value), _whole(n_tasks), _whole(n_unknown))
+
+
+def _texts(values: Any) -> list[str]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError(f"{values!r} is not a list of texts")
+    return values
+
+
+def _share(value: Any) -> float:
+    if type(value) not in {int, float} or not 0 <= value <= 1:
+        raise ValueError(f"{value!r} is not a share between 0 and 1")
+    return float(value)
+
+
+def _integer(value: Any) -> int:
+    if type(value) is not int:
+        raise TypeError(f"{value!r} is not an integer")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if _integer(value) < 0:
+        raise ValueError(f"{value!r} is not a number of things")
+    return int(value)
+
+
+def _check_derived(solution: Solution, data: dict[str, Any]) -> None:
+    """What the file repeats for its readers must follow from the rest, and nothing may have changed on the way in."""
+    derived = solution.to_dict() | {"crowdopt_version": data["crowdopt_version"]}
+    if unknown := sorted(data.keys() - derived.keys()):
+        raise _damaged(f"{unknown[0]!r} does not belong there")
+    for name, value in derived.items():
+        if not _same(value, data[name]):
+            raise _damaged(f"its {name} does not follow from its labels")
+
+
+def _same(ours: Any, theirs: Any) -> bool:
+    """Whether two JSON values are equal, numbers up to rounding; a text, a list or true is no number."""
+    if isinstance(ours, dict):
+        return (
+            isinstance(theirs, dict) and ours.keys() == theirs.keys() and all(_same(ours[k], theirs[k]) for k in ours)
+        )
+    if isinstance(ours, list):
+        return isinstance(theirs, list) and len(ours) == len(theirs) and all(map(_same, ours, theirs))
+    if isinstance(ours, float):
+        return type(theirs) in {int, float} and math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=1e-12)
+    return type(ours) is type(theirs) and bool(ours == theirs)
