@@ -7,15 +7,67 @@ no bucket gets a lower label than one it dominates (docs/theory.md, "The order")
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from crowdopt.types import Ints
+    from crowdopt.types import Bools, Ints
 
 _BLOCK = 1 << 22
 """Comparisons made at once: bounds the memory of the pairwise check."""
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """The dominance order among observed buckets: a finite poset.
+
+    Attributes:
+        counts: Responses by (bucket, class, label).
+        dominates: Whether bucket a (row) dominates another bucket b (column); never itself.
+    """
+
+    counts: Ints
+    dominates: Bools
+
+    @classmethod
+    def of(cls, counts: Ints) -> Order:
+        """The order among distinct buckets, by comparing all pairs: O(B² · labels · classes)."""
+        keys = tails(counts)
+        dominates = np.zeros((len(keys), len(keys)), bool)
+        block = max(1, _BLOCK // max(1, keys.size))
+        for start in range(0, len(keys), block):
+            rows = slice(start, start + block)
+            dominates[rows] = (keys[rows, None, :] >= keys[None, :, :]).all(axis=2)
+        np.fill_diagonal(dominates, val=False)
+        return cls(counts, dominates)
+
+    @property
+    def n_buckets(self) -> int:
+        """Number of buckets."""
+        return len(self.counts)
+
+    @cached_property
+    def from_top(self) -> Ints:
+        """The buckets in an order in which each stands behind all that dominate it."""
+        keys = tails(self.counts)
+        return np.lexsort((*keys.T[::-1], keys.sum(axis=1)))[::-1]
+
+    @cached_property
+    def covers(self) -> Bools:
+        """Pairs with nothing between them: the arrows of the dominance diagram."""
+        above = self.dominates.astype(np.float32)
+        return np.asarray(self.dominates & ~(above @ above > 0))
+
+    def arrows(self) -> list[tuple[int, int]]:
+        """The diagram as data: pairs (dominating, dominated) with nothing between them."""
+        return [(int(a), int(b)) for a, b in np.argwhere(self.covers)]
+
+    def respected_by(self, mapping: Ints) -> bool:
+        """Whether no bucket has a lower label than one it dominates."""
+        return violation(self.counts, mapping) is None
 
 
 def tails(counts: Ints) -> Ints:
@@ -23,6 +75,38 @@ def tails(counts: Ints) -> Ints:
     above = np.cumsum(counts[:, :, ::-1], axis=2)[:, :, ::-1][:, :, 1:]
     below = np.cumsum(counts, axis=2)[:, :, :-1]
     return np.concatenate([above, -below], axis=2).reshape(len(counts), -1)
+
+
+def from_tail(above: Ints, size: int) -> Ints:
+    """The bucket of ``size`` responses with ``above[t]`` of them at or above label t + 1: the inverse of tails.
+
+    >>> from_tail(np.array([3, 1]), 4).tolist()
+    [1, 2, 1]
+    """
+    full = np.concatenate([[size], above, [0]])
+    return np.asarray(full[:-1] - full[1:])
+
+
+def meet(a: Ints, b: Ints) -> Ints:
+    """The highest bucket that both a and b dominate (or equal), for one class and equal numbers of responses.
+
+    >>> meet(np.array([0, 0, 2]), np.array([1, 0, 1])).tolist()
+    [1, 0, 1]
+    """
+    return _componentwise(a, b, np.minimum)
+
+
+def join(a: Ints, b: Ints) -> Ints:
+    """The lowest bucket that dominates (or equals) both a and b, for one class and equal numbers of responses."""
+    return _componentwise(a, b, np.maximum)
+
+
+def _componentwise(a: Ints, b: Ints, pick: np.ufunc) -> Ints:
+    size = int(a.sum())
+    if int(b.sum()) != size:
+        raise ValueError("meet and join are defined for equal numbers of responses")
+    above = [np.cumsum(bucket[::-1])[::-1][1:] for bucket in (a, b)]
+    return from_tail(pick(*above), size)
 
 
 def violation(counts: Ints, mapping: Ints) -> tuple[int, int] | None:

@@ -17,6 +17,7 @@ from crowdopt.errors import InputError
 from crowdopt.margins import Margins, single_moves
 from crowdopt.objective import Objective, response_matrix
 from crowdopt.problem import Problem
+from crowdopt.solve.chain import chain
 from crowdopt.solve.engine import DEFAULT_TIME_LIMIT, Engine, Limits, OnProgress, Outcome, certify
 from crowdopt.solve.scan import scan
 from crowdopt.solve.vote import vote
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from crowdopt.types import Floats, Ints
 
-ENGINES: dict[str, Engine] = {"scan": scan, "vote": vote}
+ENGINES: dict[str, Engine] = {"chain": chain, "scan": scan, "vote": vote}
 """Every engine by name."""
 
 __all__ = ["DEFAULT_TIME_LIMIT", "ENGINES", "Limits", "OnProgress", "Result", "run", "solve"]

@@ -29,6 +29,7 @@ from crowdopt.margins import Margins
 from crowdopt.objective import Objective
 from crowdopt.solve.engine import Limits, Outcome
 from crowdopt.solve.lines import Search, best_lines
+from crowdopt.solve.ties import choose
 
 if TYPE_CHECKING:
     from crowdopt.buckets import Buckets
@@ -156,16 +157,6 @@ def _bound_without_lines(problem: Problem) -> float:
     plain = Cuts(Plain(problem.buckets, Space.ALL, Objective()))
     best_share = max(problem.objective.shares, default=1.0)
     return float(plain.values.max()) + problem.buckets.n_tasks * float(np.log(best_share))
-
-
-def choose(problem: Problem, mappings: list[Ints], at_least: float) -> Ints:
-    """The mapping that the tie rule picks among those whose log-likelihood is at least ``at_least``."""
-    buckets = problem.buckets
-    good = [mapping for mapping in mappings if problem.objective.of_mapping(buckets, mapping) >= at_least]
-    if problem.objective.interchangeable:
-        agreement = [buckets.agreement(mapping) for mapping in good]
-        good = [mapping for mapping, count in zip(good, agreement, strict=True) if count == max(agreement)]
-    return min(good, key=lambda mapping: mapping.tolist())
 
 
 def rank_by_share(buckets: Buckets) -> Ints:
