@@ -93,6 +93,11 @@ class Objective:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(shares), dtype=float)
 
+    def share_table(self, n_labels: int, n_total: int) -> Floats:
+        """The selectivity term of every label (row) for every number of tasks (column)."""
+        tasks = np.arange(n_total + 1)
+        return np.array([np.broadcast_to(self._share_term(j, tasks, n_total), tasks.shape) for j in range(n_labels)])
+
     def _share_term(self, label: int, tasks: Ints, n_total: int) -> Floats | float:
         if self.kind == "none":
             return 0.0
@@ -130,18 +135,19 @@ class CountTable:
     """n ln n for every whole number up to a total: for searches that evaluate Φ millions of times.
 
     Attributes:
+        values: n ln n by n.
         error: How far a looked-up Φ may be from the true one: the rounding of terms of size n ln n.
     """
 
     def __init__(self, total: int, n_terms: int) -> None:
         number = np.arange(total + 1)
-        self._values = number * np.log(np.maximum(number, 1))
-        self.error = (4 + n_terms) * float(np.finfo(float).eps) * float(self._values[-1])
+        self.values = number * np.log(np.maximum(number, 1))
+        self.error = (4 + n_terms) * float(np.finfo(float).eps) * float(self.values[-1])
 
     def phi(self, responses: Ints) -> Floats:
         """Φ of counts (..., class, answer) whose sum is at most the total."""
         return np.asarray(
-            self._values[responses].sum(axis=(-1, -2)) - self._values[responses.sum(axis=-1)].sum(axis=-1), dtype=float
+            self.values[responses].sum(axis=(-1, -2)) - self.values[responses.sum(axis=-1)].sum(axis=-1), dtype=float
         )
 
 

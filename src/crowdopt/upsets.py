@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from crowdopt.buckets import Buckets
     from crowdopt.order import Order
     from crowdopt.types import Bools, Ints
@@ -62,3 +64,10 @@ class UpSets:
         """Whether up-set b < upto (column) lies inside up-set a of ``rows``: b has nothing that a lacks."""
         missing = (~self.members[rows]).astype(np.float32) @ self.members[:upto].T.astype(np.float32)
         return np.asarray(missing == 0)
+
+    def words(self) -> NDArray[np.uint64]:
+        """The members as bits, 64 buckets a word."""
+        n_words = -(-self.members.shape[1] // 64)
+        padded = np.zeros((len(self), n_words * 64), bool)
+        padded[:, : self.members.shape[1]] = self.members
+        return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
