@@ -119,7 +119,22 @@ OPTIONS = {
     ),
     "kept column that is missing": (text(GOOD), ["--keep", "note"], ["no column named 'note'"]),
     "kept column of a reserved name": (text(GOOD, HEADER), ["--task", "worker", "--worker", "task", "--keep", "label"],
-                                       ["cannot keep", "'label'"]),
+                                       ["two columns named 'label'"]),
+    "kept column of a reserved name in another case": (
+        text([(*row, "x") for row in GOOD], (*HEADER, "Status")),
+        ["--keep", "Status"],
+        ["'status' and 'Status'", "only in case"],
+    ),
+    "kept column of the name of a probability": (
+        text([(*row, "x") for row in GOOD], (*HEADER, "P_Yes")),
+        ["--keep", "P_Yes", "--probabilities"],
+        ["'p_yes' and 'P_Yes'"],
+    ),
+    "probabilities of labels that differ in case": (
+        text([("a", "ann", "yes"), ("b", "bob", "Yes")]),
+        ["--probabilities"],
+        ["'p_Yes' and 'p_yes'", "without --probabilities"],
+    ),
     "one column for two roles": (text(GOOD), ["--worker", "task"], ["different columns"]),
     "truth of other tasks": (text(GOOD), ["--truth", "other.csv"], ["none of the tasks", "'x'", "'a'"]),
     "truth of other labels": (text(GOOD), ["--truth", "strange.csv"], ["labels (0, 1)", "(no, yes)"]),
@@ -274,6 +289,15 @@ def test_real_process_fails_in_one_line_and_leaves_nothing(tmp_path, name):
     assert all(part in done.stderr for part in expected)
     assert [path.name for path in work.iterdir()] == ["data.csv"]
     assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("pattern", ["*.csv", "d?ta.csv", "**/data.csv"])
+@pytest.mark.parametrize("option", ["input", "truth"])
+def test_answers_cannot_take_the_place_of_what_a_pattern_finds(fails, pattern, option):
+    named = [pattern] if option == "input" else ["other.tsv", "--truth", pattern]
+    files = {"data.csv": text(GOOD), "other.tsv": text(GOOD).replace(b",", b"\t")}
+    assert "one of the inputs" in fails("aggregate", *named, "-o", "data.csv", files=files)
+    assert Path("data.csv").read_bytes() == text(GOOD)
 
 
 def test_old_answers_survive_a_failure(fails):

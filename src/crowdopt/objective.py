@@ -55,11 +55,6 @@ class Objective:
             if abs(math.fsum(self.shares) - 1) > 1e-6:
                 raise InputError(f"selectivity must sum to 1, not {math.fsum(self.shares):g}")
 
-    @property
-    def interchangeable(self) -> bool:
-        """Whether renaming labels leaves F alone, so that agreement with the responses is what names them."""
-        return len(set(self.shares)) <= 1
-
     def level(self, label: int, responses: Ints, tasks: Ints, n_total: int) -> Floats:
         """Ψ of one label, for many candidate sets at once.
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from crowdopt.certificate import Space
 from crowdopt.errors import InputError
-from crowdopt.objective import Objective, phi, tolerance
+from crowdopt.objective import Objective, tolerance
 
 if TYPE_CHECKING:
     from crowdopt.buckets import Buckets
@@ -34,14 +32,6 @@ class Problem:
             raise InputError(
                 f"selectivity has {len(self.objective.shares)} shares, but there are {self.buckets.n_labels} labels"
             )
-
-    @property
-    def plain_bound(self) -> float:
-        """An upper bound on F that always holds: every bucket a cluster of its own, selectivity free of charge.
-
-        Φ is convex and homogeneous, hence Φ(a + b) ≤ Φ(a) + Φ(b), and no selectivity term is positive.
-        """
-        return float(np.sum(self.buckets.weights * phi(self.buckets.counts)))
 
     def tolerance(self, value: float) -> float:
         """The tolerance at a log-likelihood of about ``value``."""

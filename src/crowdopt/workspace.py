@@ -6,6 +6,7 @@ removes that folder when it is closed, collected, or when the process ends by an
 
 from __future__ import annotations
 
+import glob
 import shutil
 import tempfile
 import weakref
@@ -34,6 +35,29 @@ def literal(text: str) -> str:
     "'it''s'"
     """
     return "'" + text.replace("'", "''") + "'"
+
+
+def path_literal(path: str | Path) -> str:
+    """Quotes a path for SQL. The database takes paths for patterns, so what is special in them is escaped.
+
+    >>> path_literal("a[1].csv")
+    "'a[[]1].csv'"
+    """
+    return literal(glob.escape(str(path)))
+
+
+def query_errors() -> tuple[type[Exception], ...]:
+    """What the database raises if a query is wrong, or was interrupted: never about data or disks."""
+    import duckdb
+
+    return (
+        duckdb.BinderException,
+        duckdb.CatalogException,
+        duckdb.InternalException,
+        duckdb.InterruptException,
+        duckdb.ParserException,
+        duckdb.SyntaxException,
+    )
 
 
 class Workspace:

@@ -91,5 +91,17 @@ def choose_truth(reading: Reading) -> Choose:
     return choose
 
 
+def check_answer_columns(names: Sequence[str], *, fold: bool = True) -> None:
+    """Raises if two columns of the answers would have one name; in files and DuckDB, case makes no difference."""
+    seen: dict[str, str] = {}
+    for name in names:
+        key = name.lower() if fold else name
+        if key in seen:
+            both = repr(name) if seen[key] == name else f"{seen[key]!r} and {name!r}, which differ only in case"
+            hint = ", or do without --probabilities" if name.startswith("p_") else ""
+            raise ColumnError(f"the answers cannot have two columns named {both}; rename one in the data{hint}")
+        seen[key] = name
+
+
 def _fold(name: str) -> str:
     return name.strip().lower().replace(" ", "_").replace("-", "_")

@@ -58,7 +58,7 @@ class Result:
 
 def run(problem: Problem, limits: Limits, *, labels: Sequence[str], engine: str = "auto") -> Solved:
     """Solves a problem with the named engine, or with the one that fits, and certifies the outcome."""
-    name = choose_engine(problem, engine)
+    name = choose_engine(problem, engine, labels)
     before = limits.elapsed
     outcome = _trivial(problem) if name == "trivial" else ENGINES[name](problem, limits)
     certificate = certify(
@@ -71,7 +71,7 @@ def run(problem: Problem, limits: Limits, *, labels: Sequence[str], engine: str 
     return Solved(outcome.mapping, certificate, outcome.margins or single_moves(problem, outcome.mapping))
 
 
-def choose_engine(problem: Problem, engine: str) -> str:
+def choose_engine(problem: Problem, engine: str, labels: Sequence[str]) -> str:
     """The engine that will answer; raises where the named one cannot, or none can."""
     n_labels, n_classes = problem.buckets.n_labels, problem.buckets.n_classes
     if engine != "auto" and engine not in ENGINES:
@@ -81,9 +81,10 @@ def choose_engine(problem: Problem, engine: str) -> str:
     if n_labels == 1:
         return "trivial"
     if n_labels > 2 or n_classes > 1:
+        listed = ", ".join(repr(label) for label in labels[:6]) + (", …" if n_labels > 6 else "")
         raise InputError(
-            f"this version solves two labels and one class of workers exactly; here are {n_labels} labels"
-            f"{'' if n_classes == 1 else f' and {n_classes} classes'} (--engine vote gives the majority, unproved)"
+            f"this version solves two labels and one class of workers exactly; here are {n_labels} labels ({listed})"
+            f"{'' if n_classes == 1 else f' and {n_classes} classes'}; --engine vote gives the majority, unproved"
         )
     return "scan"
 
