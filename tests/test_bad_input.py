@@ -77,6 +77,12 @@ CONTENTS = {
         ["3 (task, worker) pairs", "2 with identical labels", "1 with conflicting", "(a, ann)", "--duplicates all"],
     ),
     "identical duplicates": (text([*GOOD, GOOD[0]]), ["1 with identical labels", "0 with", "--duplicates same"]),
+    "many labels": (
+        text([(f"t{i}", "ann", f"label {i}") for i in range(1000)]),
+        ["1000 different labels", "at most 64"],
+    ),
+    "blanks around a name": (text(GOOD, ("task", " worker", "label")), ["no column named 'worker'", "' worker'"]),
+    "escape codes": (text(GOOD, ("task", "\x1b[31mred", "label")), ["\\x1b[31mred"]),
     "image": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), ["not a text file", "PNG"]),
     "windows-1252": (text(GOOD) + "é,ann,no\n".encode("windows-1252"), ["UTF-8", "line 7", "windows-1252"]),
     "utf-16": (text(GOOD).decode().encode("utf-16"), ["UTF-16", "--encoding utf-16"]),

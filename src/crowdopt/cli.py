@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from crowdopt._version import __version__
 from crowdopt.errors import CrowdoptError, InputError
+from crowdopt.progress import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,7 +115,7 @@ def main() -> None:
     try:
         app(prog_name="crowdopt")
     except CrowdoptError as error:
-        print(f"crowdopt: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"crowdopt: {printable(' '.join(str(error).split()))}", file=sys.stderr)
         sys.exit(2)
 
 
@@ -217,7 +218,7 @@ def aggregate(
 def verify(
     solution: Annotated[str, typer.Argument(metavar="SOLUTION", help="A solution file (.json).")],
     inputs: Inputs,
-    time_limit: TimeLimit = 60.0,
+    time_limit: Annotated[float, typer.Option(min=0, help="Seconds for the check of the bound.")] = 60.0,
     memory_limit: MemoryLimit = None,
     threads: Threads = None,
     as_json: AsJson = False,

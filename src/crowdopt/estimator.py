@@ -84,6 +84,8 @@ class GlobalOptimum:
     def fit(self, data: pd.DataFrame) -> Self:
         """Finds the labels, matrix and certificate."""
         pandas = _pandas()
+        if not isinstance(data, pandas.DataFrame):
+            raise InputError(f"GlobalOptimum takes pandas frames, not {type(data).__name__}; use crowdopt.aggregate")
         solution = aggregate(
             data,
             labels=() if self.labels is None else self.labels,

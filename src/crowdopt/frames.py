@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import narwhals as nw
 import numpy as np
 
-from crowdopt.errors import InputError
+from crowdopt.errors import ColumnError, InputError
 from crowdopt.scale import canonical_text, plain_value
 from crowdopt.workspace import path_literal, quote
 
@@ -42,10 +42,22 @@ def adopt(data: Any) -> Table:
             f"cannot read a {type(data).__module__}.{type(data).__name__}: give a path, or a pandas, Polars, "
             "PyArrow or DuckDB table"
         ) from None
+    except nw.exceptions.DuplicateError as error:
+        raise ColumnError(f"two columns have one name: {' '.join(str(error).split())}") from error
     if isinstance(frame, nw.DataFrame) and frame.implementation.is_pandas_like():
         frame = _plain_columns(frame)
     table: Table = frame.lazy()
+    _check_names(table)
     return table
+
+
+def _check_names(table: Table) -> None:
+    names = table.collect_schema().names()
+    if odd := [name for name in names if not isinstance(name, str)]:
+        raise ColumnError(f"column names must be texts, not {odd[0]!r}")
+    if _is_duckdb(table) and (odd := [name for name in names if '"' in name]):
+        # Narwhals does not quote it for DuckDB.
+        raise ColumnError(f"a column name with a double quote cannot be used here: rename {odd[0]!r}")
 
 
 def settle(table: Table) -> Table:

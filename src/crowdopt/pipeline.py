@@ -63,7 +63,8 @@ def aggregate(
         labels: The scale, lowest label first; taken from the data if empty.
         duplicates: When a worker answered a task more than once: ``error``, ``same`` (count identical answers
             once), ``first`` or ``last`` (needs ``order_by``), or ``all`` (count every answer).
-        order_by: Column that orders a worker's answers to one task.
+        order_by: Column that orders a worker's answers to one task: numbers as numbers; texts as text, unless they come
+            from a text file and all look like numbers.
         missing: Rows without task, worker or label: ``error`` or ``drop``.
         na: Texts that stand for a missing label.
         encoding: Of text files; UTF-8 if empty.
@@ -80,7 +81,7 @@ def aggregate(
         on_phase: Called with a word when a new phase of the work begins.
 
     Returns:
-        The solution; its ``answers`` are a table of the same kind as ``data``.
+        The solution; its ``answers`` are a table of the same kind as ``data`` (a PyArrow table for files).
 
     Raises:
         InputError: With what is wrong, where, and what to do.

@@ -13,7 +13,7 @@ from crowdopt.duplicates import resolve_duplicates
 from crowdopt.errors import ColumnError, InputError
 from crowdopt.frames import Table, adopt, fetch, fetch_integers, lengthen, settle, settle_by, with_texts
 from crowdopt.read.columns import check_answer_columns, choose_responses
-from crowdopt.scale import MAX_LABELS, Scale
+from crowdopt.scale import MAX_LABELS, Scale, canonical_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -244,9 +244,13 @@ class _Overview:
 
     def labels(self) -> list[Any]:
         """The labels that occur, in no particular order."""
-        labels = fetch(self.usable.select("label").unique().head(10 * MAX_LABELS))["label"]
+        labels = fetch(self.usable.select("label").unique().head(MAX_LABELS + 1))["label"]
         if not labels:
             raise InputError("there are no responses: no row has a task, a worker and a label")
+        if len(labels) > MAX_LABELS:
+            number = fetch(self.usable.select(nw.col("label").n_unique()))["label"][0]
+            shown = ", ".join(sorted(repr(canonical_text(label)[:40]) for label in labels)[:5])
+            raise InputError(f"{number} different labels, such as {shown}; at most {MAX_LABELS} are supported")
         return labels
 
     def n_usable(self) -> int:

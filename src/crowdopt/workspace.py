@@ -60,12 +60,20 @@ def query_errors() -> tuple[type[Exception], ...]:
     )
 
 
+MAX_THREADS = 1024
+"""Each costs memory before it does anything."""
+
+
 class Workspace:
     """A private in-process DuckDB connection with a spill folder of its own."""
 
     def __init__(self, *, memory_limit: str | None = None, threads: int | None = None) -> None:
         import duckdb
 
+        if memory_limit is not None and memory_limit.strip().startswith("-"):
+            raise InputError(f"a memory limit cannot be negative: {memory_limit!r}")
+        if threads is not None and not 1 <= threads <= MAX_THREADS:
+            raise InputError(f"the number of threads must be 1 to {MAX_THREADS}, not {threads}")
         folder = Path(tempfile.mkdtemp(prefix="crowdopt-"))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)  # also if interrupted before the end of this
         settings: dict[str, Any] = {

@@ -32,7 +32,10 @@ def need(name: str, role: str, available: Sequence[str]) -> str:
         return name
     if found > 1:
         raise ColumnError(f"there are {found} columns named {name!r}; rename all but one")
-    listed = ", ".join(available[:12]) + (", …" if len(available) > 12 else "")
+    # A name with blanks around it looks like the right one; quotes show the difference.
+    listed = ", ".join(name if name == name.strip() else repr(name) for name in available[:12]) + (
+        ", …" if len(available) > 12 else ""
+    )
     hint = ""
     if guess := suggest(name, role, available):
         option = {"task": "--task", "worker": "--worker", "label": "--label"}.get(role)
@@ -101,6 +104,10 @@ def check_answer_columns(names: Sequence[str], *, fold: bool = True) -> None:
             hint = ", or do without --probabilities" if name.startswith("p_") else ""
             raise ColumnError(f"the answers cannot have two columns named {both}; rename one in the data{hint}")
         seen[key] = name
+        if fold and '"' in name:  # Narwhals does not quote it for DuckDB
+            raise ColumnError(
+                f"the answers cannot have a column named {name!r}, with a double quote, in a file or DuckDB"
+            )
 
 
 def _fold(name: str) -> str:

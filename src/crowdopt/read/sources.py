@@ -180,6 +180,8 @@ def _locate(name: str, workspace: Workspace, encoding: str) -> Source:
     mode = path.stat().st_mode
     if stat.S_ISDIR(mode):
         raise InputError(f"{name} is a folder; name its files, for example '{path / '*.csv'}'")
+    if stat.S_ISCHR(mode) and not path.samefile("/dev/stdin"):
+        raise InputError(f"{name} is a device, not a file")
     if not stat.S_ISREG(mode):  # a pipe can be read once only
         with path.open("rb") as stream:
             return _spool(stream, name, workspace, encoding)
