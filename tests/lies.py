@@ -77,6 +77,35 @@ def refit(data, solution, mapping):
 
 
 @a_lie
+def turn_the_crowd_upside_down(data, solution, rng):
+    """Exchanging the labels leaves the likelihood alone where they are interchangeable: a perfect lie otherwise."""
+    if solution.objective.kind == "given" or data["certificate"]["engine"] != "scan":
+        return None
+    mapping = 1 - np.array(data["buckets"]["label"])
+    turned, agreement = solution.buckets.agreement(mapping), solution.buckets.agreement(solution.mapping)
+    if turned == agreement:
+        return None
+    data["buckets"]["label"] = mapping.tolist()
+    refit(data, solution, mapping)
+    return "upside down"
+
+
+@a_lie
+def claim_nothing(data, solution, rng):
+    """Labels without a proof, under the name of an engine that always leaves one."""
+    if data["certificate"]["engine"] == "vote":
+        return None
+    data["certificate"] |= {"proof": "NONE", "bound": None, "gap": None}
+    return "unproved"
+
+
+@a_lie
+def name_another_engine(data, solution, rng):
+    data["certificate"]["engine"] = "oracle" if rng.random() < 0.5 else "scanx"
+    return "engine"
+
+
+@a_lie
 def change_a_count(data, solution, rng):
     counts = data["buckets"]["counts"][int(rng.integers(len(data["buckets"]["counts"])))][0]
     counts[int(rng.integers(2))] += 1

@@ -77,6 +77,12 @@ CONTENTS = {
         ["3 (task, worker) pairs", "2 with identical labels", "1 with conflicting", "(a, ann)", "--duplicates all"],
     ),
     "identical duplicates": (text([*GOOD, GOOD[0]]), ["1 with identical labels", "0 with", "--duplicates same"]),
+    "many labels": (
+        text([(f"t{i}", "ann", f"label {i}") for i in range(1000)]),
+        ["1000 different labels", "at most 64"],
+    ),
+    "blanks around a name": (text(GOOD, ("task", " worker", "label")), ["no column named 'worker'", "' worker'"]),
+    "escape codes": (text(GOOD, ("task", "\x1b[31mred", "label")), ["\\x1b[31mred"]),
     "image": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), ["not a text file", "PNG"]),
     "windows-1252": (text(GOOD) + "é,ann,no\n".encode("windows-1252"), ["UTF-8", "line 7", "windows-1252"]),
     "utf-16": (text(GOOD).decode().encode("utf-16"), ["UTF-16", "--encoding utf-16"]),
@@ -119,7 +125,22 @@ OPTIONS = {
     ),
     "kept column that is missing": (text(GOOD), ["--keep", "note"], ["no column named 'note'"]),
     "kept column of a reserved name": (text(GOOD, HEADER), ["--task", "worker", "--worker", "task", "--keep", "label"],
-                                       ["cannot keep", "'label'"]),
+                                       ["two columns named 'label'"]),
+    "kept column of a reserved name in another case": (
+        text([(*row, "x") for row in GOOD], (*HEADER, "Status")),
+        ["--keep", "Status"],
+        ["'status' and 'Status'", "only in case"],
+    ),
+    "kept column of the name of a probability": (
+        text([(*row, "x") for row in GOOD], (*HEADER, "P_Yes")),
+        ["--keep", "P_Yes", "--probabilities"],
+        ["'p_yes' and 'P_Yes'"],
+    ),
+    "probabilities of labels that differ in case": (
+        text([("a", "ann", "yes"), ("b", "bob", "Yes")]),
+        ["--probabilities"],
+        ["'p_Yes' and 'p_yes'", "without --probabilities"],
+    ),
     "one column for two roles": (text(GOOD), ["--worker", "task"], ["different columns"]),
     "truth of other tasks": (text(GOOD), ["--truth", "other.csv"], ["none of the tasks", "'x'", "'a'"]),
     "truth of other labels": (text(GOOD), ["--truth", "strange.csv"], ["labels (0, 1)", "(no, yes)"]),
@@ -274,6 +295,15 @@ def test_real_process_fails_in_one_line_and_leaves_nothing(tmp_path, name):
     assert all(part in done.stderr for part in expected)
     assert [path.name for path in work.iterdir()] == ["data.csv"]
     assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("pattern", ["*.csv", "d?ta.csv", "**/data.csv"])
+@pytest.mark.parametrize("option", ["input", "truth"])
+def test_answers_cannot_take_the_place_of_what_a_pattern_finds(fails, pattern, option):
+    named = [pattern] if option == "input" else ["other.tsv", "--truth", pattern]
+    files = {"data.csv": text(GOOD), "other.tsv": text(GOOD).replace(b",", b"\t")}
+    assert "one of the inputs" in fails("aggregate", *named, "-o", "data.csv", files=files)
+    assert Path("data.csv").read_bytes() == text(GOOD)
 
 
 def test_old_answers_survive_a_failure(fails):

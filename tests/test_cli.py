@@ -13,7 +13,7 @@ import pyarrow.json
 import pyarrow.parquet
 import pytest
 
-from crowdopt.cli import main
+from crowdopt.cli import _NoPandas, main
 
 PROGRAM = Path(sys.executable).parent / "crowdopt"
 SMALL = [("a", "ann", "yes"), ("a", "bob", "yes"), ("b", "ann", "no"), ("b", "bob", "yes"), ("c", "bob", "no")]
@@ -160,6 +160,42 @@ def test_all_formats_hold_the_same_answers(crowdopt, varied, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         ["varied.csv", *(f"answers.{name}" for name in formats)]
     )
+
+
+def test_a_column_kept_twice_is_kept_once(crowdopt, tmp_path):
+    data = write(tmp_path / "data.csv", [(*row, "x") for row in SMALL], ("task", "worker", "label", "note"))
+    answers = read(crowdopt("aggregate", data, "--keep", "note,note", "-o", "-"))
+    assert list(answers[0]) == [*COLUMNS, "note"]
+
+
+def test_pandas_is_blocked_once(crowdopt, small, monkeypatch):
+    monkeypatch.setattr(sys, "meta_path", [one for one in sys.meta_path if not isinstance(one, _NoPandas)])
+    for _ in range(2):
+        crowdopt("aggregate", small, "-q")
+    assert sum(isinstance(one, _NoPandas) for one in sys.meta_path) == 1
+
+
+def test_folder_of_temporary_files_may_have_any_name(small, tmp_path):
+    folder = tmp_path / "it's [1] * ?"
+    folder.mkdir()
+    done = process("aggregate", small, "-o", "-", environment={"TMPDIR": str(folder)})
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == process("aggregate", small, "-o", "-").stdout
+    assert list(folder.iterdir()) == []
+
+
+def test_large_whole_numbers_order_responses(crowdopt, tmp_path):
+    rows = [("a", 1, "no", 2**53), ("a", 1, "yes", 2**53 + 1), ("b", 1, "no", 1)]
+    data = write(tmp_path / "data.csv", rows, ("task", "worker", "label", "time"))
+    for which, label in {"first": "no", "last": "yes"}.items():
+        options = ("--duplicates", which, "--order-by", "time", "--engine", "vote", "-o", "-")
+        assert read(crowdopt("aggregate", data, *options))[0]["label"] == label
+
+
+def test_missing_labels_of_the_truth_are_left_out(crowdopt, small, tmp_path):
+    truth = write(tmp_path / "truth.csv", [("a", "yes"), ("b", "?"), ("b", ""), ("c", "yes")], ("task", "label"))
+    facts = json.loads(crowdopt("aggregate", small, "--truth", truth, "--na", "?", "--json"))
+    assert (facts["accuracy"], facts["n_truth"], facts["n_truth_unknown"]) == (0.5, 2, 0)
 
 
 def test_dash_prints_csv_and_nothing_else(small, tmp_path):

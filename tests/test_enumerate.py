@@ -168,7 +168,7 @@ def test_equals_brute_force(equal, n_labels, kind):
 def oracle_ties(tasks: np.ndarray, optima: np.ndarray, objective: Objective) -> np.ndarray:
     """The optima that no agreement tells apart."""
     agreement = np.take_along_axis(tasks[None], optima[:, :, None], axis=2).sum(axis=(1, 2))
-    return optima[agreement == agreement.max()] if objective.interchangeable else optima
+    return optima[agreement == agreement.max()]
 
 
 def oracle_choice(tasks: np.ndarray, optima: np.ndarray, objective: Objective) -> list[int]:

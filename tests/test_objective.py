@@ -218,10 +218,3 @@ def test_selectivity_that_can(text, labels, objective):
 def test_shares_belong_to_given_selectivity(kind, shares):
     with pytest.raises(InputError, match="belong to given selectivity"):
         Objective(kind, shares)
-
-
-def test_labels_are_interchangeable_unless_their_shares_differ():
-    assert Objective().interchangeable
-    assert Objective("estimated").interchangeable
-    assert Objective("given", (0.5, 0.5)).interchangeable
-    assert not Objective("given", (0.4, 0.6)).interchangeable

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from decimal import Decimal
 
+import numpy as np
 import pytest
 
 from crowdopt.errors import InputError
@@ -34,6 +35,13 @@ from crowdopt.scale import MAX_LABELS, Scale, canonical_text
         (b"yes", "yes"),
         (b"\xff", "\ufffd"),
         ((1, 2), "(1, 2)"),
+        (np.bool_(True), "true"),  # noqa: FBT003
+        (np.int8(3), "3"),
+        (np.float64(1), "1"),
+        (np.float64(0.5), "0.5"),
+        (np.str_("x"), "x"),
+        (np.datetime64("2024-05-01T09:30:00", "ns"), "2024-05-01T09:30:00"),
+        (np.datetime64("2024-05-01", "D"), "2024-05-01T00:00:00"),
     ],
 )
 def test_canonical_text(value, text):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import oracle
 from crowdopt.buckets import Buckets
 from crowdopt.certificate import Proof, Space, Stop
+from crowdopt.errors import InputError
 from crowdopt.objective import Objective
 from crowdopt.problem import Problem
 from crowdopt.solve import solve
@@ -76,8 +77,7 @@ def test_tie_rule_prefers_agreement_then_the_smallest_mapping(kind):
         optima = oracle.brute_force(tasks, space="dominance", shares=shares).mappings
         rows = np.arange(len(tasks))
         agreement = np.array([tasks[rows, mapping].sum() for mapping in optima])
-        if kind in {"none", "estimate"} or selectivity == [0.5, 0.5]:
-            optima = optima[agreement == agreement.max()]
+        optima = optima[agreement == agreement.max()]
         order = np.lexsort((tasks[:, 1], tasks[:, 0]))
         smallest = min(optima, key=lambda mapping: mapping[order].tolist())
         assert result.mapping.tolist() == smallest.tolist()
@@ -204,3 +204,87 @@ def test_an_unused_label_has_no_row_in_the_matrix():
     matrix = solve([[0, 5], [0, 3]]).matrix
     assert np.isnan(matrix[0, 0]).all()
     assert matrix[0, 1].tolist() == [0.0, 1.0]
+
+
+def test_an_exact_tie_under_given_shares_goes_to_the_crowd_that_is_right_side_up():
+    result = solve([[0, 5], [1, 4], [4, 1], [5, 0]], [1, 2, 2, 1], selectivity=[0.3, 0.7], space="all")
+    assert result.mapping.tolist() == [1, 1, 0, 0]
+
+
+def engine_outcome(counts, weights, objective=None):
+    buckets, index = Buckets.from_arrays(counts, weights)
+    outcome = scan(Problem(buckets, objective=objective or Objective()), Limits())
+    return outcome.mapping[index].tolist(), outcome.margins.tied[index].tolist()
+
+
+def test_buckets_of_one_share_that_could_go_either_way_together_are_ties():
+    mapping, tied = engine_outcome([[4, 0], [0, 4], [1, 1], [2, 2]], [20, 20, 1, 1])
+    assert mapping[:2] == [0, 1]
+    assert tied == [False, False, True, True]
+
+
+@pytest.mark.parametrize("kind", SELECTIVITIES)
+@pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
+def test_a_tie_is_a_real_one_and_margins_are_never_below_the_true_ones(equal, kind):
+    for seed in range(100):
+        rng = np.random.default_rng([seed, 31, equal, SELECTIVITIES.index(kind)])
+        tasks = random_tasks(rng, equal=equal)
+        selectivity = random_selectivity(rng, kind)
+        shares = None if selectivity == "none" else selectivity
+        objective = {"none": Objective(), "estimate": Objective("estimated")}.get(kind)
+        objective = objective or Objective("given", tuple(selectivity))
+        buckets, index = Buckets.from_arrays(tasks)
+        outcome = scan(Problem(buckets, objective=objective), Limits())
+        # Over all mappings, or where the space is dominance over those that respect the order.
+        candidates = oracle.consistent_mappings(tasks) if outcome.space is Space.DOMINANCE else None
+        candidates = oracle.all_mappings(*tasks.shape) if candidates is None else candidates
+        values = oracle._values(tasks, candidates, shares)
+        for task, bucket in enumerate(index):
+            other = values[candidates[:, task] != outcome.mapping[bucket]].max()
+            assert outcome.margins.values[bucket] >= max(0.0, outcome.objective - other) - 1e-9
+            if outcome.margins.tied[bucket]:
+                assert other >= outcome.objective - 2e-9
+
+
+def test_a_forbidden_label_needs_no_search():
+    counts, weights = big_varying_problem(18)
+    result = solve(counts, weights, selectivity=[1.0, 0.0], time_limit=20)
+    assert result.certificate.proof is Proof.PROVED
+    assert not result.mapping.any()
+
+
+def test_a_stop_after_the_last_line_is_no_stop():
+    counts, weights = big_varying_problem(4)
+    n_buckets = len(counts)
+    calls = []
+
+    def stop_when_all_is_done(progress):
+        calls.append(progress)
+        return len(calls) > n_buckets
+
+    certificate = solve(counts, weights, selectivity="estimate", on_progress=stop_when_all_is_done).certificate
+    assert (certificate.proof, certificate.stop) == (Proof.PROVED, Stop.FINISHED)
+
+
+@pytest.mark.parametrize("time_limit", [-1, float("nan")])
+def test_a_time_limit_is_a_number_of_seconds(time_limit):
+    with pytest.raises(InputError, match="time limit"):
+        solve([[1, 2]], time_limit=time_limit)
+
+
+@pytest.mark.parametrize(
+    ("counts", "weights", "message"),
+    [
+        ([[2**62, 2**62], [1, 0]], None, "64-bit"),
+        ([[2, 1], [1, 0]], [2**62, 1], "64-bit"),
+        ([[0, 0]], None, "no responses"),
+        ([[1, 2]], [0], "no responses"),
+        ([[1, 2], [1]], None, "rectangular"),
+        ([[1, -2]], None, "at least 0"),
+        ([[1, 2.5]], None, "whole numbers"),
+        ([[1, 2]], [1, 2], "weights have shape"),
+    ],
+)
+def test_impossible_counts_are_refused(counts, weights, message):
+    with pytest.raises(InputError, match=message):
+        solve(counts, weights)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
 import pytest
 
 from crowdopt import Proof, Solution, aggregate
 from crowdopt.certificate import Certificate
-from crowdopt.errors import CrowdoptError, InputError, OutputError, SolutionFileError
+from crowdopt.errors import ColumnError, CrowdoptError, InputError, OutputError, SolutionFileError
 from crowdopt.solution_file import _same
 
 ROWS = [
@@ -53,7 +56,7 @@ def test_there_and_back(solution, tmp_path):
     assert again.to_dict() == data
     assert again.certificate == solution.certificate
     assert repr(again) == repr(solution)
-    assert again.summary() == solution.summary()
+    assert again.summary() == replace(solution, advice=(), accuracy=None).summary()  # which no file can prove
     assert np.array_equal(again.posterior, solution.posterior)
     path = tmp_path / "solution.json"
     solution.save(path)
@@ -153,6 +156,7 @@ def test_another_format_version_names_the_version_that_wrote_it(version):
         (b"[" * 100_000, "not a solution file"),
         (b"\xff\xfe\x00", "not UTF-8"),
     ],
+    ids=["empty", "open", "list", "null", "other", "bare", "deep", "binary"],
 )
 def test_files_that_are_none(tmp_path, content, message):
     path = tmp_path / "bad.json"
@@ -215,9 +219,41 @@ def test_answers_are_written_in_every_format(tmp_path, source, suffix, probabili
     assert found["status"].tolist()[-1] == "no_response"
     assert found["label"].isna().tolist() == [False] * 4 + [True]
     expected = solution.answers_frame(probabilities=probabilities)
-    expected = expected.df() if source == "csv" else expected
+    expected = expected.to_pandas() if source == "csv" else expected
     for name in ["confidence", "margin", "n_responses"] + ["p_no", "p_yes"] * probabilities:
         assert found[name].to_numpy(float) == pytest.approx(expected[name].to_numpy(float), nan_ok=True), name
+
+
+def test_answers_of_a_file_outlive_the_solution(tmp_path):
+    frame().to_csv(tmp_path / "in.csv", index=False)
+    answers = aggregate(str(tmp_path / "in.csv")).answers
+    gc.collect()
+    assert answers.filter(pc.field("label") == "no")["task"].to_pylist() == ["b", "c", "d"]
+
+
+@pytest.mark.parametrize("error", [duckdb.BinderException, duckdb.CatalogException, duckdb.InternalException])
+def test_bugs_are_not_called_output_errors(tmp_path, monkeypatch, error):
+    solution = aggregate(frame())
+
+    def fail(*_):
+        raise error("ours")
+
+    monkeypatch.setattr("crowdopt.write.literal", fail)
+    with pytest.raises(error, match="ours"):
+        solution.write(tmp_path / "out.csv")
+    monkeypatch.setattr("crowdopt.write.literal", lambda _: (_ for _ in ()).throw(duckdb.IOException("disk")))
+    with pytest.raises(OutputError, match="disk"):
+        solution.write(tmp_path / "out.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_that_differ_in_case_only_cannot_be_written(tmp_path):
+    rows = [(task, worker, label.replace("no", "Yes")) for task, worker, label in ROWS]
+    solution = aggregate(frame(rows))
+    assert list(solution.answers_frame(probabilities=True))[-2:] == ["p_Yes", "p_yes"]
+    with pytest.raises(ColumnError, match="'p_Yes' and 'p_yes', which differ only in case"):
+        solution.write(tmp_path / "out.csv", probabilities=True)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from crowdopt.objective import Objective
 from crowdopt.problem import Problem
 from crowdopt.recheck import Undecided, better_than
 from crowdopt.verify import Verdict, Verification, check_against
-from lies import LIES, claim_all_mappings
+from lies import LIES, claim_all_mappings, problem_of
 
 KINDS = ["none", "estimate", "given", "forbidden"]
 SETTINGS = [
@@ -188,7 +188,11 @@ def test_claims_about_other_numbers_of_labels_are_judged_and_do_not_crash(labels
         lied["buckets"]["margin_kind"] = "exact"
     else:
         bound = lied["certificate"]["objective"]
-        lied["certificate"] |= {"proof": claim, "bound": bound, "gap": 0.0}
+        engine = "trivial" if len(labels) == 1 else "scan"
+        lied["certificate"] |= {"proof": claim, "bound": bound, "gap": 0.0, "engine": engine}
+        lied["buckets"]["tied"] = recheck.alternatives(
+            problem_of(solution), solution.mapping, bound, frozenset({"moves"})
+        ).tied.tolist()
     found = verify(Solution.from_dict(lied), data)
     if claim == "exact":
         assert found.verdict is Verdict.REJECTED

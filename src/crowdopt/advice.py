@@ -9,16 +9,16 @@ be meant:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crowdopt.objective import Objective
-from crowdopt.problem import Problem
 from crowdopt.solve.scan import Cuts
-from crowdopt.solve.vote import clear_majorities
 
 if TYPE_CHECKING:
+    from crowdopt.problem import Problem
     from crowdopt.types import Ints
 
 MAX_OVERRULED = 0.10
@@ -31,34 +31,48 @@ MIN_GAIN = 0.1
 def advise(problem: Problem, mapping: Ints) -> tuple[str, ...]:
     """What to tell the user; empty if nothing."""
     advice = []
-    remedy = "--selectivity estimate" if problem.objective.kind == "none" else "--engine vote"
+    estimate = _Estimate(problem) if _two_labels_without_selectivity(problem) else None
+    # Estimated shares that leave one label only explain away the crowd: nothing to recommend.
+    useful = estimate is not None and estimate.n_used == problem.buckets.n_labels
+    remedy = "--selectivity estimate" if useful else "--engine vote"
     overruled = share_overruled(problem, mapping)
     if overruled > MAX_OVERRULED:
         advice.append(f"{overruled:.0%} of the tasks with a clear majority got another label than it; try {remedy}")
-    if problem.objective.kind == "none" and problem.buckets.n_labels == 2 and problem.buckets.n_classes == 1:
-        gain = selectivity_gain(problem)
-        if gain > MIN_GAIN:
-            advice.append(
-                f"the labels look far from equally frequent (estimating their shares gains {gain:.2f} nats per task)"
-                "; try --selectivity estimate"
-            )
+    if estimate is not None and useful and estimate.gain > MIN_GAIN:
+        advice.append(
+            "the labels look far from equally frequent (estimating their shares gains "
+            f"{estimate.gain:.2f} nats per task); try --selectivity estimate"
+        )
     return tuple(advice)
+
+
+def _two_labels_without_selectivity(problem: Problem) -> bool:
+    buckets = problem.buckets
+    return problem.objective.kind == "none" and buckets.n_labels == 2 and buckets.n_classes == 1
 
 
 def share_overruled(problem: Problem, mapping: Ints) -> float:
     """Among tasks where more than half of the responses agree, the share that got another label."""
-    majority, clear = clear_majorities(problem.buckets.counts)
+    votes = problem.buckets.counts.sum(axis=1)
+    majority, clear = votes.argmax(axis=1), 2 * votes.max(axis=1) > votes.sum(axis=1)
     weights = problem.buckets.weights
     total = weights[clear].sum()
     return float(weights[clear & (majority != mapping)].sum() / total) if total else 0.0
 
 
-def selectivity_gain(problem: Problem) -> float:
-    """Nats per task by which estimated shares beat uniform ones, at least.
+class _Estimate:
+    """What estimated shares of the labels would do, at least.
 
-    Thresholds are a lower bound of the estimated optimum where numbers of responses vary, and cheap.
+    Attributes:
+        gain: Nats per task by which they beat uniform shares. Thresholds are a lower bound of the estimated optimum
+            where numbers of responses vary, and cheap.
+        n_used: Labels that are left.
     """
-    buckets = problem.buckets
-    estimated = Cuts(Problem(buckets, objective=Objective("estimated"))).values.max()
-    uniform = Cuts(Problem(buckets)).values.max() - buckets.n_tasks * np.log(buckets.n_labels)
-    return float((estimated - uniform) / buckets.n_tasks)
+
+    def __init__(self, problem: Problem) -> None:
+        buckets = problem.buckets
+        estimated = Cuts(replace(problem, objective=Objective("estimated")))
+        uniform = Cuts(problem).values.max() - buckets.n_tasks * np.log(buckets.n_labels)
+        best = int(estimated.values.argmax())
+        self.gain = float((estimated.values[best] - uniform) / buckets.n_tasks)
+        self.n_used = int((estimated.tasks[best] > 0).sum())

@@ -8,10 +8,13 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.frames import Table, small_table
+from crowdopt.read.columns import check_answer_columns
 from crowdopt.responses import ANSWER_COLUMNS
 from crowdopt.scale import canonical_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from crowdopt.responses import Responses, TaskCounts
     from crowdopt.solution import Solution
 
@@ -19,17 +22,22 @@ if TYPE_CHECKING:
 def answer_table(solution: Solution, responses: Responses, counts: TaskCounts, *, probabilities: bool = False) -> Table:
     """The answers of all tasks, sorted by task."""
     columns = bucket_columns(solution, probabilities=probabilities)
-    keys = {name: _with_empty(solution.buckets.counts[:, 0, j], 0) for name, j in counts.columns.items()}
-    buckets = small_table(keys | columns, like=counts.table)
-    joined = counts.table.join(buckets, on=list(keys), how="left").drop(*keys)
-    named = [*ANSWER_COLUMNS, *(name for name in columns if name not in ANSWER_COLUMNS)]
+    named = [*ANSWER_COLUMNS, *(name for name in columns if name not in ANSWER_COLUMNS), *responses.reading.keep]
+    check_answer_columns(named, fold=counts.table.implementation.is_duckdb())
+    joined = by_task(columns, solution, counts)
     if responses.kept is not None:
         joined = joined.join(responses.kept, on="task", how="left")
-        named += responses.reading.keep
     wanted = {name: dtype for name, dtype in responses.types.items() if _castable(dtype, joined)}
     casts = [nw.col(name).cast(dtype) for name, dtype in wanted.items()]
     answers = joined.select(*named).sort("task")
     return answers.with_columns(*casts) if casts else answers
+
+
+def by_task(columns: Mapping[str, Any], solution: Solution, counts: TaskCounts) -> Table:
+    """Columns by bucket, the last row for tasks without any response, as columns by task."""
+    keys = {name: _with_empty(solution.buckets.counts[:, 0, j], 0) for name, j in counts.columns.items()}
+    buckets = small_table(keys | dict(columns), like=counts.table)
+    return counts.table.join(buckets, on=list(keys), how="left").drop(*keys)
 
 
 def _castable(dtype: Any, table: Table) -> bool:
@@ -51,13 +59,9 @@ def as_brought(answers: Any, original: Any, label: str) -> Any:
         return answers  # NumPy's integers cannot be missing
     categories = getattr(dtype, "categories", None)
     if categories is not None:  # which need not be texts
-        by_text = {canonical_text(_python(value)): value for value in categories}
-        labels = labels.astype(object).map(lambda value: by_text[canonical_text(_python(value))], na_action="ignore")
+        by_text = {canonical_text(value): value for value in categories}
+        labels = labels.astype(object).map(lambda value: by_text[canonical_text(value)], na_action="ignore")
     return answers.assign(label=labels.astype(dtype))
-
-
-def _python(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def bucket_columns(solution: Solution, *, probabilities: bool) -> dict[str, Any]:

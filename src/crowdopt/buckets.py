@@ -55,13 +55,14 @@ class Buckets:
         mass = np.ones(len(table), np.int64) if weights is None else _whole_numbers(weights, "weights")
         if mass.shape != (len(table),):
             raise InputError(f"there are {len(table)} rows of counts but weights have shape {mass.shape}")
-        used = (table.sum(axis=(1, 2)) > 0) & (mass > 0)
-        rows = table[used].reshape(int(used.sum()), -1)
+        # In floating point, which does not wrap around.
+        if float((table.sum(axis=(1, 2), dtype=float) * mass).sum()) > MAX_RESPONSES:
+            raise InputError(f"more than {MAX_RESPONSES} responses do not fit into 64-bit counts")
+        used = (table > 0).any(axis=(1, 2)) & (mass > 0)
+        rows = table[used].reshape(-1, table.shape[1] * table.shape[2])
         distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
         merged = np.zeros(len(distinct), np.int64)
         np.add.at(merged, inverse.reshape(-1), mass[used])
-        if float((rows.astype(float) * mass[used][:, None]).sum()) > MAX_RESPONSES:
-            raise InputError(f"more than {MAX_RESPONSES} responses do not fit into 64-bit counts")
         index = np.full(len(table), -1, np.int64)
         index[used] = inverse.reshape(-1)
         return cls(distinct.reshape(-1, *table.shape[1:]), merged), index
@@ -130,7 +131,10 @@ class Buckets:
 
 
 def _whole_numbers(values: Any, name: str) -> Ints:
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InputError(f"{name} must be a rectangular array of whole numbers: {error}") from error
     if array.dtype == object or array.dtype.kind not in "iufb":
         raise InputError(f"{name} must be whole numbers, not {array.dtype}")
     if not (np.abs(array) < 2.0**63).all():  # nor not-a-number: neither would survive the conversion

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from crowdopt._version import __version__
 from crowdopt.errors import CrowdoptError, InputError
+from crowdopt.progress import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,11 +110,12 @@ class _NoPandas(MetaPathFinder):
 
 def main() -> None:
     """Runs the command line; every expected failure is one line on standard error and exit code 2."""
-    sys.meta_path.insert(0, _NoPandas())
+    if not any(isinstance(finder, _NoPandas) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _NoPandas())
     try:
         app(prog_name="crowdopt")
     except CrowdoptError as error:
-        print(f"crowdopt: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"crowdopt: {printable(' '.join(str(error).split()))}", file=sys.stderr)
         sys.exit(2)
 
 
@@ -152,7 +154,10 @@ def aggregate(
     duplicates: Annotated[
         DuplicatesChoice, typer.Option(help="When a worker answered a task more than once.")
     ] = DuplicatesChoice.error,
-    order_by: Annotated[str, typer.Option(metavar="COL", help="Which came first, for --duplicates first|last.")] = "",
+    order_by: Annotated[
+        str,
+        typer.Option(metavar="COL", help="Which came first, for --duplicates first|last; as text if not all numbers."),
+    ] = "",
     missing: Annotated[MissingChoice, typer.Option(help="Rows without a task, worker or label.")] = MissingChoice.error,
     na: Annotated[str, typer.Option(metavar="TEXT,...", help="Texts that stand for a missing label.")] = "",
     encoding: Annotated[str, typer.Option(help="Encoding of text files, for example windows-1252 or utf-16.")] = "",
@@ -202,10 +207,7 @@ def aggregate(
             on_progress=console.on_progress, on_phase=console.on_phase,
         )  # fmt: skip
         console.on_phase("writing")
-        if output is not None:
-            result.write(output, probabilities=probabilities)
-        if solution is not None:
-            result.save(solution)
+        _write(result, output, solution, probabilities=probabilities)
     _report(result, output=output, as_json=as_json, quiet=quiet)
     if result.certificate.stop == "INTERRUPT":
         print("crowdopt: interrupted; the best answers so far were kept", file=sys.stderr)
@@ -216,7 +218,7 @@ def aggregate(
 def verify(
     solution: Annotated[str, typer.Argument(metavar="SOLUTION", help="A solution file (.json).")],
     inputs: Inputs,
-    time_limit: TimeLimit = 60.0,
+    time_limit: Annotated[float, typer.Option(min=0, help="Seconds for the check of the bound.")] = 60.0,
     memory_limit: MemoryLimit = None,
     threads: Threads = None,
     as_json: AsJson = False,
@@ -291,6 +293,18 @@ def simulate(
         print(f"{len(made.label):,} responses of {workers:,} workers to {tasks:,} tasks in {output}{where}")
 
 
+def _write(result: Solution, output: str | None, solution: str | None, *, probabilities: bool) -> None:
+    """Writes what is wanted; after that, nothing needs the database any more."""
+    try:
+        if output is not None:
+            result.write(output, probabilities=probabilities)
+        if solution is not None:
+            result.save(solution)
+    finally:
+        if result.source is not None and result.source.workspace is not None:
+            result.source.workspace.close()
+
+
 def _report(result: Solution, *, output: str | None, as_json: bool, quiet: bool) -> None:
     if quiet or output == "-":
         return
@@ -311,8 +325,11 @@ def _print_json(facts: dict[str, Any]) -> None:
 
 def _check_kept(output: str, read: Sequence[str]) -> None:
     """Raises if the answers would take the place of what they were made from."""
+    from crowdopt.read.sources import expand
+
     target = Path(output)
-    if any(target.exists() and Path(name).exists() and target.samefile(name) for name in read):
+    sources = [path for name in read if name != "-" for path in expand(name)]
+    if any(target.exists() and Path(path).exists() and target.samefile(path) for path in sources):
         raise InputError(f"cannot write {output}: it is one of the inputs")
 
 

@@ -1,4 +1,4 @@
-"""Everything that crowdopt raises or warns about, as one tree.
+"""Everything that crowdopt raises, as one tree.
 
 Exceptions::
 
@@ -9,10 +9,6 @@ Exceptions::
     │   └── SolutionFileError      a solution file that cannot be used
     ├── MissingExtraError          an optional dependency is not installed
     └── OutputError                a result could not be written
-
-Warnings::
-
-    CrowdoptWarning                the answers are right, but may not be what you meant
 """
 
 
@@ -46,7 +42,3 @@ class MissingExtraError(CrowdoptError, ImportError):
 
 class OutputError(CrowdoptError, OSError):
     """A result could not be written; nothing was left behind."""
-
-
-class CrowdoptWarning(UserWarning):
-    """The answers are right for the model, but may not be what you meant."""

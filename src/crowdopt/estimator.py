@@ -13,6 +13,8 @@ from crowdopt.scale import canonical_text
 from crowdopt.solve import DEFAULT_TIME_LIMIT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from crowdopt.certificate import Certificate
@@ -63,7 +65,7 @@ class GlobalOptimum:
 
     def __init__(
         self,
-        labels: list[Any] | None = None,
+        labels: Sequence[Any] | None = None,
         selectivity: str | dict[Any, float] = "none",
         space: str | None = None,
         duplicates: Duplicates = "all",
@@ -82,9 +84,11 @@ class GlobalOptimum:
     def fit(self, data: pd.DataFrame) -> Self:
         """Finds the labels, matrix and certificate."""
         pandas = _pandas()
+        if not isinstance(data, pandas.DataFrame):
+            raise InputError(f"GlobalOptimum takes pandas frames, not {type(data).__name__}; use crowdopt.aggregate")
         solution = aggregate(
             data,
-            labels=self.labels or (),
+            labels=() if self.labels is None else self.labels,
             selectivity=self.selectivity,
             space=self.space,  # type: ignore[arg-type]
             duplicates=self.duplicates,
@@ -128,7 +132,7 @@ class GlobalOptimum:
         missing = data[["task", "label"]].isna().any(axis=1)
         if missing.any():
             raise InputError(f"{int(missing.sum())} of {len(data)} rows have no task or no label")
-        texts = [canonical_text(value.item() if isinstance(value, np.generic) else value) for value in data["label"]]
+        texts = [canonical_text(value) for value in data["label"]]
         answered = np.array([scale.index(text) for text in texts], dtype=np.int64)
         tasks, first = pandas.factorize(data["task"], sort=True)
         counts: Ints = np.zeros((len(first), 1, scale.n_labels), np.int64)
@@ -156,7 +160,11 @@ class GlobalOptimum:
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters
-        changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name].default]
+        changed = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if repr(value) != repr(defaults[name].default)
+        ]
         return f"GlobalOptimum({', '.join(changed)})"
 
     def _errors(self, data: pd.DataFrame, values: list[Any]) -> pd.DataFrame:

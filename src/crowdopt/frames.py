@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import narwhals as nw
 import numpy as np
 
-from crowdopt.errors import InputError
-from crowdopt.workspace import literal, quote
+from crowdopt.errors import ColumnError, InputError
+from crowdopt.scale import canonical_text, plain_value
+from crowdopt.workspace import path_literal, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 Table: TypeAlias = "nw.LazyFrame[Any]"
 """A table of any kind, worked on lazily where its library is lazy."""
+
+EXACT = float(1 << 53)
+"""Beyond this, different integers are the same fraction."""
 
 PARTS = (1, 4, 16, 64)
 """Into how many parts a table is split when memory runs out, attempt by attempt."""
@@ -38,10 +42,22 @@ def adopt(data: Any) -> Table:
             f"cannot read a {type(data).__module__}.{type(data).__name__}: give a path, or a pandas, Polars, "
             "PyArrow or DuckDB table"
         ) from None
+    except nw.exceptions.DuplicateError as error:
+        raise ColumnError(f"two columns have one name: {' '.join(str(error).split())}") from error
     if isinstance(frame, nw.DataFrame) and frame.implementation.is_pandas_like():
-        frame = _plain_categories(frame)
+        frame = _plain_columns(frame)
     table: Table = frame.lazy()
+    _check_names(table)
     return table
+
+
+def _check_names(table: Table) -> None:
+    names = table.collect_schema().names()
+    if odd := [name for name in names if not isinstance(name, str)]:
+        raise ColumnError(f"column names must be texts, not {odd[0]!r}")
+    if _is_duckdb(table) and (odd := [name for name in names if '"' in name]):
+        # Narwhals does not quote it for DuckDB.
+        raise ColumnError(f"a column name with a double quote cannot be used here: rename {odd[0]!r}")
 
 
 def settle(table: Table) -> Table:
@@ -74,8 +90,8 @@ def settle_by(table: Table, key: str, step: Callable[[Table], Table], folder: Pa
         except duckdb.OutOfMemoryException:
             if n_parts == PARTS[-1]:
                 raise
-    files = literal(str(folder / f"{name}-{n_parts}-*.parquet"))
-    return _adopted(_query(table, lambda _: f"SELECT * FROM read_parquet({files})"))
+    files = ", ".join(path_literal(folder / f"{name}-{n_parts}-{number}.parquet") for number in range(n_parts))
+    return _adopted(_query(table, lambda _: f"SELECT * FROM read_parquet([{files}])"))
 
 
 def surely_distinct(table: Table, columns: Sequence[str]) -> bool:
@@ -141,12 +157,48 @@ def lengthen(table: Table, index: str, columns: Sequence[str]) -> Table:
     return long.select(*(nw.col(old).alias(new) for old, new in named.items()))
 
 
+def with_texts(table: Table, names: Sequence[str]) -> Table:
+    """The table with some columns as canonical text (see ``scale.canonical_text``), made where the table is."""
+    schema = table.collect_schema()
+    objects = [name for name in names if schema[name] == nw.Object and table.implementation.is_pandas_like()]
+    if objects:
+        native = table.collect().to_native()
+        texts = {name: native[name].map(canonical_text, na_action="ignore") for name in objects}
+        table = nw.from_native(native.assign(**texts)).lazy()
+    return table.with_columns(_text(name, schema[name]).alias(name) for name in names if name not in objects)
+
+
 def restore(table: Table, original: Any) -> Any:
     """Gives a table back as the kind of object that the user brought."""
     frame = nw.from_native(original)
     if isinstance(frame, nw.LazyFrame):
         return table.to_native()
     return table.collect().to_native()
+
+
+def _text(name: str, dtype: Any) -> nw.Expr:
+    column = nw.col(name)
+    known = ~column.is_null()
+    if dtype == nw.Boolean:
+        text = nw.when(column).then(nw.lit("true")).otherwise(nw.lit("false"))
+    elif dtype.is_float():
+        known &= ~column.is_nan()
+        column = column.cast(nw.Float64)
+        whole = (column.round(0) == column) & (column.abs() < EXACT)
+        integer = nw.when(whole).then(column).otherwise(nw.lit(0.0)).cast(nw.Int64)
+        text = nw.when(whole).then(integer.cast(nw.String)).otherwise(column.cast(nw.String))
+    elif dtype.is_decimal():
+        digits = column.cast(nw.String)
+        trimmed = digits.str.replace_all("0+$", "").str.replace_all("[.]$", "")
+        text = nw.when(digits.str.contains(".", literal=True)).then(trimmed).otherwise(digits)
+    elif dtype == nw.Datetime:
+        seconds = column.dt.to_string("%Y-%m-%dT%H:%M:%S").str.slice(0, 19)  # PyArrow adds fractions
+        rest = column.dt.microsecond().fill_null(0)
+        digits = (rest.cast(nw.Int64) + 1_000_000).cast(nw.String).str.slice(1)
+        text = nw.when(rest == 0).then(seconds).otherwise(nw.concat_str(seconds, nw.lit("."), digits))
+    else:
+        text = column.cast(nw.String)
+    return nw.when(known).then(text)
 
 
 def _small_duckdb(columns: Mapping[str, Sequence[Any] | Objects], like: Table) -> Table:
@@ -191,21 +243,29 @@ def _pandas_column(column: Sequence[Any] | Objects) -> Any:
 
 def _plain(value: Any) -> Any:
     """NumPy scalars as Python's own; missing values of any library as None."""
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = plain_value(value)
     missing = value is None or value != value or type(value).__name__ in {"NAType", "NaTType"}  # noqa: PLR0124
     return None if missing else value
 
 
-def _plain_categories(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
-    """Categories of numbers or booleans as such: as text, pandas would write 1 as "1.0" and true as "True"."""
+def _plain_columns(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """Categories and Python objects that are numbers, booleans or times as such.
+
+    As text, pandas would write 1 as "1.0", true as "True", and times in a way of its own.
+    """
+    from pandas.api.types import infer_dtype
+
     native = frame.to_native()
     nullable = {"i": "Int64", "u": "UInt64", "f": "float64", "b": "boolean"}
-    plain = {
-        name: nullable[dtype.categories.dtype.kind]
-        for name, dtype in native.dtypes.items()
-        if hasattr(dtype, "categories") and dtype.categories.dtype.kind in nullable
-    }
+    inferred = {"boolean": "boolean", "floating": "Float64", "mixed-integer-float": "Float64"}
+    plain: dict[str, Any] = {}
+    for name, dtype in native.dtypes.items():
+        categories = getattr(dtype, "categories", None)
+        if categories is not None and infer_dtype(categories) not in {"string", "empty"}:
+            plain[name] = nullable.get(categories.dtype.kind, categories.dtype)
+        elif dtype == np.dtype("O"):
+            kind = infer_dtype(native[name], skipna=True)
+            plain |= {name: inferred[kind]} if kind in inferred else {}
     return nw.from_native(native.astype(plain), eager_only=True) if plain else frame
 
 

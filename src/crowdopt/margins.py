@@ -30,6 +30,10 @@ class Margins:
     kind: MarginKind
     tied: Bools
 
+    def or_less(self, other: Margins) -> Margins:
+        """The smaller of two upper bounds; what either finds tied is tied."""
+        return Margins(np.minimum(self.values, other.values), "upper", self.tied | other.tied)
+
 
 def single_moves(problem: Problem, mapping: Ints) -> Margins:
     """The least loss of giving one bucket another label and refitting: at least the true margin over all mappings.
@@ -54,11 +58,9 @@ def single_moves(problem: Problem, mapping: Ints) -> Margins:
         loss[:, j] = (before[mapping] - without) + (before[j] - added)
     loss[rows, mapping] = np.inf
     tolerance = problem.tolerance(value)
-    near = loss <= tolerance
-    if objective.interchangeable:  # agreement breaks ties: a move that lowers it is not one
-        votes = buckets.counts.sum(axis=1)
-        near &= votes >= votes[rows, mapping][:, None]
-    tied = np.asarray(near.any(axis=1))
+    votes = buckets.counts.sum(axis=1)
+    # Agreement breaks ties: a move that lowers it is not one.
+    tied = np.asarray(((loss <= tolerance) & (votes >= votes[rows, mapping][:, None])).any(axis=1))
     best = loss.min(axis=1) if buckets.n_labels > 1 else np.full(buckets.n_buckets, np.inf)
     return Margins(np.maximum(best, 0.0), "upper", tied)
 
@@ -83,9 +85,7 @@ def closure_moves(problem: Problem, mapping: Ints) -> Margins:
             moved = move(mapping, bucket, label, dominates)
             loss = value - objective.of_mapping(buckets, moved)
             best[bucket] = min(best[bucket], loss)
-            tied[bucket] |= loss <= tolerance and (
-                not objective.interchangeable or buckets.agreement(moved) >= agreement
-            )
+            tied[bucket] |= loss <= tolerance and buckets.agreement(moved) >= agreement
     return Margins(np.maximum(best, 0.0), "upper", tied)
 
 

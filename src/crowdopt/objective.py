@@ -57,12 +57,10 @@ class Objective:
 
     @property
     def interchangeable(self) -> bool:
-        """Whether renaming labels leaves F alone, so that agreement with the responses is what names them."""
+        """Whether all labels have one and the same term, so that renaming them leaves F alone."""
         return len(set(self.shares)) <= 1
 
-    def level(
-        self, label: int, responses: Ints, tasks: Ints, n_total: int, table: CountTable | None = None
-    ) -> Floats:
+    def level(self, label: int, responses: Ints, tasks: Ints, n_total: int, table: CountTable | None = None) -> Floats:
         """Ψ of one label, for many candidate sets at once.
 
         Args:

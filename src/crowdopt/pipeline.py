@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from crowdopt.advice import advise
 from crowdopt.certificate import Space
 from crowdopt.errors import InputError
 from crowdopt.objective import Objective, parse_selectivity
 from crowdopt.problem import Problem
-from crowdopt.read.columns import Choose, choose_responses, choose_truth
-from crowdopt.read.tables import explain_errors, read_files
+from crowdopt.read.columns import choose_truth
+from crowdopt.read.tables import explain_errors
 from crowdopt.reading import Duplicates, Missing, Reading
-from crowdopt.responses import Responses, TaskCounts, check, count_tasks
 from crowdopt.scale import Scale, canonical_text
-from crowdopt.solution import Accuracy, Solution, Source, Totals
+from crowdopt.solution import Accuracy, Solution
 from crowdopt.solve import DEFAULT_TIME_LIMIT, Limits, OnProgress, run
+from crowdopt.source import OnPhase, Source, load, open_table, paths_of, workspace_for
 from crowdopt.workspace import Workspace
 
-OnPhase = Callable[[str], None]
-"""Called with a short text when a new phase of the work begins."""
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 
 def aggregate(
@@ -65,7 +63,8 @@ def aggregate(
         labels: The scale, lowest label first; taken from the data if empty.
         duplicates: When a worker answered a task more than once: ``error``, ``same`` (count identical answers
             once), ``first`` or ``last`` (needs ``order_by``), or ``all`` (count every answer).
-        order_by: Column that orders a worker's answers to one task.
+        order_by: Column that orders a worker's answers to one task: numbers as numbers; texts as text, unless they come
+            from a text file and all look like numbers.
         missing: Rows without task, worker or label: ``error`` or ``drop``.
         na: Texts that stand for a missing label.
         encoding: Of text files; UTF-8 if empty.
@@ -82,7 +81,7 @@ def aggregate(
         on_phase: Called with a word when a new phase of the work begins.
 
     Returns:
-        The solution; its ``answers`` are a table of the same kind as ``data``.
+        The solution; its ``answers`` are a table of the same kind as ``data`` (a PyArrow table for files).
 
     Raises:
         InputError: With what is wrong, where, and what to do.
@@ -101,6 +100,8 @@ def aggregate(
     >>> solution.answers[["task", "label"]].to_dict("list")
     {'task': ['a', 'b', 'c'], 'label': ['yes', 'no', 'no']}
     """
+    if isinstance(labels, str):
+        raise InputError(f"labels must be a list, lowest first, not the text {labels!r}")
     reading = Reading(
         task=task,
         worker=worker,
@@ -128,15 +129,6 @@ def aggregate(
     return solution
 
 
-def load(data: Any, reading: Reading, workspace: Workspace | None, *, on_phase: OnPhase = lambda _: None) -> Source:
-    """Reads, checks and counts the responses: all that is done to data of any size."""
-    with explain_errors(_paths(data)):
-        responses = check(_open(data, choose_responses(reading), reading, workspace), reading)
-        on_phase("counting")
-        counts = count_tasks(responses, workspace.folder if workspace else None)
-        return Source(responses, counts, data, workspace)
-
-
 def solve_source(
     source: Source,
     *,
@@ -149,6 +141,7 @@ def solve_source(
     """Solves what was counted."""
     responses, counts = source.responses, source.counts
     scale, buckets = responses.scale, counts.buckets
+    _check_engine(engine, scale)
     problem = Problem(buckets, _space(space, scale), _objective(selectivity, scale))
     solved = run(problem, limits, labels=scale.labels, engine=engine)
     return Solution(
@@ -158,28 +151,12 @@ def solve_source(
         margins=solved.margins,
         objective=problem.objective,
         certificate=solved.certificate,
-        totals=totals(responses, counts),
+        totals=source.totals,
         reading=responses.reading,
         seed=seed,
-        advice=advise(problem, solved.mapping),
+        advice=() if solved.certificate.engine == "vote" else advise(problem, solved.mapping),
         source=source,
     )
-
-
-def totals(responses: Responses, counts: TaskCounts) -> Totals:
-    """The numbers of what went in."""
-    return Totals(
-        n_tasks=counts.buckets.n_tasks + counts.n_no_response,
-        n_no_response=counts.n_no_response,
-        n_workers=responses.n_workers,
-        n_responses=counts.buckets.n_responses,
-        n_dropped=responses.n_dropped,
-    )
-
-
-def workspace_for(data: Any, *, memory_limit: str | None = None, threads: int | None = None) -> Workspace | None:
-    """A database for files; None for frames, which stay where they are."""
-    return Workspace(memory_limit=memory_limit, threads=threads) if _paths(data) else None
 
 
 def accuracy(solution: Solution, truth: Any) -> Accuracy:
@@ -187,33 +164,13 @@ def accuracy(solution: Solution, truth: Any) -> Accuracy:
     from crowdopt.truth import compare
 
     workspace = solution.source.workspace if solution.source else None
-    with explain_errors(_paths(truth)):
-        if workspace is not None or not _paths(truth):
-            table = _open(truth, choose_truth(solution.reading), solution.reading, workspace)
-            return compare(solution, table, same_place=bool(_paths(truth)))
+    with explain_errors(paths_of(truth)):
+        if workspace is not None or not paths_of(truth):
+            table = open_table(truth, choose_truth(solution.reading), solution.reading, workspace)
+            return compare(solution, table, same_place=bool(paths_of(truth)))
         with Workspace() as own:
-            table = _open(truth, choose_truth(solution.reading), solution.reading, own)
+            table = open_table(truth, choose_truth(solution.reading), solution.reading, own)
             return compare(solution, table, same_place=False)
-
-
-def _paths(data: Any) -> list[str]:
-    """The paths that ``data`` names; none if it is a frame."""
-    if isinstance(data, str | Path):
-        return [str(data)]
-    if isinstance(data, list | tuple) and data and all(isinstance(item, str | Path) for item in data):
-        return [str(item) for item in data]
-    return []
-
-
-def _open(data: Any, choose: Choose, reading: Reading, workspace: Workspace | None) -> Any:
-    paths = _paths(data)
-    if not paths:
-        return data
-    if workspace is None:
-        raise TypeError("files are read in a workspace")
-    return read_files(
-        paths, workspace, choose, encoding=reading.encoding, delimiter=reading.delimiter, numeric=reading.order_by
-    )
 
 
 @contextmanager
@@ -228,6 +185,21 @@ def _closed_on_error(data: Any, *, memory_limit: str | None, threads: int | None
         raise
 
 
+ENGINES_FOR_DATA = ("scan", "vote")
+"""The engines whose solutions ``verify`` can check; the others serve ``crowdopt.solve`` on arrays."""
+
+
+def _check_engine(engine: str, scale: Scale) -> None:
+    if engine not in {"auto", *ENGINES_FOR_DATA}:
+        raise InputError(f"there is no engine {engine!r} for data; there are auto, {', '.join(ENGINES_FOR_DATA)}")
+    if scale.n_labels > 2 and engine != "vote":
+        listed = ", ".join(repr(label) for label in scale.labels[:6]) + (", …" if scale.n_labels > 6 else "")
+        raise InputError(
+            f"this version solves two labels; here are {scale.n_labels} labels ({listed}); --engine vote gives the "
+            "majority, unproved"
+        )
+
+
 def _space(space: str | None, scale: Scale) -> Space:
     if space is None:
         return Space.DOMINANCE if scale.kind == "ordinal" else Space.ALL
@@ -239,6 +211,8 @@ def _space(space: str | None, scale: Scale) -> Space:
 def _objective(selectivity: str | dict[Any, float], scale: Scale) -> Objective:
     if isinstance(selectivity, str):
         return parse_selectivity(selectivity, scale.labels)
+    if not isinstance(selectivity, dict):
+        raise InputError("selectivity must be none, estimate, or a dict with the share of each label")
     shares = {canonical_text(name): share for name, share in selectivity.items()}
     if set(shares) != set(scale.labels):
         raise InputError(f"selectivity must give a share for each of {', '.join(scale.labels)}")

@@ -74,6 +74,15 @@ class Console:
         self._stop_asked = True
 
 
+def printable(text: str) -> str:
+    r"""A text with what could steer a terminal written out.
+
+    >>> print(printable(chr(27) + "[31mred"))
+    \x1b[31mred
+    """
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def _status() -> Status:
     from rich.console import Console as RichConsole
 
@@ -94,15 +103,15 @@ def print_summary(summary: Summary, labels: list[str], output: str | None) -> No
     console.print()
     facts = Table.grid(padding=(0, 2))
     for name, value in summary.facts.items():
-        facts.add_row(Text(name, style="bold"), Text(value))
+        facts.add_row(Text(name, style="bold"), Text(printable(value)))
     console.print(facts)
     console.print()
     matrix = Table(title="How workers answer", title_justify="left", title_style="bold")
     matrix.add_column("tasks labelled")
     for label in labels:
-        matrix.add_column(Text(f"answered {label}"), justify="right")
+        matrix.add_column(Text(printable(f"answered {label}")), justify="right")
     for row in summary.matrix:
-        matrix.add_row(*(Text(cell) for cell in row))
+        matrix.add_row(*(Text(printable(cell)) for cell in row))
     console.print(matrix)
     for warning in summary.warnings:
         console.print(Text.assemble(("warning: ", "bold yellow"), warning), soft_wrap=True)

@@ -47,6 +47,7 @@ class Reading:
     delimiter: str = ""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "keep", tuple(dict.fromkeys(self.keep)))
         _one_of("duplicates", self.duplicates, get_args(Duplicates))
         _one_of("missing", self.missing, get_args(Missing))
         if self.duplicates in {"first", "last"} and not self.order_by:

@@ -7,16 +7,16 @@ product of integers. Slower than the engines, and meant to be.
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crowdopt.certificate import Space
-from crowdopt.margins import single_moves
 from crowdopt.order import tails
 
 if TYPE_CHECKING:
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 MAX_ENUMERATED = 12
 """Buckets up to which every mapping of two labels is tried."""
+
+
+_DIRECTIONS = 256
+"""Lines through one bucket that are drawn at once: bounds memory."""
 
 
 class Undecided(Exception):  # noqa: N818 -- an answer, not an error
@@ -136,37 +140,17 @@ class Thresholds:
         self.values = [_value(problem, low, self.total, tasks) for low, tasks in self.low]
         self.agreement = [low[0] + self.total[1] - low[1] for low, _ in self.low]
 
-    def upside_down(self) -> Iterator[float]:
+    def upside_down(self) -> list[float]:
         """The values with the two labels exchanged."""
         n_tasks = self.problem.buckets.n_tasks
-        for low, tasks in self.low:
-            yield _value(
-                self.problem,
-                [t - x for t, x in zip(self.total, low, strict=True)],
-                self.total,
-                n_tasks - tasks,
-            )
-
-    def margins(self, mapping: Ints, value: float) -> tuple[Floats, Bools]:
-        """For each bucket the loss of the best threshold that gives it the other label, and whether one ties."""
-        values, agreement = np.array(self.values), np.array(self.agreement, dtype=object)
-        tolerance = self.problem.tolerance(value)
-        near = values >= max(value, *self.values) - tolerance
-        if self.problem.objective.interchangeable:
-            near &= agreement >= self.problem.buckets.agreement(mapping)
-        loss, tied = np.empty(len(mapping)), np.zeros(len(mapping), bool)
-        for rank in range(len(values) - 1):
-            for label, others in ((1, slice(rank + 1, None)), (0, slice(None, rank + 1))):
-                here = (self.rank == rank) & (mapping == label)
-                loss[here] = max(0.0, value - values[others].max())
-                tied[here] = near[others].any()
-        return loss, tied
+        rest = [([t - x for t, x in zip(self.total, low, strict=True)], n_tasks - tasks) for low, tasks in self.low]
+        return [_value(self.problem, low, self.total, tasks) for low, tasks in rest]
 
 
 def _by_share(counts: list[list[int]]) -> list[int]:
     """Buckets by their share of yes, lowest first; the floating-point order is kept only if it is the exact one."""
     order = sorted(range(len(counts)), key=lambda b: counts[b][1] / sum(counts[b]))
-    if all(counts[a][1] * sum(counts[b]) <= counts[b][1] * sum(counts[a]) for a, b in pairwise(order)):
+    if all(counts[a][1] * sum(counts[b]) <= counts[b][1] * sum(counts[a]) for a, b in itertools.pairwise(order)):
         return order
     return sorted(order, key=lambda b: Fraction(counts[b][1], sum(counts[b])))
 
@@ -199,15 +183,16 @@ def _line_values(problem: Problem, deadline: float) -> Iterator[float]:
         offset = points - points[anchor]
         others = np.flatnonzero((offset >= 0).all(axis=1) & (offset.sum(axis=1) > 0))
         # A line that meets no second bucket while it turns ends level or upright.
-        direction = np.concatenate([offset[others], [[1, 0], [0, 1]]])
-        cross = direction[:, :1] * offset[None, :, 1] - direction[:, 1:] * offset[None, :, 0]
-        along = direction[:, :1] * offset[None, :, 0] + direction[:, 1:] * offset[None, :, 1]
-        for side in _sides(cross, along):
-            low = np.unique(side.astype(np.int64) @ amounts, axis=0)
-            for split in low:
-                yield _split_value(problem, split, total)
-                if both_ways:
-                    yield _split_value(problem, total - split, total)
+        directions = np.concatenate([offset[others], [[1, 0], [0, 1]]])
+        for start in range(0, len(directions), _DIRECTIONS):
+            direction = directions[start : start + _DIRECTIONS]
+            cross = direction[:, :1] * offset[None, :, 1] - direction[:, 1:] * offset[None, :, 0]
+            along = direction[:, :1] * offset[None, :, 0] + direction[:, 1:] * offset[None, :, 1]
+            for side in _sides(cross, along):
+                for split in np.unique(side.astype(np.int64) @ amounts, axis=0):
+                    yield _split_value(problem, split, total)
+                    if both_ways:
+                        yield _split_value(problem, total - split, total)
 
 
 def _sides(cross: Ints, along: Ints) -> Iterator[Bools]:
@@ -223,9 +208,80 @@ def _split_value(problem: Problem, low: Ints, total: Ints) -> float:
     return _value(problem, [int(low[0]), int(low[1])], [int(total[0]), int(total[1])], int(low[2]))
 
 
-def margins(problem: Problem, mapping: Ints, value: float, *, by_thresholds: bool) -> tuple[Floats, Bools]:
-    """Margins and ties again: over all thresholds, or by moving one bucket at a time."""
-    if by_thresholds:
-        return Thresholds(problem).margins(mapping, value)
-    moved = single_moves(problem, mapping)
-    return moved.values, moved.tied
+@dataclass(frozen=True, eq=False)
+class Alternatives:
+    """What the other labellings at hand say about a mapping.
+
+    Attributes:
+        loss: Per bucket the least loss among those that give it another label.
+        tied: Whether one of these is as likely as the best, and agrees with as many responses.
+        agrees_more: Whether one that is as likely as the mapping agrees with more responses than it does.
+    """
+
+    loss: Floats
+    tied: Bools
+    agrees_more: bool
+
+
+def alternatives(problem: Problem, mapping: Ints, value: float, kinds: frozenset[str]) -> Alternatives:
+    """Compares a mapping with others: ``moves`` of one bucket, ``rising`` thresholds, ``falling`` ones."""
+    tolerance, agreement = problem.tolerance(value), problem.buckets.agreement(mapping)
+    loss = np.full(len(mapping), np.inf)
+    tied = np.zeros(len(mapping), bool)
+    agrees_more = False
+    ways = [rising for rising in (True, False) if ("rising" if rising else "falling") in kinds]
+    thresholds = Thresholds(problem) if ways else None
+    for rising in ways:
+        table = _Cumulative(thresholds, rising=rising)  # type: ignore[arg-type]
+        near = table.values >= max(value, float(table.values.max())) - tolerance
+        agrees_more |= bool((near & (table.agreement > agreement)).any())
+        loss = np.minimum(loss, value - table.best_other(mapping, table.values, -np.inf))
+        tied |= table.best_other(mapping, near & (table.agreement >= agreement), 0) > 0
+    if "moves" in kinds:
+        moved, moved_tied = _single_moves(problem, mapping, value)
+        loss, tied = np.minimum(loss, moved), tied | moved_tied
+    return Alternatives(np.maximum(loss, 0.0), tied, agrees_more)
+
+
+class _Cumulative:
+    """Thresholds as arrays, for the best of those that give a bucket one label or the other."""
+
+    def __init__(self, thresholds: Thresholds, *, rising: bool) -> None:
+        self.rank, self.rising = thresholds.rank, rising
+        self.values = np.array(thresholds.values if rising else thresholds.upside_down())
+        agreement = np.array(thresholds.agreement, np.int64)
+        self.agreement = agreement if rising else sum(thresholds.total) - agreement
+
+    def best_other(self, mapping: Ints, scores: Any, worst: float) -> Floats:
+        """Per bucket the best score of a threshold that gives it the label it does not have."""
+        scores = np.where(scores, scores, worst) if scores.dtype == bool else scores
+        upto = np.array(list(itertools.accumulate(scores.tolist(), max)))
+        beyond = np.array(list(itertools.accumulate(scores[::-1].tolist(), max)))[::-1]
+        wants_high = (mapping == 0) == self.rising
+        return np.where(wants_high, upto[self.rank], beyond[self.rank + 1]).astype(float)
+
+
+def _single_moves(problem: Problem, mapping: Ints, value: float) -> tuple[Floats, Bools]:
+    """The loss of giving one bucket another label, bucket by bucket, and whether that is a tie."""
+    buckets = problem.buckets
+    responses, tasks = buckets.by_label(mapping)
+    parts = [_label_value(problem, j, responses[j], int(tasks[j])) for j in range(buckets.n_labels)]
+    loss, tied = np.full(buckets.n_buckets, np.inf), np.zeros(buckets.n_buckets, bool)
+    for b, label in enumerate(mapping.tolist()):
+        amount, weight = buckets.responses[b], int(buckets.weights[b])
+        left = _label_value(problem, label, responses[label] - amount, int(tasks[label]) - weight)
+        for other in range(buckets.n_labels):
+            if other == label:
+                continue
+            joined = _label_value(problem, other, responses[other] + amount, int(tasks[other]) + weight)
+            lost = (parts[label] - left) + (parts[other] - joined)
+            loss[b] = min(loss[b], lost)
+            votes = buckets.counts[b].sum(axis=0)
+            tied[b] |= lost <= problem.tolerance(value) and bool(votes[other] >= votes[label])
+    return loss, tied
+
+
+def _label_value(problem: Problem, label: int, responses: Ints, tasks: int) -> float:
+    """The term of one label."""
+    terms = [_times_log(int(part), int(row.sum())) for row in responses for part in row]
+    return math.fsum([*terms, _share_term(problem, label, tasks)])

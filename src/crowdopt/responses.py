@@ -11,9 +11,9 @@ import numpy as np
 from crowdopt.buckets import Buckets
 from crowdopt.duplicates import resolve_duplicates
 from crowdopt.errors import ColumnError, InputError
-from crowdopt.frames import Table, adopt, fetch, fetch_integers, lengthen, settle, settle_by
-from crowdopt.read.columns import choose_responses
-from crowdopt.scale import MAX_LABELS, Scale
+from crowdopt.frames import Table, adopt, fetch, fetch_integers, lengthen, settle, settle_by, with_texts
+from crowdopt.read.columns import check_answer_columns, choose_responses
+from crowdopt.scale import MAX_LABELS, Scale, canonical_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,6 +35,7 @@ class Responses:
         scale: The labels.
         types: Types of the task and label columns as the source has them.
         n_workers: Workers with at least one label.
+        n_usable: Responses that have a task, a worker and a label, if all of them are to be counted; else None.
         n_dropped: Rows left out because something was missing.
         reading: The options that it was read with.
     """
@@ -44,6 +45,7 @@ class Responses:
     scale: Scale
     types: dict[str, Any]
     n_workers: int
+    n_usable: int | None
     n_dropped: int
     reading: Reading
 
@@ -74,12 +76,11 @@ def check(source: Any, reading: Reading) -> Responses:
     table = adopt(source)
     names = table.collect_schema().names()
     choose_responses(reading)(names)
-    if clash := [name for name in reading.keep if name in ANSWER_COLUMNS]:
-        raise ColumnError(f"cannot keep a column named {clash[0]!r}: the answers have one of that name")
+    check_answer_columns([*ANSWER_COLUMNS, *reading.keep])
     schema = table.collect_schema()
     types = {"task": schema[reading.task], "label": None if reading.wide else schema[reading.label]}
     kept = _kept(table, reading)
-    table = _clean(_long(table, reading), reading)
+    table = clean(_long(table, reading), reading)
     overview = _Overview(table)
     n_dropped = overview.check_missing(reading)
     scale = Scale.of(overview.labels(), reading.labels)
@@ -88,7 +89,16 @@ def check(source: Any, reading: Reading) -> Responses:
     if reading.order_by:
         columns.append("order")
     table = table.filter(~nw.col("task").is_null()).select(*columns)
-    return Responses(resolve_duplicates(table, reading), kept, scale, types, overview.n_workers(), n_dropped, reading)
+    return Responses(
+        table=resolve_duplicates(table, reading),
+        kept=kept,
+        scale=scale,
+        types=types,
+        n_workers=overview.n_workers(),
+        n_usable=overview.n_usable() if reading.duplicates in {"all", "error"} else None,
+        n_dropped=n_dropped,
+        reading=reading,
+    )
 
 
 def count_tasks(responses: Responses, folder: Path | None = None) -> TaskCounts:
@@ -114,16 +124,30 @@ def count_tasks(responses: Responses, folder: Path | None = None) -> TaskCounts:
     for name, j in columns.items():
         counts[:, j] = histogram[name]
     weights = histogram["n_tasks"]
+    _check_counted(int(weights @ counts.sum(axis=1)), responses)
     buckets, _ = Buckets.from_arrays(counts, weights)
     return TaskCounts(per_task, columns, buckets, int(weights[counts.sum(axis=1) == 0].sum()))
+
+
+def _check_counted(counted: int, responses: Responses) -> None:
+    """Raises if a label was found and yet not counted, which could else be taken for a task without responses."""
+    if responses.n_usable is not None and counted != responses.n_usable:
+        raise InputError(
+            f"only {counted} of {responses.n_usable} responses could be counted: values of the label column "
+            f"({responses.types['label']}) do not equal themselves; make it a column of text"
+        )
 
 
 def _kept(table: Table, reading: Reading) -> Table | None:
     if not reading.keep:
         return None
+    schema = table.collect_schema()
+    kept = table.select(
+        nw.col(reading.task).alias("task"),
+        *(_column(table, name, schema[name], f"the column {name!r} to keep")[1] for name in reading.keep),
+    )
     # A kept column should be the same in all rows of a task; where it is not, the smallest value is taken,
     # so that the order of rows does not matter.
-    kept = table.select(nw.col(reading.task).alias("task"), *reading.keep)
     return kept.filter(~nw.col("task").is_null()).group_by("task").agg(nw.col(name).min() for name in reading.keep)
 
 
@@ -141,22 +165,16 @@ def _long(table: Table, reading: Reading) -> Table:
     if not workers:
         raise ColumnError(f"a wide table needs one column per worker beside {reading.task!r}; there is none")
     if len({schema[name] for name in workers}) > 1 and not all(schema[name].is_numeric() for name in workers):
-        table = table.with_columns(nw.col(*workers).cast(nw.String))
+        table = with_texts(table, workers)
     return lengthen(table, reading.task, workers)
 
 
-def _clean(table: Table, reading: Reading) -> Table:
+def clean(table: Table, reading: Reading) -> Table:
     """Missing values as nulls: empty texts, not-a-number, and what --na names; categories as text."""
     schema = table.collect_schema()
     cleaned = []
     for name in schema.names():
-        dtype, column = schema[name], nw.col(name)
-        if dtype.is_nested():
-            raise ColumnError(f"the {name} column holds nested values ({dtype}); it must hold one value per row")
-        if dtype == nw.Object and _is_mixed(table, name):
-            raise ColumnError(f"the {name} column holds values of several types; make it one type")
-        if dtype in {nw.Categorical, nw.Enum}:
-            dtype, column = nw.String(), column.cast(nw.String)
+        dtype, column = _column(table, name, schema[name], f"the {name} column")
         if dtype == nw.String:
             missing = ["", *reading.na] if name == "label" else [""]
             # One comparison each: a list would make DuckDB import pandas to read it.
@@ -165,6 +183,17 @@ def _clean(table: Table, reading: Reading) -> Table:
             column = nw.when(~column.is_nan()).then(column)
         cleaned.append(column.alias(name))
     return table.select(*cleaned)
+
+
+def _column(table: Table, name: str, dtype: Any, called: str) -> tuple[Any, nw.Expr]:
+    """A column that has one value per row, all of one type, and its type; categories as text."""
+    if dtype.is_nested():
+        raise ColumnError(f"{called} holds nested values ({dtype}); it must hold one value per row")
+    if dtype == nw.Object and _is_mixed(table, name):
+        raise ColumnError(f"{called} holds values of several types; make it one type")
+    if dtype in {nw.Categorical, nw.Enum}:
+        return nw.String(), nw.col(name).cast(nw.String)
+    return dtype, nw.col(name)
 
 
 def _is_mixed(table: Table, name: str) -> bool:
@@ -215,10 +244,18 @@ class _Overview:
 
     def labels(self) -> list[Any]:
         """The labels that occur, in no particular order."""
-        labels = fetch(self.usable.select("label").unique().head(10 * MAX_LABELS))["label"]
+        labels = fetch(self.usable.select("label").unique().head(MAX_LABELS + 1))["label"]
         if not labels:
             raise InputError("there are no responses: no row has a task, a worker and a label")
+        if len(labels) > MAX_LABELS:
+            number = fetch(self.usable.select(nw.col("label").n_unique()))["label"][0]
+            shown = ", ".join(sorted(repr(canonical_text(label)[:40]) for label in labels)[:5])
+            raise InputError(f"{number} different labels, such as {shown}; at most {MAX_LABELS} are supported")
         return labels
+
+    def n_usable(self) -> int:
+        """Responses that have a task, a worker and a label."""
+        return int(fetch(self.usable.select(nw.col("with_task").sum()))["with_task"][0])
 
     def n_workers(self) -> int:
         """Workers with at least one label."""

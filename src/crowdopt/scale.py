@@ -8,6 +8,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+import numpy as np
+
 from crowdopt.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,12 +18,24 @@ if TYPE_CHECKING:
 MAX_LABELS = 64
 
 
+def plain_value(value: Any) -> Any:
+    """A NumPy scalar as Python's own; anything else as it is.
+
+    >>> plain_value(np.bool_(True)), plain_value(np.float64(0.5)), plain_value("x")
+    (True, 0.5, 'x')
+    """
+    if isinstance(value, np.datetime64):
+        return value.astype("datetime64[us]").item()  # of nanoseconds, item() would make an integer
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def canonical_text(value: Any) -> str:
     """The text of a label, the same for 1, 1.0 and "1", for True and "true".
 
     >>> [canonical_text(value) for value in (1, 1.0, "1", 0.5, True, "007")]
     ['1', '1', '1', '0.5', 'true', '007']
     """
+    value = plain_value(value)
     if isinstance(value, str):
         return value
     if isinstance(value, bool):

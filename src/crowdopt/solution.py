@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import weakref
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,10 +21,9 @@ if TYPE_CHECKING:
     from crowdopt.frames import Table
     from crowdopt.margins import Margins
     from crowdopt.reading import Reading
-    from crowdopt.responses import Responses, TaskCounts
     from crowdopt.scale import Scale
+    from crowdopt.source import Source
     from crowdopt.types import Floats, Ints
-    from crowdopt.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -52,16 +50,6 @@ class Accuracy:
     value: float
     n_tasks: int
     n_unknown: int
-
-
-@dataclass(frozen=True, eq=False)
-class Source:
-    """Where the tasks are, for as long as the solution is in memory: not part of the file."""
-
-    responses: Responses
-    counts: TaskCounts
-    original: Any
-    workspace: Workspace | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,7 +115,7 @@ class Solution:
 
     @property
     def answers(self) -> Any:
-        """One row per task, as the same kind of table as the input (a DuckDB relation for files)."""
+        """One row per task, as the same kind of table as the input (a PyArrow table for files)."""
         return self.answers_frame()
 
     def answers_frame(self, *, probabilities: bool = False) -> Any:
@@ -139,10 +127,7 @@ class Solution:
         source = self._need_source()
         if source.workspace is None:
             return as_brought(restore(table, source.original), source.original, self.reading.label)
-        relation = table.to_native()
-        # The database lives as long as the relation does, even if the solution is gone before.
-        weakref.finalize(relation, lambda _: None, source.workspace)
-        return relation
+        return table.collect().to_arrow()  # which needs the database no more
 
     def answers_table(self, *, probabilities: bool = False) -> Table:
         """Like :attr:`answers`, as a lazy Narwhals frame."""

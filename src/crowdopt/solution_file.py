@@ -1,7 +1,8 @@
 """The solution file: JSON with a format version, strict on the way in.
 
 A file says some things twice, for its readers: what does not follow from the rest is damage. Whether the rest is
-true of the data is another question, which ``verify`` answers.
+true of the data is another question, which ``verify`` answers; so what no data can tell, such as the advice or the
+accuracy against a truth, is not in the file.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from crowdopt.margins import Margins
 from crowdopt.objective import Objective
 from crowdopt.reading import Reading
 from crowdopt.scale import Scale
-from crowdopt.solution import Accuracy, Solution, Totals, nested
+from crowdopt.solution import Solution, Totals, nested
 
 FORMAT = "crowdopt solution"
 FORMAT_VERSION = 1
@@ -56,8 +57,6 @@ def encode(solution: Solution) -> dict[str, Any]:
             "margin_kind": margins.kind,
             "tied": margins.tied.tolist(),
         },
-        "advice": list(solution.advice),
-        "accuracy": None if solution.accuracy is None else dict(vars(solution.accuracy)),
     }
 
 
@@ -71,7 +70,7 @@ def read(path: str | Path) -> Solution:
         raise SolutionFileError(f"{path} is not a solution file: it is not UTF-8 text") from error
     try:
         data = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also numbers of thousands of digits
         raise SolutionFileError(f"{path} is not a solution file: {error}") from error
     return decode(data)
 
@@ -125,7 +124,6 @@ def _parse(data: dict[str, Any]) -> dict[str, Any]:
     if table["margin_kind"] not in {"exact", "upper"}:
         raise _damaged(f"margin kind {table['margin_kind']!r}")
     margin = np.array([np.inf if value is None else value for value in table["margin"]], dtype=float)
-    accuracy = data["accuracy"]
     return {
         "scale": Scale(labels, labels, data["scale"]["kind"], data["scale"]["inferred"], frozenset(range(len(labels)))),
         "buckets": buckets,
@@ -136,8 +134,6 @@ def _parse(data: dict[str, Any]) -> dict[str, Any]:
         "totals": Totals(**{name: _whole(value) for name, value in data["totals"].items()}),
         "reading": _parse_reading(data["reading"]),
         "seed": _integer(data["seed"]),
-        "advice": tuple(_texts(data["advice"])),
-        "accuracy": None if accuracy is None else _parse_accuracy(**accuracy),
     }
 
 
@@ -148,10 +144,6 @@ def _parse_reading(data: dict[str, Any]) -> Reading:
         if isinstance(default, list):
             _texts(data[name])
     return Reading.from_dict(data)
-
-
-def _parse_accuracy(value: Any, n_tasks: Any, n_unknown: Any) -> Accuracy:
-    return Accuracy(_share(value), _whole(n_tasks), _whole(n_unknown))
 
 
 def _texts(values: Any) -> list[str]:

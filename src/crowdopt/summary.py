@@ -37,7 +37,7 @@ def summarise(solution: Solution) -> Summary:
     totals, buckets = solution.totals, solution.buckets
     uncertain = share_uncertain(solution)
     facts = {
-        "tasks": _plural(totals.n_tasks, "task") + _but(totals.n_no_response, "without a response"),
+        "tasks": f"{totals.n_tasks:,}" + _but(totals.n_no_response, "without a response"),
         "workers": f"{totals.n_workers:,}; {_in_words(solution)}",
         "responses": f"{totals.n_responses:,}, {_range(buckets.sizes.min(), buckets.sizes.max())} per task"
         + _but(totals.n_dropped, "incomplete rows left out"),
@@ -45,7 +45,7 @@ def summarise(solution: Solution) -> Summary:
         "labels": _labels(solution),
         "selectivity": _selectivity(solution),
         "uncertain": f"{uncertain:.1%} of the tasks have a label less probable than {UNCERTAIN_BELOW:.0%}"
-        + _but(int(buckets.weights[solution.margins.tied].sum()), "ties"),
+        + _but(int(buckets.weights[solution.margins.tied].sum()), "tied with another answer"),
     }
     if solution.accuracy is not None:
         accuracy = solution.accuracy

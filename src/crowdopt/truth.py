@@ -5,79 +5,98 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
+import numpy as np
 
-from crowdopt.errors import InputError
-from crowdopt.frames import Table, adopt, fetch, settle, small_table
+from crowdopt.answers import by_task
+from crowdopt.errors import CrowdoptError, InputError
+from crowdopt.frames import Table, adopt, fetch, settle, small_table, with_texts
 from crowdopt.read.columns import choose_truth
+from crowdopt.responses import clean
+from crowdopt.scale import MAX_LABELS, canonical_text
 from crowdopt.solution import Accuracy
 
 if TYPE_CHECKING:
     from crowdopt.solution import Solution
 
+NO_LABEL = -1
+"""Stands for the index of a label that is not on the scale, or of no answer."""
+
 
 def compare(solution: Solution, truth: Any, *, same_place: bool) -> Accuracy:
-    """The accuracy of a solution on the tasks whose true label is known, compared as canonical text.
+    """The accuracy of a solution on the tasks whose true label is known; labels are compared as canonical text.
 
     Args:
         solution: The solution, with its tasks.
         truth: A table of true labels.
         same_place: Whether it was read by the database that the answers are in.
     """
-    answers = _texts(solution.answers_table().select("task", "label"), "task", "label")
-    known = _known(solution, truth, like=answers, same_place=same_place)
-    labelled = answers.filter(~nw.col("label").is_null()).select("task", nw.col("label").alias("answer"))
-    joined = known.join(labelled, on="task", how="left")
-    right = nw.when(nw.col("answer") == nw.col("label")).then(nw.lit(1)).alias("right")
+    if solution.source is None:
+        raise CrowdoptError("a solution that was loaded from a file has no tasks to compare")
+    answers = by_task({"answer": np.append(solution.mapping, NO_LABEL)}, solution, solution.source.counts)
+    answers = answers.filter(nw.col("answer") != NO_LABEL)
+    known, answers = _same_tasks(_known(solution, truth, like=answers, same_place=same_place), answers)
+    joined = known.join(answers, on="task", how="left")
+    right = nw.when(nw.col("answer") == nw.col("true")).then(nw.lit(1)).alias("right")
     found = fetch(joined.select("task", "answer", right).select(nw.col("task", "answer", "right").count()))
     n_truth, n_compared, n_right = (int(found[name][0]) for name in ("task", "answer", "right"))
     if not n_compared:
-        raise InputError(f"the truth names none of the tasks that have answers; {_first_tasks(known, labelled)}")
+        raise InputError(f"the truth names none of the tasks that have answers; {_first_tasks(known, answers)}")
     return Accuracy(n_right / n_compared, n_compared, n_truth - n_compared)
 
 
 def _known(solution: Solution, truth: Any, like: Table, *, same_place: bool) -> Table:
-    """The true labels as (task, label) texts, one row per task, in the same place as the answers."""
+    """The truth as (task, index of the true label), one row per task, in the same place as the answers."""
     table = adopt(truth)
     task, label = choose_truth(solution.reading)(table.collect_schema().names())
-    table = _texts(table, task, label).filter(~nw.col("task").is_null(), ~nw.col("label").is_null()).unique()
+    table = clean(table.select(nw.col(task).alias("task"), nw.col(label).alias("label")), solution.reading)
+    table = settle(table.filter(~nw.col("task").is_null(), ~nw.col("label").is_null()).unique())
+    _check_once(table)
+    codes = _codes(table, solution)
     # DuckDB tables of two connections cannot be joined; other kinds can if they are the same.
-    if not (table.implementation == like.implementation and (same_place or not table.implementation.is_duckdb())):
-        table = small_table(fetch(table), like=like)
-    table = settle(table)
-    if not int(fetch(table.select(nw.len().alias("n")))["n"][0]):
+    if table.implementation == like.implementation and (same_place or not table.implementation.is_duckdb()):
+        code = nw.lit(NO_LABEL)
+        for value, index in codes.items():
+            code = nw.when(nw.col("label") == value).then(nw.lit(index)).otherwise(code)
+        return table.select("task", code.alias("true"))
+    rows = fetch(table)
+    true = np.array([codes.get(value, NO_LABEL) for value in rows["label"]], np.int64)
+    return small_table({"task": rows["task"], "true": true}, like=like)
+
+
+def _codes(table: Table, solution: Solution) -> dict[Any, int]:
+    """The labels of the truth that are on the scale, and the index of each."""
+    limit = 10 * MAX_LABELS
+    values = fetch(table.select("label").unique().head(limit + 1))["label"]
+    if not values:
         raise InputError("the truth has no rows with a task and a label")
-    repeated = fetch(table.group_by("task").agg(nw.len().alias("n")).filter(nw.col("n") > 1).sort("task").head(1))[
-        "task"
-    ]
-    if repeated:
-        raise InputError(f"the truth gives task {repeated[0]!r} two different labels")
-    labels = set(fetch(table.select("label").unique().head(1000))["label"])
-    if labels.isdisjoint(solution.scale.labels):
+    texts = {value: canonical_text(value) for value in values}
+    labels = solution.scale.labels
+    codes = {value: labels.index(text) for value, text in texts.items() if text in labels}
+    if len(values) > limit:
+        raise InputError(f"the truth has more than {limit} different labels; the answers have {', '.join(labels)}")
+    if not codes:
         raise InputError(
-            f"the truth's labels ({', '.join(sorted(labels)[:5])}) are none of the answers' "
-            f"({', '.join(solution.scale.labels)})"
+            f"the truth's labels ({', '.join(sorted(texts.values())[:5])}) are none of the answers' "
+            f"({', '.join(labels)})"
         )
-    return table
+    return codes
 
 
-def _texts(table: Table, task: str, label: str) -> Table:
-    schema = table.collect_schema()
-    return table.select(_text(task, schema[task]).alias("task"), _text(label, schema[label]).alias("label"))
+def _check_once(table: Table) -> None:
+    times = table.group_by("task").agg(nw.len().alias("n"))
+    if repeated := fetch(times.filter(nw.col("n") > 1).sort("task").head(1))["task"]:
+        raise InputError(f"the truth gives task {canonical_text(repeated[0])!r} two different labels")
 
 
-def _text(name: str, dtype: Any) -> nw.Expr:
-    """The canonical text of a column, computed where the column is (see ``scale.canonical_text``)."""
-    column = nw.col(name)
-    if dtype == nw.Boolean:
-        known = nw.when(column).then(nw.lit("true")).otherwise(nw.lit("false"))
-        return nw.when(~column.is_null()).then(known)
-    if dtype.is_float():
-        whole = column.round(0) == column
-        return nw.when(whole).then(column.round(0).cast(nw.Int64).cast(nw.String)).otherwise(column.cast(nw.String))
-    return column.cast(nw.String)
+def _same_tasks(known: Table, answers: Table) -> tuple[Table, Table]:
+    """Both with tasks that can be compared: as they are if they have one type, else as text."""
+    ours, theirs = answers.collect_schema()["task"], known.collect_schema()["task"]
+    if ours == theirs:
+        return known, answers
+    return with_texts(known, ["task"]), with_texts(answers, ["task"])
 
 
 def _first_tasks(known: Table, answers: Table) -> str:
     firsts = [fetch(table.select("task").sort("task").head(1))["task"] for table in (known, answers)]
-    theirs, ours = (repr(first[0]) if first else "nothing" for first in firsts)
+    theirs, ours = (repr(canonical_text(first[0])) if first else "nothing" for first in firsts)
     return f"it begins with {theirs}, the tasks with {ours}"

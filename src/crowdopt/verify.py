@@ -31,12 +31,15 @@ if TYPE_CHECKING:
 
 DEFAULT_TIME_LIMIT = 60.0
 
+KNOWN_ENGINES = frozenset({"scan", "trivial", "vote"})
+"""The engines whose promises are checked here: those that ``aggregate`` offers."""
+
 
 class Verdict(StrEnum):
     """What came out of a verification."""
 
     CONFIRMED = "CONFIRMED"
-    """Everything that the solution says about the data is right, the bound included."""
+    """What the solution says about the data is right, the bound included; its work, seconds and seed are its own."""
     BOUND_NOT_RECHECKED = "BOUND NOT RE-CHECKED"
     """Likelihood, labels and counts are right; time or size stopped the check of the bound."""
     REJECTED = "REJECTED"
@@ -76,7 +79,7 @@ def verify(
     Raises:
         InputError: The data cannot be read at all, or there is no solution file.
     """
-    from crowdopt.pipeline import load, totals, workspace_for
+    from crowdopt.source import load, workspace_for
 
     if not isinstance(solution, Solution):
         try:
@@ -87,7 +90,7 @@ def verify(
     try:
         source = load(data, solution.reading, workspace)
         scale, buckets = source.responses.scale, source.counts.buckets
-        numbers = totals(source.responses, source.counts)
+        numbers = source.totals
     finally:
         if workspace is not None:
             workspace.close()
@@ -152,23 +155,44 @@ def _about_labels(solution: Solution, problem: Problem) -> Iterator[str]:
     given = ("selectivity",) if solution.objective.kind == "given" else ()
     if certificate.given != given:
         yield f"the proof is given {list(given)}, not {list(certificate.given)}"
-    wants_order = solution.scale.kind == "ordinal" and certificate.space is Space.DOMINANCE
-    if wants_order and certificate.proof is not Proof.NONE and (pair := violation(buckets.counts, mapping)):
+    yield from _about_claims(solution)
+    # Given shares over all mappings are the one case in which a crowd may be upside down.
+    either_way = solution.objective.kind == "given" and certificate.space is Space.ALL
+    ordered = certificate.proof is not Proof.NONE and not either_way
+    if ordered and buckets.n_labels > 1 and (pair := violation(buckets.counts, mapping)):
         high, low = (buckets.counts[b, 0].tolist() for b in pair)
         yield f"the labels break the order: responses {high} dominate {low} and got the lower label"
     if solution.margins.kind == "exact" and not _margins_can_be_exact(solution, problem):
         yield "the margins are at most upper bounds, not exact"
         return
-    plane = buckets.n_labels == 2 and buckets.n_classes == 1
-    by_order = plane and wants_order and certificate.proof is not Proof.NONE
-    by_thresholds = solution.margins.kind == "exact" or by_order
-    margins, tied = recheck.margins(problem, mapping, value, by_thresholds=by_thresholds)
-    if not np.allclose(margins, solution.margins.values, rtol=1e-6, atol=2 * tolerance):
+    other = recheck.alternatives(problem, mapping, value, _compared_with(solution, problem))
+    if not np.allclose(other.loss, solution.margins.values, rtol=1e-6, atol=2 * tolerance):
         yield "the margins do not follow from the data"
+    if other.agrees_more:
+        yield "other labels are as likely and agree with more responses"
     if certificate.engine == "vote":
         yield from _about_votes(solution)
-    elif not np.array_equal(tied, solution.margins.tied):
+    elif not np.array_equal(other.tied, solution.margins.tied):
         yield "the ties do not follow from the data"
+
+
+def _about_claims(solution: Solution) -> Iterator[str]:
+    """Only an engine whose promise is known here can be checked."""
+    certificate = solution.certificate
+    if certificate.engine not in KNOWN_ENGINES:
+        yield f"nothing is known here of an engine {certificate.engine!r}"
+    elif (certificate.engine == "vote") != (certificate.proof is Proof.NONE):
+        yield f"engine {certificate.engine!r} does not leave a proof of {certificate.proof}"
+
+
+def _compared_with(solution: Solution, problem: Problem) -> frozenset[str]:
+    """The labellings that margins are the least loss among (docs/theory.md, "Margins")."""
+    buckets, certificate = problem.buckets, solution.certificate
+    if buckets.n_labels != 2 or buckets.n_classes != 1 or certificate.proof is Proof.NONE:
+        return frozenset({"moves"})
+    if solution.margins.kind == "exact" or certificate.space is Space.DOMINANCE:
+        return frozenset({"rising"})
+    return frozenset({"moves", "rising", "falling"} if solution.objective.kind == "given" else {"moves", "rising"})
 
 
 def _margins_can_be_exact(solution: Solution, problem: Problem) -> bool:

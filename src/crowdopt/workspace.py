@@ -6,6 +6,7 @@ removes that folder when it is closed, collected, or when the process ends by an
 
 from __future__ import annotations
 
+import glob
 import shutil
 import tempfile
 import weakref
@@ -36,12 +37,43 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def path_literal(path: str | Path) -> str:
+    """Quotes a path for SQL. The database takes paths for patterns, so what is special in them is escaped.
+
+    >>> path_literal("a[1].csv")
+    "'a[[]1].csv'"
+    """
+    return literal(glob.escape(str(path)))
+
+
+def query_errors() -> tuple[type[Exception], ...]:
+    """What the database raises if a query is wrong, or was interrupted: never about data or disks."""
+    import duckdb
+
+    return (
+        duckdb.BinderException,
+        duckdb.CatalogException,
+        duckdb.InternalException,
+        duckdb.InterruptException,
+        duckdb.ParserException,
+        duckdb.SyntaxException,
+    )
+
+
+MAX_THREADS = 1024
+"""Each costs memory before it does anything."""
+
+
 class Workspace:
     """A private in-process DuckDB connection with a spill folder of its own."""
 
     def __init__(self, *, memory_limit: str | None = None, threads: int | None = None) -> None:
         import duckdb
 
+        if memory_limit is not None and memory_limit.strip().startswith("-"):
+            raise InputError(f"a memory limit cannot be negative: {memory_limit!r}")
+        if threads is not None and not 1 <= threads <= MAX_THREADS:
+            raise InputError(f"the number of threads must be 1 to {MAX_THREADS}, not {threads}")
         folder = Path(tempfile.mkdtemp(prefix="crowdopt-"))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)  # also if interrupted before the end of this
         settings: dict[str, Any] = {

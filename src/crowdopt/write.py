@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from crowdopt.errors import InputError, OutputError
 from crowdopt.frames import adopt
-from crowdopt.workspace import Workspace, literal
+from crowdopt.read.columns import check_answer_columns
+from crowdopt.workspace import Workspace, literal, query_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -67,6 +68,7 @@ def write_text(target: str | Path, text: str) -> None:
 def write_table(table: Table, target: str | Path, workspace: Workspace | None = None) -> None:
     """Writes a table to a CSV, TSV, Parquet or JSON Lines file, or as CSV to standard output (``-``)."""
     check_target(target, tuple(FORMATS))
+    check_answer_columns(table.collect_schema().names())
     if workspace is None:
         with Workspace() as own:
             write_table(table, target, own)
@@ -98,5 +100,7 @@ def _copy(table: Table, path: Path, suffix: str, workspace: Workspace) -> None:
         if not table.implementation.is_duckdb():
             native = workspace.connection.from_arrow(table.collect().to_arrow())
         native.query("_answers", f"COPY (SELECT * FROM _answers) TO {literal(str(path))} ({FORMATS[suffix]})")
+    except query_errors():
+        raise  # a bug of ours, or an interrupt
     except duckdb.Error as error:
         raise OutputError(str(error).splitlines()[0]) from error

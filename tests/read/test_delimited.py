@@ -49,7 +49,11 @@ def write(path, data):
         ('ä,"日本; ""x"""\n1,ß\n'.encode(), ["ä", '日本; "x"'], [("1", "ß")]),
         (b'a,b\n5" pipe,"x\ny"\n', ["a", "b"], [('5" pipe', "x\ny")]),
     ],
-)
+    ids=[
+        "comma", "crlf", "cr", "undecided", "semicolon", "tab", "bar", "bom", "bom-quote", "quoted-header",
+        "quoted-newline", "blank-lines", "header", "header-line", "hash", "unicode", "inner-quote",
+    ],
+)  # fmt: skip
 def test_dialects(tmp_path, workspace, data, columns, rows):
     path = write(tmp_path / "a.csv", data)
     if columns is None:  # as many of one delimiter as of the other: the comma is tried first
@@ -96,7 +100,11 @@ def test_duplicate_names_matter_only_if_chosen(tmp_path, workspace):
         (b'"a,b\n' + b"1,2\n" * 50000, r"a.csv: the header cannot be read"),
         (b"a,b\n1,2\n3," + b"x" * (17 << 20) + b"\n", r"a.csv, line 3: a row is too long"),
     ],
-)
+    ids=[
+        "short", "long", "short-after-newline", "latin", "latin-header", "open", "open-late", "latin-after-newline",
+        "tab", "after-quote", "lf-in-crlf", "crlf-in-lf", "open-header", "endless",
+    ],
+)  # fmt: skip
 def test_bad_rows(tmp_path, workspace, data, match):
     path = write(tmp_path / "a.csv", data)
     with pytest.raises(InputError, match=match) as caught:
@@ -214,7 +222,7 @@ def test_unclosed_quotes_are_found_wherever_they_are(tmp_path, start, monkeypatc
         quotes.check_quotes(source, ",")
 
 
-@pytest.mark.parametrize("end", [b'"', b'"\n', b'""",""', b',""'])
+@pytest.mark.parametrize("end", [b'"', b'"\n', b'""",""', b',""'], ids=["quote", "line", "quotes", "field"])
 def test_closed_quotes_at_the_end(tmp_path, end):
     source = Source(write(tmp_path / "a.csv", b'"a","b\nc"\n' + b'"x","y' + end), "a.csv", "csv")
     if end.startswith(b","):

@@ -79,6 +79,7 @@ def test_odd_keys_and_large_integers(tmp_path, workspace):
             r"a.jsonl is not UTF-8 \(line 2\); try --encoding",
         ),
     ],
+    ids=["text", "bool", "bool-text", "list", "object", "open", "cut", "one-line", "array", "number", "latin"],
 )
 def test_bad_lines(tmp_path, workspace, data, error, match):
     for name, content in {"a.jsonl": data, "a.jsonl.gz": gzip.compress(data)}.items():

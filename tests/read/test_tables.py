@@ -130,7 +130,7 @@ def test_unknown_suffix(tmp_path, workspace, name, match):
     ("name", "data", "match"),
     [
         ("a.csv", b"\x89PNG\r\n\x1a\n123", "not a text file; it looks like a PNG"),
-        ("a.csv", gzip.compress(ABC), "not a text file; it looks like a gzip"),
+        ("a.csv", gzip.compress(ABC, mtime=0), "not a text file; it looks like a gzip"),
         ("a.jsonl", b"PK\x03\x04xx", "not a text file; it looks like an .xlsx"),
         ("a.csv", b"a,b\n1,\0\n" + b"2,3\n" * 20, "not a text file: it has NUL bytes"),
         ("a.parquet", ABC, "is not a Parquet file"),
@@ -142,9 +142,9 @@ def test_unknown_suffix(tmp_path, workspace, name, match):
         ("a.csv.zst", ABC, "is not a Zstandard file"),
         ("a.csv", b"", "a.csv is empty"),
         ("a.parquet", b"", "a.parquet is empty"),
-        ("a.csv.gz", gzip.compress(b""), "a.csv.gz is empty"),
-        ("a.csv.gz", gzip.compress(ABC)[:15], "damaged or cut short"),
-        ("a.csv.gz", gzip.compress(ABC)[:12] + b"\xff" * 20, "damaged or cut short"),
+        ("a.csv.gz", gzip.compress(b"", mtime=0), "a.csv.gz is empty"),
+        ("a.csv.gz", gzip.compress(ABC, mtime=0)[:15], "damaged or cut short"),
+        ("a.csv.gz", gzip.compress(ABC, mtime=0)[:12] + b"\xff" * 20, "damaged or cut short"),
         ("a.csv.zst", b"\x28\xb5\x2f\xfd" + b"\xff" * 20, "damaged or cut short"),
         ("a.csv", b"\n\n", "a.csv is empty"),
         ("a.csv", "a,b\n1,2\n".encode("utf-16"), "--encoding utf-16$"),
@@ -152,7 +152,12 @@ def test_unknown_suffix(tmp_path, workspace, name, match):
         ("a.csv", "a,b\n1,2\n".encode("utf-16-le"), "--encoding utf-16-le"),
         ("a.csv", "a,b\n1,2\n".encode("utf-16-be"), "--encoding utf-16-be"),
     ],
-)
+    ids=[
+        "png", "gzip", "zip", "nul", "no-parquet", "parquet-start", "parquet-magic", "no-xlsx", "xls", "no-gzip",
+        "no-zstd", "empty", "empty-parquet", "empty-gzip", "cut-gzip", "bad-gzip", "bad-zstd", "blank", "utf-16",
+        "utf-32", "utf-16-le", "utf-16-be",
+    ],
+)  # fmt: skip
 def test_content_is_not_what_the_suffix_says(tmp_path, workspace, name, data, match):
     assert name in fails([write(tmp_path / name, data)], workspace, match)
 
@@ -165,8 +170,8 @@ def test_stdin(monkeypatch, workspace, tmp_path):
         ABC.replace(b",", b"\t"),
         jsonl,
         table,
-        gzip.compress(ABC),
-        gzip.compress(jsonl),
+        gzip.compress(ABC, mtime=0),
+        gzip.compress(jsonl, mtime=0),
         zstd(ABC),
     ):
         stdin(monkeypatch, data)
@@ -263,6 +268,17 @@ def test_numeric(tmp_path, workspace):
     for cell in (b"1_000", b"nan", b"inf", b"1,5"):
         write(path, b'a\n1\n"' + cell + b'"\n')
         assert str(read_files([path], workspace, list, numeric="a").types[0]) == "VARCHAR"
+
+
+def test_whole_numbers_are_read_exactly(tmp_path, workspace):
+    path = write(tmp_path / "a.csv", b"a\n9007199254740993\n 9007199254740992\n+7\n-8\n")
+    relation = read_files([path], workspace, list, numeric="a")
+    assert [str(one) for one in relation.types] == ["BIGINT"]
+    assert sorted(relation.fetchall()) == [(-8,), (7,), (2**53,), (2**53 + 1,)]
+    write(path, b"a\n7\n8.5\n")
+    assert sorted(read_files([path], workspace, list, numeric="a").fetchall()) == [(7.0,), (8.5,)]
+    write(path, b"a\n7\n99999999999999999999\n")
+    assert str(read_files([path], workspace, list, numeric="a").types[0]) == "DOUBLE"
 
 
 def test_names_cannot_inject(tmp_path, workspace):

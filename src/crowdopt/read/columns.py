@@ -32,7 +32,10 @@ def need(name: str, role: str, available: Sequence[str]) -> str:
         return name
     if found > 1:
         raise ColumnError(f"there are {found} columns named {name!r}; rename all but one")
-    listed = ", ".join(available[:12]) + (", …" if len(available) > 12 else "")
+    # A name with blanks around it looks like the right one; quotes show the difference.
+    listed = ", ".join(name if name == name.strip() else repr(name) for name in available[:12]) + (
+        ", …" if len(available) > 12 else ""
+    )
     hint = ""
     if guess := suggest(name, role, available):
         option = {"task": "--task", "worker": "--worker", "label": "--label"}.get(role)
@@ -89,6 +92,22 @@ def choose_truth(reading: Reading) -> Choose:
         ]
 
     return choose
+
+
+def check_answer_columns(names: Sequence[str], *, fold: bool = True) -> None:
+    """Raises if two columns of the answers would have one name; in files and DuckDB, case makes no difference."""
+    seen: dict[str, str] = {}
+    for name in names:
+        key = name.lower() if fold else name
+        if key in seen:
+            both = repr(name) if seen[key] == name else f"{seen[key]!r} and {name!r}, which differ only in case"
+            hint = ", or do without --probabilities" if name.startswith("p_") else ""
+            raise ColumnError(f"the answers cannot have two columns named {both}; rename one in the data{hint}")
+        seen[key] = name
+        if fold and '"' in name:  # Narwhals does not quote it for DuckDB
+            raise ColumnError(
+                f"the answers cannot have a column named {name!r}, with a double quote, in a file or DuckDB"
+            )
 
 
 def _fold(name: str) -> str:

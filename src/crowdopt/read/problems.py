@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from crowdopt.errors import InputError
 from crowdopt.read.quotes import line_of_record
 from crowdopt.read.sources import DISK_FULL, STDIN, show_path
+from crowdopt.workspace import query_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,10 +37,9 @@ def explain_errors(sources: Sequence[str | Path]) -> Iterator[None]:
     """
     import duckdb
 
-    ours = (duckdb.BinderException, duckdb.ParserException, duckdb.CatalogException, duckdb.InternalException)
     try:
         yield
-    except (*ours, duckdb.SyntaxException, duckdb.InterruptException):
+    except query_errors():
         raise  # not about the data
     except duckdb.Error as error:
         raise InputError(_explain(error, sources)) from error

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, cast
 
 from crowdopt.errors import InputError
-from crowdopt.workspace import literal
+from crowdopt.workspace import path_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -83,8 +83,8 @@ class Source:
 
     @property
     def literal(self) -> str:
-        """The path in SQL. The database takes paths for patterns, so what is special in them is escaped."""
-        return literal(glob.escape(str(self.path)))
+        """The path in SQL."""
+        return path_literal(self.path)
 
 
 def find_sources(named: Sequence[str | Path], workspace: Workspace, encoding: str) -> list[Source]:
@@ -95,12 +95,26 @@ def find_sources(named: Sequence[str | Path], workspace: Workspace, encoding: st
         raise InputError("standard input (-) can be read only once")
     found = []
     for name in named:
-        for path in [name] if str(name) == "-" else _expand(str(name)):
+        for path in [name] if str(name) == "-" else expand(str(name)):
             with explain_unreadable(STDIN if path == "-" else str(path)):
                 source = _locate(str(path), workspace, encoding)
                 _check(source, encoding)
             found.append(source)
     return found
+
+
+def expand(name: str) -> list[str]:
+    """The files that a path or glob pattern stands for; a literal file wins over the pattern that its name may be."""
+    try:
+        if os.path.lexists(name) or not glob.has_magic(name):
+            return [name]
+        paths = glob.glob(name, recursive=True)  # noqa: PTH207 - of any folder, which Path.glob is not
+        matches = sorted(path for path in paths if not Path(path).is_dir())
+    except ValueError as error:  # a null character
+        raise InputError(f"not a file name: {name!r}") from error
+    if not matches:
+        raise InputError(f"no file matches {name}")
+    return matches
 
 
 @contextmanager
@@ -157,20 +171,6 @@ def show_path(path: str, named: Sequence[str | Path]) -> str:
     return found.name if copied else os.path.relpath(found)
 
 
-def _expand(name: str) -> list[str]:
-    """A literal file wins over the pattern that its name may look like."""
-    try:
-        if os.path.lexists(name) or not glob.has_magic(name):
-            return [name]
-        paths = glob.glob(name, recursive=True)  # noqa: PTH207 - of any folder, which Path.glob is not
-        matches = sorted(path for path in paths if not Path(path).is_dir())
-    except ValueError as error:  # a null character
-        raise InputError(f"not a file name: {name!r}") from error
-    if not matches:
-        raise InputError(f"no file matches {name}")
-    return matches
-
-
 def _locate(name: str, workspace: Workspace, encoding: str) -> Source:
     if name == "-":
         return _spool(sys.stdin.buffer, STDIN, workspace, encoding)
@@ -180,6 +180,8 @@ def _locate(name: str, workspace: Workspace, encoding: str) -> Source:
     mode = path.stat().st_mode
     if stat.S_ISDIR(mode):
         raise InputError(f"{name} is a folder; name its files, for example '{path / '*.csv'}'")
+    if stat.S_ISCHR(mode) and not path.samefile("/dev/stdin"):
+        raise InputError(f"{name} is a device, not a file")
     if not stat.S_ISREG(mode):  # a pipe can be read once only
         with path.open("rb") as stream:
             return _spool(stream, name, workspace, encoding)

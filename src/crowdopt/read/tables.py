@@ -134,14 +134,18 @@ def _parquet(group: Sequence[Source]) -> str:
 
 
 def _with_numbers(query: str, name: str, workspace: Workspace) -> str:
-    """Reads a column of text as numbers if each of its cells is one."""
+    """Reads a column of text as numbers if each of its cells is one: whole ones exactly, others as fractions."""
     found = workspace.sql(query)
     if str(found.types[found.columns.index(name)]) != "VARCHAR":
         return query
     cell = quote(name)
-    number = f"TRY_CAST({cell} AS DOUBLE)"
-    good = f"isfinite({number}) IS TRUE AND NOT contains({cell}, '_')"  # SQL also takes nan, inf and 1_000
-    cells = f"SELECT bool_and({good}) FROM ({query}) WHERE {cell} IS NOT NULL"
-    if workspace.sql(cells).fetchall() != [(True,)]:
-        return query
-    return f"SELECT * REPLACE ({number} AS {cell}) FROM ({query})"
+    whole, fraction = f"TRY_CAST({cell} AS BIGINT)", f"TRY_CAST({cell} AS DOUBLE)"
+    # SQL also takes 1.5 for a whole number, and nan, inf and 1_000 for numbers
+    tests = {
+        whole: rf"regexp_full_match({cell}, '\s*[+-]?[0-9]+\s*') AND {whole} IS NOT NULL",
+        fraction: f"isfinite({fraction}) IS TRUE AND NOT contains({cell}, '_')",
+    }
+    asked = ", ".join(f"bool_and({test})" for test in tests.values())
+    good = workspace.sql(f"SELECT {asked} FROM ({query}) WHERE {cell} IS NOT NULL").fetchall()[0]
+    number = next((number for number, passed in zip(tests, good, strict=True) if passed), None)
+    return f"SELECT * REPLACE ({number} AS {cell}) FROM ({query})" if number else query

@@ -17,9 +17,11 @@ from crowdopt.errors import InputError
 from crowdopt.margins import Margins, single_moves
 from crowdopt.objective import Objective, response_matrix
 from crowdopt.problem import Problem
-from crowdopt.solve.chain import chain
+from crowdopt.solve.chain import chain, fits
 from crowdopt.solve.engine import DEFAULT_TIME_LIMIT, Engine, Limits, OnProgress, Outcome, certify
+from crowdopt.solve.enumerate import enumerate_all
 from crowdopt.solve.scan import scan
+from crowdopt.solve.search import search
 from crowdopt.solve.vote import vote
 
 if TYPE_CHECKING:
@@ -27,7 +29,13 @@ if TYPE_CHECKING:
 
     from crowdopt.types import Floats, Ints
 
-ENGINES: dict[str, Engine] = {"chain": chain, "scan": scan, "vote": vote}
+ENGINES: dict[str, Engine] = {
+    "chain": chain,
+    "enumerate": enumerate_all,
+    "scan": scan,
+    "search": search,
+    "vote": vote,
+}
 """Every engine by name."""
 
 __all__ = ["DEFAULT_TIME_LIMIT", "ENGINES", "Limits", "OnProgress", "Result", "run", "solve"]
@@ -73,20 +81,24 @@ def run(problem: Problem, limits: Limits, *, labels: Sequence[str], engine: str 
 
 
 def choose_engine(problem: Problem, engine: str) -> str:
-    """The engine that will answer; raises where the named one cannot, or none can."""
-    n_labels, n_classes = problem.buckets.n_labels, problem.buckets.n_classes
+    """The engine that will answer; raises where the named one cannot."""
+    buckets = problem.buckets
     if engine != "auto" and engine not in ENGINES:
         raise InputError(f"there is no engine {engine!r}; there are auto, {', '.join(ENGINES)}")
-    if engine == "vote":
-        return engine
-    if n_labels == 1:
+    if buckets.n_labels == 1 and engine != "vote":
         return "trivial"
-    if n_labels > 2 or n_classes > 1:
-        raise InputError(
-            f"this version solves two labels and one class of workers exactly; here are {n_labels} labels"
-            f"{'' if n_classes == 1 else f' and {n_classes} classes'} (--engine vote gives the majority, unproved)"
-        )
-    return "scan"
+    two = buckets.n_labels == 2 and buckets.n_classes == 1
+    if engine == "scan" and not two:
+        raise InputError(f"engine 'scan' is for two labels and one class; here are {buckets.n_labels} labels")
+    if engine in {"chain", "enumerate"} and problem.space is not Space.DOMINANCE:
+        raise InputError(f"engine {engine!r} searches labels that respect the order: ask for the space 'dominance'")
+    if engine == "chain" and not fits(problem):
+        raise InputError("too many sets of buckets respect the order for engine 'chain'; leave the choice to 'auto'")
+    if engine != "auto":
+        return engine
+    if two:
+        return "scan"
+    return "chain" if problem.space is Space.DOMINANCE and fits(problem) else "search"
 
 
 def _trivial(problem: Problem) -> Outcome:
@@ -108,6 +120,9 @@ def solve(
     on_progress: OnProgress | None = None,
 ) -> Result:
     """Finds the likeliest labels for count vectors.
+
+    Two labels are proved by a scan. More labels are proved under dominance while few enough sets of buckets respect
+    the order (``chain``); beyond that, and over all mappings, a local search gives a bounded answer.
 
     Args:
         counts: Responses by (row, label), lowest label first, or by (row, class, label); whole numbers.

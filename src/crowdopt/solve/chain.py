@@ -32,7 +32,7 @@ MAX_UP_SETS = 40_000
 """More are not listed: the pairs grow with their square."""
 
 MAX_TIED = 1_000
-"""Optimal mappings that the tie rule compares."""
+"""Optimal mappings that the tie rule compares: of more, the first that the search meets, always the same."""
 
 
 def fits(problem: Problem) -> bool:
@@ -68,7 +68,7 @@ def chain(problem: Problem, limits: Limits) -> Outcome:
 def _tied(problem: Problem, near: list[Ints], mapping: Ints, at_least: float) -> Bools:
     """Which buckets an equally good mapping of equal agreement labels otherwise."""
     buckets, objective = problem.buckets, problem.objective
-    least = buckets.agreement(mapping) if objective.interchangeable else 0
+    least = buckets.agreement(mapping)
     ties = [
         other
         for other in near

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from crowdopt.certificate import Certificate, Proof, Space, Stop
+from crowdopt.errors import InputError
 
 if TYPE_CHECKING:
     from crowdopt.margins import Margins
@@ -39,6 +40,10 @@ class Limits:
     seconds: float = DEFAULT_TIME_LIMIT
     on_progress: OnProgress | None = None
     started: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        if not self.seconds >= 0:  # which is also true of not-a-number
+            raise InputError(f"the time limit must be a number of seconds of at least 0, not {self.seconds!r}")
 
     @property
     def elapsed(self) -> float:

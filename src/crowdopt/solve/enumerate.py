@@ -156,9 +156,8 @@ def _margins(problem: Problem, mappings: SmallInts, values: Floats, mapping: Int
     """Per bucket the loss of the best mapping that gives it another label, and whether one of ``near`` does so."""
     buckets, objective = problem.buckets, problem.objective
     other = [values[mappings[:, b] != mapping[b]].max(initial=-np.inf) for b in range(buckets.n_buckets)]
-    if objective.interchangeable:  # agreement breaks ties: a mapping of less of it is not one
-        agreement = buckets.agreement(mapping)
-        near = near[[buckets.agreement(tie) >= agreement for tie in near]]
+    agreement = buckets.agreement(mapping)  # which breaks ties: a mapping of less of it is not one
+    near = near[[buckets.agreement(tie) >= agreement for tie in near]]
     tied = (near != mapping).any(axis=0)
     value = objective.of_mapping(buckets, mapping)
     return Margins(np.maximum(value - np.array(other), 0.0), "exact", tied)

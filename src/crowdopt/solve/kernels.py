@@ -7,14 +7,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import numba
 import numpy as np
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _cache_folder() -> Path | None:
@@ -33,13 +29,12 @@ if _FOLDER is not None:
     numba.config.CACHE_DIR = str(_FOLDER)
 
 
-def _compiled(function: Function) -> Function:
-    made: Function = numba.njit(cache=_FOLDER is not None, nogil=True)(function)
-    return made
+def _compiled(function):
+    return numba.njit(cache=_FOLDER is not None, nogil=True)(function)
 
 
 @_compiled
-def _inside(words, b, a):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _inside(words, b, a):
     for q in range(words.shape[1]):
         if words[b, q] & ~words[a, q]:
             return False
@@ -47,7 +42,7 @@ def _inside(words, b, a):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN20
 
 
 @_compiled
-def _phi(responses, table, a, b):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _phi(responses, table, a, b):
     value = 0.0
     for k in range(responses.shape[1]):
         whole = 0
@@ -60,7 +55,7 @@ def _phi(responses, table, a, b):  # type: ignore[no-untyped-def]  # noqa: ANN00
 
 
 @_compiled
-def descend(words, responses, tasks, table, shares, down, start, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def descend(words, responses, tasks, table, shares, down, start, stop):
     """Fills ``down`` for up-sets start..stop, given all smaller ones; returns the pairs evaluated."""
     n_labels = down.shape[0]
     pairs = 0
@@ -81,7 +76,7 @@ def descend(words, responses, tasks, table, shares, down, start, stop):  # type:
 
 
 @_compiled
-def ascend(words, responses, tasks, table, shares, down, up, best, start, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def ascend(words, responses, tasks, table, shares, down, up, best, start, stop):
     """Spreads ``up`` from up-sets stop..start, largest first, to all inside them; returns the pairs evaluated.
 
     On the way ``best[x, j]`` is raised to the best path in which level j holds bucket x. Few paths raise anything: the
@@ -114,7 +109,7 @@ def ascend(words, responses, tasks, table, shares, down, up, best, start, stop):
 
 
 @_compiled
-def _rank(best, j, ranked, worse):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _rank(best, j, ranked, worse):
     """Sorts what the buckets have; ``worse[j, i]`` are the bits of the i buckets that have least."""
     order = np.argsort(best[:, j])
     worse[j, 0] = 0
@@ -126,7 +121,7 @@ def _rank(best, j, ranked, worse):  # type: ignore[no-untyped-def]  # noqa: ANN0
 
 
 @_compiled
-def _raise(words, a, b, value, j, best, ranked, worse):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _raise(words, a, b, value, j, best, ranked, worse):
     """Raises what a path of this value can; returns whether anything was raised."""
     fewer = np.searchsorted(ranked[j], value)
     raised = False
@@ -141,7 +136,7 @@ def _raise(words, a, b, value, j, best, ranked, worse):  # type: ignore[no-untyp
 
 
 @_compiled
-def top_level(words, values, best):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def top_level(words, values, best):
     """Sets ``best[x, R - 1]``: the best path whose highest label holds bucket x."""
     for a in range(words.shape[0]):
         for x in range(best.shape[0]):

@@ -41,9 +41,9 @@ def best_lines(problem: Problem, limits: Limits, search: Search, bound: float, *
     buckets = problem.buckets
     yes, no = buckets.counts[:, 0, 1], buckets.counts[:, 0, 0]
     for anchor in range(buckets.n_buckets):
-        _turn(problem, _Turn(yes - yes[anchor], no - no[anchor], anchor), search, both_ways=both_ways)
         if (stop := limits.reached(search.best, bound, search.work)) is not None:
             return stop
+        _turn(problem, _Turn(yes - yes[anchor], no - no[anchor], anchor), search, both_ways=both_ways)
     return None
 
 
@@ -118,7 +118,9 @@ def _turn(problem: Problem, turn: _Turn, search: Search, *, both_ways: bool) -> 
 def _keep(problem: Problem, turn: _Turn, values: Floats, best: float, kept: list[Ints], *, rising: bool) -> float:
     """Adds this turn's near-best mappings to ``kept``, forgetting what a better one leaves behind."""
     top = float(values.max())
-    tolerance = problem.tolerance(max(top, best)) if np.isfinite(max(top, best)) else 0.0
+    if top == -np.inf:  # every split uses a label that is forbidden
+        return best
+    tolerance = problem.tolerance(max(top, best))
     if top > best + tolerance:
         kept.clear()
     elif top < best - tolerance:

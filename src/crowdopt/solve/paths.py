@@ -1,13 +1,14 @@
 """Best chains through nested up-sets: what the chain engine computes, by arrays or by compiled loops.
 
-For an up-set U and a label j: ``down[j, U]`` is the best sum of terms of labels j and above when together they label
-U; ``up[j, U]`` the best sum of terms of the labels below j when labels j and above label U. Few up-sets are worked on as
-one dense matrix of pairs, which needs no compiler; many by the loops of kernels.py, in pieces between which the clock is
-looked at.
+For an up-set U and a label j: ``down[j, U]`` is the best sum of terms of labels j and above when together they
+label U; ``up[j, U]`` the best sum of terms of the labels below j when labels j and above label U. Few up-sets are
+worked on as one dense matrix of pairs, which needs no compiler; many by the loops of kernels.py, in pieces between
+which the clock is looked at.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from crowdopt.certificate import Stop
     from crowdopt.problem import Problem
     from crowdopt.solve.engine import Limits
-    from crowdopt.types import Bools, Floats, Ints
+    from crowdopt.types import Floats, Ints
     from crowdopt.upsets import UpSets
 
 MAX_DENSE = 1_000
@@ -141,7 +142,7 @@ def _pieces(n: int) -> list[tuple[int, int]]:
     edges = [0]
     while edges[-1] < n:
         edges.append(min(n, int(np.sqrt(edges[-1] ** 2 + 2 * _PIECE)) + 1))
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(pairwise(edges))
 
 
 def other_labels(with_label: Floats, mapping: Ints) -> Floats:
@@ -150,8 +151,3 @@ def other_labels(with_label: Floats, mapping: Ints) -> Floats:
     rest[np.arange(len(mapping)), mapping] = -np.inf
     best: Floats = rest.max(axis=1)
     return best
-
-
-def tied_with(value: float, others: Floats, slack: float) -> Bools:
-    """Which buckets an equally good mapping labels otherwise."""
-    return np.asarray(others >= value - slack)

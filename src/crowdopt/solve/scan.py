@@ -20,18 +20,22 @@ Cost: O(B log B) for thresholds; O(B² log B) for lines, B being the number of b
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crowdopt.certificate import Space, Stop
-from crowdopt.margins import Margins
-from crowdopt.objective import Objective
+from crowdopt.margins import Margins, single_moves
+from crowdopt.problem import PLAIN
 from crowdopt.solve.engine import Limits, Outcome
 from crowdopt.solve.lines import Search, best_lines
 from crowdopt.solve.ties import choose
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from crowdopt.buckets import Buckets
     from crowdopt.problem import Problem
     from crowdopt.types import Bools, Floats, Ints
@@ -58,6 +62,7 @@ class Cuts:
 
     def __init__(self, problem: Problem) -> None:
         self.buckets = buckets = problem.buckets
+        self.objective = problem.objective
         self.rank = rank_by_share(buckets)
         n_ranks = int(self.rank.max()) + 1
         responses = np.zeros((n_ranks + 1, 1, 2), np.int64)
@@ -65,15 +70,15 @@ class Cuts:
         np.add.at(responses, self.rank + 1, buckets.responses)
         np.add.at(tasks, self.rank + 1, buckets.weights)
         below, tasks_below = responses.cumsum(axis=0), tasks.cumsum()
-        self.low = np.stack([below, below[-1] - below], axis=1)
+        self.sides = np.stack([below, below[-1] - below], axis=1)
         self.tasks = np.stack([tasks_below, tasks_below[-1] - tasks_below], axis=1)
-        self.values = problem.objective.total(self.low, self.tasks)
-        self.agreement = self.low[:, 0, 0, 0] + self.low[:, 1, 0, 1]
-        self.by_agreement = problem.objective.interchangeable
+        self.values = problem.objective.total(self.sides, self.tasks)
+        self.agreement = self.sides[:, 0, 0, 0] + self.sides[:, 1, 0, 1]
 
-    def upside_down(self, objective: Objective) -> Floats:
+    @cached_property
+    def upside_down(self) -> Floats:
         """Log-likelihoods of the same cuts with the lower label above the cut."""
-        return objective.total(self.low[:, ::-1], self.tasks[:, ::-1])
+        return self.objective.total(self.sides[:, ::-1], self.tasks[:, ::-1])
 
     def mapping(self, cut: int) -> Ints:
         """The mapping of a cut."""
@@ -82,27 +87,29 @@ class Cuts:
     def best(self, tolerance: float) -> int:
         """The best cut by the tie rule: agreement, then the smallest mapping, which is the largest cut."""
         candidates = np.flatnonzero(self.values >= self.values.max() - tolerance)
-        if self.by_agreement:
-            candidates = candidates[self.agreement[candidates] == self.agreement[candidates].max()]
+        candidates = candidates[self.agreement[candidates] == self.agreement[candidates].max()]
         return int(candidates[-1])
 
-    def margins(self, mapping: Ints, value: float, tolerance: float, *, exact: bool) -> Margins:
+    def margins(self, mapping: Ints, value: float, tolerance: float, *, rising: bool = True) -> Margins:
         """Per bucket the loss of the best cut that gives it another label than ``mapping``, and whether it ties.
 
-        Giving label 0 to rank r takes a cut above r, giving it label 1 a cut of at most r: prefix and suffix
-        maxima over the cuts. A mapping that no cut equals, because a line does better, has no ties among them.
+        The label above the cut reaches rank r by a cut of at most r, the other one by a cut above r: prefix and
+        suffix maxima over the cuts. A tie is as likely as the best there is, and agrees with as many responses.
         """
-        ties = self.values >= max(value, float(self.values.max())) - tolerance
-        if self.by_agreement:
-            ties &= self.agreement >= self.buckets.agreement(mapping)
-        at_most = np.maximum.accumulate(self.values)[:-1]
-        above = np.maximum.accumulate(self.values[::-1])[::-1][1:]
-        tie_at_most = np.logical_or.accumulate(ties)[:-1]
-        tie_above = np.logical_or.accumulate(ties[::-1])[::-1][1:]
-        is_high = mapping == 1
-        best_other = np.where(is_high, above[self.rank], at_most[self.rank])
-        tied: Bools = np.where(is_high, tie_above[self.rank], tie_at_most[self.rank])
-        return Margins(np.maximum(value - best_other, 0.0), "exact" if exact else "upper", tied)
+        values = self.values if rising else self.upside_down
+        agreement = self.agreement if rising else self.buckets.n_responses - self.agreement
+        ties = (values >= max(value, float(values.max())) - tolerance) & (agreement >= self.buckets.agreement(mapping))
+        at_most, above = _either_side(np.maximum, values)
+        tie_at_most, tie_above = _either_side(np.logical_or, ties)
+        other_is_below = (mapping == 1) == rising
+        best_other = np.where(other_is_below, above[self.rank], at_most[self.rank])
+        tied: Bools = np.where(other_is_below, tie_above[self.rank], tie_at_most[self.rank])
+        return Margins(np.maximum(value - best_other, 0.0), "upper", tied)
+
+
+def _either_side(fold: np.ufunc, values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """For every rank, ``values`` of the cuts at most there, and of the cuts above it, folded into one."""
+    return fold.accumulate(values)[:-1], fold.accumulate(values[::-1])[::-1][1:]
 
 
 def _by_thresholds(problem: Problem, cuts: Cuts) -> Outcome:
@@ -112,17 +119,19 @@ def _by_thresholds(problem: Problem, cuts: Cuts) -> Outcome:
     bound, work = float(cuts.values.max()), len(cuts.values)
     both_ways = objective.kind == "given" and problem.space is Space.ALL
     if both_ways:
-        flipped = cuts.upside_down(objective)
+        flipped = cuts.upside_down
         work *= 2
         if flipped.max() > bound - tolerance:
             turned = [1 - cuts.mapping(int(c)) for c in np.flatnonzero(flipped >= flipped.max() - tolerance)]
             bound = max(bound, float(flipped.max()))
             mapping = choose(problem, [mapping, *turned], bound - tolerance)
     value = objective.of_mapping(buckets, mapping)
-    # Equal numbers: the cuts are all dominance-consistent mappings, so their margins are exact there.
-    exact = buckets.equal_sizes and not both_ways
-    margins = cuts.margins(mapping, value, tolerance, exact=True) if exact else None
     space = Space.ALL if objective.kind != "given" or both_ways else Space.DOMINANCE
+    if buckets.equal_sizes and not both_ways:
+        # The cuts are all mappings that respect the order, so their margins are exact there.
+        margins = replace(cuts.margins(mapping, value, tolerance), kind="exact")
+    else:
+        margins = _upper_margins(problem, cuts, mapping, value, both_ways=both_ways)
     return Outcome(mapping, value, max(bound, value), space, work, margins=margins)
 
 
@@ -144,17 +153,25 @@ def _by_lines(problem: Problem, cuts: Cuts, limits: Limits) -> Outcome:
     value = objective.of_mapping(buckets, mapping)
     bound = max(search.best, best) if stop is None else fallback
     # One moved bucket may break the order; the best other threshold never does.
-    margins = cuts.margins(mapping, value, tolerance, exact=False) if keep_order else None
+    if keep_order:
+        margins = cuts.margins(mapping, value, tolerance)
+    else:
+        margins = _upper_margins(problem, cuts, mapping, value, both_ways=both_ways)
     space = Space.DOMINANCE if keep_order else Space.ALL
     work = search.work + len(cuts.values)
     return Outcome(mapping, value, max(bound, value), space, work, stop or Stop.FINISHED, margins)
 
 
+def _upper_margins(problem: Problem, cuts: Cuts, mapping: Ints, value: float, *, both_ways: bool) -> Margins:
+    """The least loss among the mappings at hand: one bucket moved, or a threshold, either way up if both count."""
+    tolerance = problem.tolerance(value)
+    margins = single_moves(problem, mapping).or_less(cuts.margins(mapping, value, tolerance))
+    return margins.or_less(cuts.margins(mapping, value, tolerance, rising=False)) if both_ways else margins
+
+
 def _bound_without_lines(problem: Problem) -> float:
     """No mapping beats the best one without selectivity by more than its dearest label gives back (nothing)."""
-    from crowdopt.problem import Problem as Plain
-
-    plain = Cuts(Plain(problem.buckets, Space.ALL, Objective()))
+    plain = Cuts(replace(problem, objective=PLAIN))
     best_share = max(problem.objective.shares, default=1.0)
     return float(plain.values.max()) + problem.buckets.n_tasks * float(np.log(best_share))
 
@@ -163,13 +180,14 @@ def rank_by_share(buckets: Buckets) -> Ints:
     """For each bucket the rank of its share of yes among the distinct shares, lowest first, without rounding.
 
     Correctly rounded quotients never change the order of two shares; they can only make different ones look
-    equal. So the quotients sort, and within runs of equal quotients exact fractions decide.
+    equal. So the quotients sort, and within runs of equal quotients exact fractions decide. Beyond 2^53, where the
+    counts themselves are rounded, all is left to the fractions.
     """
     no, yes = buckets.counts[:, 0, 0], buckets.counts[:, 0, 1]
     whole = no + yes
     divisor = np.gcd(yes, whole)
     exact = np.stack([yes // divisor, whole // divisor], axis=1)
-    quotient = yes / whole
+    quotient = yes / whole if int(whole.max()) < 2**53 else np.zeros(len(whole))
     order = np.lexsort((exact[:, 1], exact[:, 0], quotient))
     order = _mend_runs(order, quotient, exact)
     changes = (exact[order[1:]] != exact[order[:-1]]).any(axis=1)

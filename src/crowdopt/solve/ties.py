@@ -13,7 +13,4 @@ def choose(problem: Problem, mappings: list[Ints], at_least: float) -> Ints:
     """The mapping that the tie rule picks among those whose log-likelihood is at least ``at_least``."""
     buckets = problem.buckets
     good = [mapping for mapping in mappings if problem.objective.of_mapping(buckets, mapping) >= at_least]
-    if problem.objective.interchangeable:
-        agreement = [buckets.agreement(mapping) for mapping in good]
-        good = [mapping for mapping, count in zip(good, agreement, strict=True) if count == max(agreement)]
-    return min(good, key=lambda mapping: mapping.tolist())
+    return min(good, key=lambda mapping: (-buckets.agreement(mapping), mapping.tolist()))

@@ -42,9 +42,3 @@ def vote(problem: Problem, limits: Limits) -> Outcome:
         work=problem.buckets.n_buckets,
         margins=Margins(losses.values, "upper", tied),
     )
-
-
-def clear_majorities(counts: Ints) -> tuple[Ints, Bools]:
-    """Per bucket the majority label, and whether more than half of all responses are for it."""
-    votes = counts.sum(axis=1)
-    return votes.argmax(axis=1), np.asarray(2 * votes.max(axis=1) > votes.sum(axis=1))

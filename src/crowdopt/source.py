@@ -1,0 +1,83 @@
+"""Source: data of any kind, read, checked and counted. All that is done to data of any size happens here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crowdopt.read.columns import Choose, choose_responses
+from crowdopt.read.tables import explain_errors, read_files
+from crowdopt.responses import Responses, TaskCounts, check, count_tasks
+from crowdopt.solution import Totals
+from crowdopt.workspace import Workspace
+
+if TYPE_CHECKING:
+    from crowdopt.reading import Reading
+
+OnPhase = Callable[[str], None]
+"""Called with a short text when a new phase of the work begins."""
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """The responses and what was counted, for as long as a solution is in memory: not part of its file.
+
+    Attributes:
+        responses: The checked responses.
+        counts: Responses per task, and the buckets.
+        original: What the user gave.
+        workspace: The database that files were read with; None for frames.
+    """
+
+    responses: Responses
+    counts: TaskCounts
+    original: Any
+    workspace: Workspace | None
+
+    @property
+    def totals(self) -> Totals:
+        """The numbers of what went in."""
+        return Totals(
+            n_tasks=self.counts.buckets.n_tasks + self.counts.n_no_response,
+            n_no_response=self.counts.n_no_response,
+            n_workers=self.responses.n_workers,
+            n_responses=self.counts.buckets.n_responses,
+            n_dropped=self.responses.n_dropped,
+        )
+
+
+def load(data: Any, reading: Reading, workspace: Workspace | None, *, on_phase: OnPhase = lambda _: None) -> Source:
+    """Reads, checks and counts the responses."""
+    with explain_errors(paths_of(data)):
+        responses = check(open_table(data, choose_responses(reading), reading, workspace), reading)
+        on_phase("counting")
+        counts = count_tasks(responses, workspace.folder if workspace else None)
+        return Source(responses, counts, data, workspace)
+
+
+def workspace_for(data: Any, *, memory_limit: str | None = None, threads: int | None = None) -> Workspace | None:
+    """A database for files; None for frames, which stay where they are."""
+    return Workspace(memory_limit=memory_limit, threads=threads) if paths_of(data) else None
+
+
+def paths_of(data: Any) -> list[str]:
+    """The paths that ``data`` names; none if it is a frame."""
+    if isinstance(data, str | Path):
+        return [str(data)]
+    if isinstance(data, list | tuple) and data and all(isinstance(item, str | Path) for item in data):
+        return [str(item) for item in data]
+    return []
+
+
+def open_table(data: Any, choose: Choose, reading: Reading, workspace: Workspace | None) -> Any:
+    """A frame as it is, or files as a lazy relation of the workspace."""
+    paths = paths_of(data)
+    if not paths:
+        return data
+    if workspace is None:
+        raise TypeError("files are read in a workspace")
+    return read_files(
+        paths, workspace, choose, encoding=reading.encoding, delimiter=reading.delimiter, numeric=reading.order_by
+    )

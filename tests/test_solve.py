@@ -1,0 +1,62 @@
+"""``crowdopt.solve`` on arrays: which engine answers, and what it may claim."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import oracle
+from crowdopt import Proof, Space, solve
+from crowdopt.errors import InputError
+from crowdopt.solve import chain as chain_module
+
+
+def ratings(rng: np.random.Generator, n_labels: int, n_tasks: int, size: int) -> np.ndarray:
+    return rng.multinomial(size, rng.dirichlet(np.ones(n_labels), n_tasks))
+
+
+@pytest.mark.parametrize("n_labels", [3, 4, 5])
+def test_ratings_are_proved_under_dominance(n_labels):
+    for seed in range(40):
+        rng = np.random.default_rng([seed, n_labels])
+        tasks = ratings(rng, n_labels, int(rng.integers(2, 6)), int(rng.integers(1, 4)))
+        result = solve(tasks)
+        best = oracle.brute_force(tasks, space="dominance")
+        certificate = result.certificate
+        assert (certificate.engine, certificate.proof, certificate.space) == ("chain", Proof.PROVED, Space.DOMINANCE)
+        assert certificate.objective == pytest.approx(best.value, abs=1e-9)
+        assert oracle.respects_order(tasks, result.mapping)
+
+
+@pytest.mark.parametrize("options", [{"scale": "nominal"}, {"space": "all"}])
+def test_categories_are_searched_and_bounded(options):
+    for seed in range(20):
+        tasks = ratings(np.random.default_rng(seed), 3, 6, 4)
+        certificate = solve(tasks, **options).certificate
+        best = oracle.brute_force(tasks, space="all").value
+        assert (certificate.engine, certificate.space) == ("search", Space.ALL)
+        assert certificate.objective <= best + 1e-9 <= certificate.bound + 2e-9
+        assert certificate.proof is (Proof.PROVED if certificate.gap <= certificate.tolerance else Proof.BOUNDED)
+
+
+def test_past_the_number_of_up_sets_a_search_takes_over(monkeypatch):
+    monkeypatch.setattr(chain_module, "MAX_UP_SETS", 10)
+    tasks = ratings(np.random.default_rng(1), 3, 40, 5)
+    certificate = solve(tasks).certificate
+    assert (certificate.engine, certificate.proof) == ("search", Proof.BOUNDED)
+    with pytest.raises(InputError, match="too many"):
+        solve(tasks, engine="chain")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"engine": "scan"}, "two labels"),
+        ({"engine": "chain", "space": "all"}, "dominance"),
+        ({"engine": "enumerate", "scale": "nominal"}, "dominance"),
+        ({"engine": "none"}, "no engine"),
+    ],
+)
+def test_engines_that_cannot_answer_say_so(options, message):
+    with pytest.raises(InputError, match=message):
+        solve([[1, 2, 0], [0, 1, 2]], **options)
