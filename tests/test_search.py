@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import time
 
 import numpy as np
@@ -16,10 +17,11 @@ from crowdopt.objective import Objective
 from crowdopt.order import Order
 from crowdopt.problem import Problem
 from crowdopt.simulate import random_matrix
-from crowdopt.solve import search as module
 from crowdopt.solve.chain import chain
 from crowdopt.solve.engine import Limits, certify
 from crowdopt.solve.search import Moves, renamed, search
+
+module = sys.modules["crowdopt.solve.search"]  # the package has a function of that name
 
 KINDS = ["none", "estimated", "given", "forbidden"]
 N_TASKS = {2: 8, 3: 6, 4: 5}
