@@ -208,7 +208,7 @@ def aggregate(
         )  # fmt: skip
         console.on_phase("writing")
         _write(result, output, solution, probabilities=probabilities)
-    _report(result, output=output, as_json=as_json, quiet=quiet)
+    _report(result, output=output, solution=solution, as_json=as_json, quiet=quiet)
     if result.certificate.stop == "INTERRUPT":
         print("crowdopt: interrupted; the best answers so far were kept", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
@@ -305,7 +305,7 @@ def _write(result: Solution, output: str | None, solution: str | None, *, probab
             result.source.workspace.close()
 
 
-def _report(result: Solution, *, output: str | None, as_json: bool, quiet: bool) -> None:
+def _report(result: Solution, *, output: str | None, solution: str | None, as_json: bool, quiet: bool) -> None:
     if quiet or output == "-":
         return
     if as_json:
@@ -314,7 +314,7 @@ def _report(result: Solution, *, output: str | None, as_json: bool, quiet: bool)
     from crowdopt.progress import print_summary
     from crowdopt.summary import summarise
 
-    print_summary(summarise(result), list(result.scale.labels), output)
+    print_summary(summarise(result), list(result.scale.labels), output, solution)
 
 
 def _print_json(facts: dict[str, Any]) -> None:

@@ -89,8 +89,8 @@ def _status() -> Status:
     return RichConsole(stderr=True).status("starting")
 
 
-def print_summary(summary: Summary, labels: list[str], output: str | None) -> None:
-    """Prints the summary of a solution for people."""
+def print_summary(summary: Summary, labels: list[str], output: str | None, solution: str | None) -> None:
+    """Prints the summary of a solution for people, and where its files went."""
     from rich.console import Console as RichConsole
     from rich.table import Table
     from rich.text import Text
@@ -116,4 +116,5 @@ def print_summary(summary: Summary, labels: list[str], output: str | None) -> No
     for warning in summary.warnings:
         console.print(Text.assemble(("warning: ", "bold yellow"), warning), soft_wrap=True)
     written = f"answers in {output}" if output else "answers not written: add -o answers.csv"
+    written += f", solution in {solution}" if solution else ""
     console.print(Text(written, style="dim"), soft_wrap=True)
