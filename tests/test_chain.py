@@ -261,3 +261,31 @@ def test_classes_of_workers_are_ordered_class_by_class():
         outcome, reference = chain(problem, Limits()), enumerate_all(problem, Limits())
         assert outcome.mapping.tolist() == reference.mapping.tolist()
         assert outcome.margins.values == pytest.approx(reference.margins.values, abs=1e-8)
+
+
+def test_too_many_responses_for_a_table_leave_room_for_few_up_sets_only(monkeypatch):
+    """Without a table all pairs are held in one matrix, which must not grow with the square of thousands."""
+    module = sys.modules[fits.__module__]
+    tasks = np.random.default_rng(4).multinomial(6, [0.3, 0.4, 0.3], 60)
+    problem = Problem(Buckets.from_arrays(tasks)[0])
+    assert fits(problem)
+    monkeypatch.setattr(module, "MAX_TABLE", 10)
+    monkeypatch.setattr(module, "MAX_DENSE", 5)
+    assert not fits(problem)
+
+
+def test_a_clock_that_stops_the_margins_is_named_beside_the_proof(monkeypatch):
+    monkeypatch.setattr(paths, "MAX_DENSE", 0)
+    tasks = np.random.default_rng(4).multinomial(4, [0.3, 0.4, 0.3], 60)
+    problem = Problem(Buckets.from_arrays(tasks)[0])
+    reports = []
+
+    def stop_at_the_margins(progress):
+        reports.append(progress)
+        return np.isfinite(progress.objective)
+
+    outcome = chain(problem, Limits(on_progress=stop_at_the_margins))
+    full = chain(problem, Limits())
+    assert (outcome.stop, outcome.margins.kind) == (Stop.INTERRUPT, "upper")
+    assert (outcome.objective, outcome.bound) == (full.objective, full.bound)
+    assert (full.stop, full.margins.kind) == (Stop.FINISHED, "exact")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import duckdb
 import pandas as pd
 import polars as pl
 import pytest
@@ -61,6 +62,12 @@ def test_names_with_a_double_quote_need_a_new_name_in_files(tmp_path):
     with pytest.raises(ColumnError, match="double quote"):
         solution.answers_frame(probabilities=True)
     assert solution.answers["label"].to_pylist() == ['"yes"', "no", "no"]
+
+
+def test_columns_that_are_not_read_may_have_any_name():
+    connection = duckdb.connect()
+    relation = connection.from_df(FRAME.assign(**{'a "quoted" name': 1}))
+    assert crowdopt.aggregate(relation).certificate == crowdopt.aggregate(FRAME).certificate
 
 
 def test_the_estimator_takes_pandas_only():

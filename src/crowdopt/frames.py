@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from crowdopt.read.columns import Choose
     from crowdopt.types import Ints, Objects
 
 Table: TypeAlias = "nw.LazyFrame[Any]"
@@ -33,8 +34,8 @@ PARTS = (1, 4, 16, 64)
 """Into how many parts a table is split when memory runs out, attempt by attempt."""
 
 
-def adopt(data: Any) -> Table:
-    """Takes a user's frame as it is; raises if it is not a table of a kind we know."""
+def adopt(data: Any, choose: Choose | None = None) -> Table:
+    """Takes a user's frame, or the columns of it that ``choose`` names; raises if it is no table of a kind we know."""
     try:
         frame = nw.from_native(data)
     except TypeError:
@@ -44,20 +45,23 @@ def adopt(data: Any) -> Table:
         ) from None
     except nw.exceptions.DuplicateError as error:
         raise ColumnError(f"two columns have one name: {' '.join(str(error).split())}") from error
+    if choose is not None:
+        frame = frame.select(*_chosen(frame, choose))
     if isinstance(frame, nw.DataFrame) and frame.implementation.is_pandas_like():
         frame = _plain_columns(frame)
     table: Table = frame.lazy()
-    _check_names(table)
     return table
 
 
-def _check_names(table: Table) -> None:
-    names = table.collect_schema().names()
+def _chosen(frame: Any, choose: Choose) -> list[str]:
+    names = frame.collect_schema().names()
     if odd := [name for name in names if not isinstance(name, str)]:
         raise ColumnError(f"column names must be texts, not {odd[0]!r}")
-    if _is_duckdb(table) and (odd := [name for name in names if '"' in name]):
+    chosen = choose(names)
+    if frame.implementation.is_duckdb() and (odd := [name for name in chosen if '"' in name]):
         # Narwhals does not quote it for DuckDB.
         raise ColumnError(f"a column name with a double quote cannot be used here: rename {odd[0]!r}")
+    return chosen
 
 
 def settle(table: Table) -> Table:

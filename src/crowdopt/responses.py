@@ -73,9 +73,7 @@ def check(source: Any, reading: Reading) -> Responses:
     Raises:
         InputError: With what is wrong, where, and the option to add.
     """
-    table = adopt(source)
-    names = table.collect_schema().names()
-    choose_responses(reading)(names)
+    table = adopt(source, choose_responses(reading))
     check_answer_columns([*ANSWER_COLUMNS, *reading.keep])
     schema = table.collect_schema()
     types = {"task": schema[reading.task], "label": None if reading.wide else schema[reading.label]}

@@ -46,8 +46,8 @@ def compare(solution: Solution, truth: Any, *, same_place: bool) -> Accuracy:
 
 def _known(solution: Solution, truth: Any, like: Table, *, same_place: bool) -> Table:
     """The truth as (task, index of the true label), one row per task, in the same place as the answers."""
-    table = adopt(truth)
-    task, label = choose_truth(solution.reading)(table.collect_schema().names())
+    table = adopt(truth, choose_truth(solution.reading))
+    task, label = table.collect_schema().names()
     table = clean(table.select(nw.col(task).alias("task"), nw.col(label).alias("label")), solution.reading)
     table = settle(table.filter(~nw.col("task").is_null(), ~nw.col("label").is_null()).unique())
     _check_once(table)

@@ -20,7 +20,7 @@ from crowdopt.certificate import Space, Stop
 from crowdopt.margins import Margins, closure_moves
 from crowdopt.order import Order
 from crowdopt.solve.engine import Limits, Outcome
-from crowdopt.solve.paths import Paths, other_labels
+from crowdopt.solve.paths import MAX_DENSE, MAX_TABLE, Paths, other_labels
 from crowdopt.solve.ties import choose
 from crowdopt.upsets import TooManyUpSets, UpSets
 
@@ -38,15 +38,21 @@ MAX_TIED = 1_000
 def fits(problem: Problem) -> bool:
     """Whether the problem has few enough up-sets for this engine."""
     try:
-        UpSets.of(Order.of(problem.buckets.counts), MAX_UP_SETS)
+        _up_sets(problem)
     except TooManyUpSets:
         return False
     return True
 
 
+def _up_sets(problem: Problem) -> UpSets:
+    """All up-sets; as many as one matrix of pairs can hold where there are too many responses for a table."""
+    limit = MAX_UP_SETS if problem.buckets.n_responses <= MAX_TABLE else min(MAX_DENSE, MAX_UP_SETS)
+    return UpSets.of(Order.of(problem.buckets.counts), limit)
+
+
 def chain(problem: Problem, limits: Limits) -> Outcome:
     """The optimum over dominance-consistent mappings, or a bound when the limits are reached first."""
-    paths = Paths(problem, UpSets.of(Order.of(problem.buckets.counts), MAX_UP_SETS), limits)
+    paths = Paths(problem, _up_sets(problem), limits)
     stop = limits.reached(-np.inf, problem.plain_bound, 0) or paths.run()
     if stop is not None:
         return _unfinished(problem, paths.work, stop)
@@ -62,7 +68,8 @@ def chain(problem: Problem, limits: Limits) -> Outcome:
     else:
         loss = np.maximum(value - other_labels(paths.with_label, mapping), 0.0)
         margins = Margins(loss, "exact", _tied(problem, near, mapping, at_least))
-    return Outcome(mapping, value, bound, Space.DOMINANCE, paths.work, margins=margins)
+    # The clock may have stopped the margins, not the proof: the certificate then says both.
+    return Outcome(mapping, value, bound, Space.DOMINANCE, paths.work, paths.stopped or Stop.FINISHED, margins)
 
 
 def _tied(problem: Problem, near: list[Ints], mapping: Ints, at_least: float) -> Bools:

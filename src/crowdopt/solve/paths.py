@@ -40,6 +40,7 @@ class Paths:
 
     Attributes:
         with_label: Best log-likelihood of a mapping that gives bucket x (row) label j (column); None until asked for.
+        stopped: Why the margins were given up, if they were.
         error: How far a value may be from the true one because logarithms were looked up.
         work: Pairs of nested up-sets evaluated.
     """
@@ -56,6 +57,7 @@ class Paths:
         self.down = np.full((buckets.n_labels, len(sets)), -np.inf)
         self.up = np.full((buckets.n_labels, len(sets)), -np.inf)
         self.with_label: Floats | None = None
+        self.stopped: Stop | None = None
 
     @property
     def best(self) -> float:
@@ -130,7 +132,8 @@ class Paths:
         best = np.full((self.problem.buckets.n_buckets, self.problem.buckets.n_labels), -np.inf)
         for start, stop in reversed(_pieces(n)):
             self.work += kernels.ascend(*common, self.down, self.up, best, start, stop)
-            if self.limits.reached(self.best, bound, self.work) is not None:
+            self.stopped = self.limits.reached(self.best, bound, self.work)
+            if self.stopped is not None:
                 return None  # the optimum is known; only exact margins are not
         kernels.top_level(words, self.down[-1] + self.up[-1], best)
         self.with_label = best
