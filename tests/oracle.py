@@ -20,28 +20,49 @@ class Oracle:
     mappings: np.ndarray
 
 
-def log_likelihood(tasks: np.ndarray, mapping: np.ndarray, shares: str | list[float] | None = None) -> float:
+@dataclass(frozen=True)
+class Added:
+    """What is added to the likelihood: shares (None, "estimate" or a list), and what was known beforehand.
+
+    ``known`` are counts by (label, answer), ``known_tasks`` the number of tasks of known label.
+    """
+
+    shares: str | list[float] | None
+    known: np.ndarray
+    known_tasks: np.ndarray
+
+
+def added(tasks: np.ndarray, shares: str | list[float] | Added | None) -> Added:
+    n_labels = tasks.shape[1]
+    if isinstance(shares, Added):
+        return shares
+    return Added(shares, np.zeros((n_labels, n_labels)), np.zeros(n_labels, int))
+
+
+def log_likelihood(tasks: np.ndarray, mapping: np.ndarray, shares: str | list[float] | Added | None = None) -> float:
     """The log-likelihood of one mapping: Σ over responses of ln p(answer | label), p being observed frequencies.
 
     Args:
         tasks: Counts by (task, label).
         mapping: Label of each task.
-        shares: None, "estimate", or the given share of each label.
+        shares: None, "estimate", the given share of each label, or Added.
     """
     n_tasks, n_labels = tasks.shape
+    extra = added(tasks, shares)
     total = 0.0
     for label in range(n_labels):
         members = tasks[mapping == label]
-        answers = members.sum(axis=0)
+        answers = members.sum(axis=0) + extra.known[label]
         for count in answers:
             if count:
                 total += count * np.log(count / answers.sum())
-        if len(members):
-            if shares == "estimate":
-                total += len(members) * np.log(len(members) / n_tasks)
-            elif shares is not None:
-                share = shares[label]
-                total += len(members) * (np.log(share) if share > 0 else -np.inf)
+        size = len(members)
+        if extra.shares == "estimate":
+            size += extra.known_tasks[label]
+            total += size * np.log(size / (n_tasks + extra.known_tasks.sum())) if size else 0.0
+        elif extra.shares is not None and size:
+            share = extra.shares[label]
+            total += size * (np.log(share) if share > 0 else -np.inf)
     return float(total)
 
 
@@ -77,7 +98,7 @@ def consistent_mappings(tasks: np.ndarray) -> np.ndarray:
 
 
 def brute_force(
-    tasks: np.ndarray, *, space: str, shares: str | list[float] | None = None, tolerance: float = 1e-9
+    tasks: np.ndarray, *, space: str, shares: str | list[float] | Added | None = None, tolerance: float = 1e-9
 ) -> Oracle:
     """The optimum over all mappings of tasks, or over those that respect the order."""
     mappings = all_mappings(*tasks.shape) if space == "all" else consistent_mappings(tasks)
@@ -86,19 +107,21 @@ def brute_force(
     return Oracle(best, mappings[values >= best - tolerance])
 
 
-def _values(tasks: np.ndarray, mappings: np.ndarray, shares: str | list[float] | None) -> np.ndarray:
+def _values(tasks: np.ndarray, mappings: np.ndarray, shares: str | list[float] | Added | None) -> np.ndarray:
     """Log-likelihoods of many mappings at once, by Σ N ln N − N· ln N·."""
     n_tasks, n_labels = tasks.shape
+    extra = added(tasks, shares)
     values = np.zeros(len(mappings))
     for label in range(n_labels):
         member = (mappings == label).astype(float)
-        answers = member @ tasks
+        answers = member @ tasks + extra.known[label]
         size = member.sum(axis=1)
         values += _x_log_x(answers).sum(axis=1) - _x_log_x(answers.sum(axis=1))
-        if shares == "estimate":
-            values += _x_log_x(size) - size * np.log(n_tasks)
-        elif shares is not None:
-            share = shares[label]
+        if extra.shares == "estimate":
+            size += extra.known_tasks[label]
+            values += _x_log_x(size) - size * np.log(n_tasks + extra.known_tasks.sum())
+        elif extra.shares is not None:
+            share = extra.shares[label]
             values += size * np.log(share) if share > 0 else np.where(size > 0, -np.inf, 0.0)
     return values
 

@@ -81,6 +81,10 @@ CONTENTS = {
         text([(f"t{i}", "ann", f"label {i}") for i in range(1000)]),
         ["1000 different labels", "at most 64"],
     ),
+    "many scores": (
+        text([(f"t{i}", "ann", f"{i / 7:.3f}") for i in range(1000)]),
+        ["1000 different labels", "at most 64", "scores need --bins (--bins 5 makes five of equal width)"],
+    ),
     "blanks around a name": (text(GOOD, ("task", " worker", "label")), ["no column named 'worker'", "' worker'"]),
     "escape codes": (text(GOOD, ("task", "\x1b[31mred", "label")), ["\\x1b[31mred"]),
     "image": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), ["not a text file", "PNG"]),
@@ -100,12 +104,43 @@ def test_bad_content(fails, name):
         assert part in message
 
 
+MAYBE = text([*GOOD, ("d", "ann", "maybe")])
+SCORES = text([(f"t{i}", "ann", f"{i / 7:.3f}") for i in range(100)])
 CONFLICT = text([*GOOD, ("a", "ann", "no")])
 OPTIONS = {
     "label that is not on the scale": (text(GOOD), ["--labels", "no,maybe"], ["1 label not on", "'yes'", "no, maybe"]),
     "third label where two were named": (text([*GOOD, ("d", "ann", "?")]), ["--labels", "no,yes"], ["1 label", "'?'"]),
     "one label named": (text(GOOD), ["--labels", "no"], ["at least two"]),
     "label named twice": (text(GOOD), ["--labels", "no,no"], ["twice"]),
+    "order of texts": (MAYBE, ["--scale", "ordinal"], ["--labels, lowest first", "'maybe', 'no', 'yes'"]),
+    "order of categories": (
+        MAYBE,
+        ["--space", "dominance", "--engine", "vote"],
+        ["dominance needs ordered labels: say --scale ordinal, or --labels from lowest to highest"],
+    ),
+    "order of what is said to be categories": (
+        MAYBE,
+        ["--labels", "no,maybe,yes", "--scale", "nominal", "--space", "dominance", "--engine", "vote"],
+        ["dominance needs ordered labels"],
+    ),
+    "bins that are named": (SCORES, ["--bins", "5", "--labels", "low,high"], ["--bins", "leave out --labels"]),
+    "edges that are named": (SCORES, ["--bins", "5,9", "--labels", "low,high"], ["--bins", "leave out --labels"]),
+    "bins that are categories": (SCORES, ["--bins", "5", "--scale", "nominal"], ["leave out --scale nominal"]),
+    "edges of categories": (SCORES, ["--bins", "5,", "--scale", "nominal"], ["leave out --scale nominal"]),
+    "one bin": (SCORES, ["--bins", "1"], ["2 to 64 bins, not 1", "--bins 1,"]),
+    "65 bins": (SCORES, ["--bins", "65"], ["2 to 64 bins, not 65"]),
+    "edges that fall": (SCORES, ["--bins", "3,2"], ["must rise", "3, 2"]),
+    "edge twice": (SCORES, ["--bins", "3,3"], ["must rise", "3, 3"]),
+    "edge that is infinite": (SCORES, ["--bins", "3,inf"], ["finite", "inf"]),
+    "edge that is nan": (SCORES, ["--bins", "nan,"], ["finite", "nan"]),
+    "edge that is no number": (SCORES, ["--bins", "0.3,high"], ["--bins takes numbers", "'0.3,high'"]),
+    "64 edges": (SCORES, ["--bins", ",".join(map(str, range(64)))], ["64 edges make 65 bins", "at most 64"]),
+    "bins of texts": (MAYBE, ["--bins", "0.5"], ["6 of 6 labels are not finite numbers", "'maybe'", "--na"]),
+    "bins of one score": (
+        text([("a", "ann", "3"), ("b", "ann", "3")]),
+        ["--bins", "5"],
+        ["all scores are 3", "--bins 3,"],
+    ),
     "conflicting duplicates": (
         CONFLICT,
         ["--duplicates", "same"],

@@ -13,13 +13,15 @@ import oracle
 from crowdopt.buckets import Buckets
 from crowdopt.certificate import Proof, Space, Stop
 from crowdopt.objective import Objective
+from crowdopt.offsets import Offsets
 from crowdopt.order import Order
 from crowdopt.problem import Problem
 from crowdopt.solve import paths
-from crowdopt.solve.chain import chain, fits
+from crowdopt.solve.chain import chain, list_up_sets
 from crowdopt.solve.engine import Limits, certify
 from crowdopt.solve.enumerate import count_mappings, enumerate_all, enumerate_mappings, full_lattice
 from crowdopt.solve.scan import scan
+from crowdopt.upsets import TooManyUpSets, TooMuchMemory
 from test_enumerate import KINDS, oracle_choice, oracle_ties, random_objective, random_tasks
 
 
@@ -31,7 +33,7 @@ def certificate_of(problem, outcome):
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
 def test_equals_brute_force(equal, n_labels, kind):
-    """Value, proof, tie rule and margins of 1000 problems."""
+    """Value, proof, tie rule and margins of 2000 problems."""
     for seed in range(25):
         rng = np.random.default_rng([seed, n_labels, equal, KINDS.index(kind), 4])
         tasks = random_tasks(rng, n_labels, equal=equal)
@@ -129,7 +131,8 @@ def two_label_problem(seed: int, kind: str, *, equal: bool):
 
 
 @pytest.mark.parametrize(
-    ("kind", "equal"), [("none", True), ("none", False), ("estimate", True), ("given", True), ("forbidden", True)]
+    ("kind", "equal"),
+    [*((kind, True) for kind in KINDS), ("none", False), ("smoothing", False), ("uniform", False)],
 )
 def test_equals_the_scan_on_two_labels(kind, equal):
     for seed in range(100):
@@ -142,11 +145,12 @@ def test_equals_the_scan_on_two_labels(kind, equal):
             assert outcome.margins.values == pytest.approx(reference.margins.values, abs=1e-8)
 
 
-def test_is_the_truth_where_lines_are_only_bounds():
-    """Given shares, varying numbers, dominance: the scan brackets what the chain proves, and at times falls short."""
+@pytest.mark.parametrize("kind", ["given", "gold", "prior", "gold and estimate", "prior and given"])
+def test_is_the_truth_where_lines_are_only_bounds(kind):
+    """Labels told apart, varying numbers, dominance: the scan brackets what the chain proves, at times falls short."""
     short = 0
     for seed in range(300):
-        problem, tasks, shares = two_label_problem(seed, "given", equal=False)
+        problem, tasks, shares = two_label_problem(seed, kind, equal=False)
         outcome, bracket = chain(problem, Limits()), scan(problem, Limits())
         mappings = enumerate_mappings(Order.of(problem.buckets.counts), 2).astype(int)
         spread = np.repeat(mappings, problem.buckets.weights, axis=1)
@@ -155,6 +159,18 @@ def test_is_the_truth_where_lines_are_only_bounds():
         assert bracket.objective <= outcome.objective + 1e-9 <= bracket.bound + 2e-9
         short += bracket.bound - bracket.objective > 1e-9
     assert short > 0
+
+
+def test_offsets_for_which_no_line_is_best():
+    """A prior tells the labels apart, and the best mapping that respects the order is no threshold at all."""
+    counts = np.array([[1, 1], [7, 5], [0, 1], [2, 4]])  # (no, yes)
+    offsets = Offsets.of(2, prior=np.array([[[15.0, 31.0]], [[18.0, 25.0]]]))
+    problem = Problem(Buckets.from_arrays(counts, [3, 5, 1, 5])[0], objective=Objective(offsets=offsets))
+    best, bracket = chain(problem, Limits()), scan(problem, Limits())
+    assert certificate_of(problem, best).proof is Proof.PROVED
+    assert certificate_of(problem, bracket).proof is Proof.BOUNDED
+    assert bracket.objective < best.objective - 1e-3
+    assert best.objective <= bracket.bound
 
 
 def test_the_introduction_of_the_paper():
@@ -245,11 +261,32 @@ def test_more_tasks_of_each_kind_change_nothing_but_the_scale(factor):
     assert certificate_of(Problem(many), large).proof is Proof.PROVED
 
 
-def test_fits_asks_for_few_enough_up_sets(monkeypatch):
+def test_up_sets_are_listed_while_they_and_the_memory_for_them_are_few_enough(monkeypatch):
     problem = Problem(random_crowd(1, 3, 5))
-    assert fits(problem)
-    monkeypatch.setattr(sys.modules[fits.__module__], "MAX_UP_SETS", 10)  # the package's `chain` is the function
-    assert not fits(problem)
+    assert len(list_up_sets(problem, Limits())) > 20
+    with pytest.raises(TooMuchMemory):
+        list_up_sets(problem, Limits(bytes=1000))
+    monkeypatch.setattr(sys.modules[list_up_sets.__module__], "MAX_UP_SETS", 10)  # `chain` is the function
+    with pytest.raises(TooManyUpSets) as reason:
+        list_up_sets(problem, Limits())
+    assert not isinstance(reason.value, TooMuchMemory)
+
+
+@pytest.mark.parametrize("kind", ["none", "estimate", "given", "prior"])
+def test_the_runner_up_is_the_best_of_the_rest(kind):
+    for seed in range(60):
+        rng = np.random.default_rng([seed, KINDS.index(kind), 21])
+        n_labels = int(rng.integers(2, 5))
+        tasks = random_tasks(rng, n_labels, equal=bool(seed % 2))
+        objective, shares = random_objective(rng, kind, n_labels)
+        buckets, index = Buckets.from_arrays(tasks)
+        outcome = chain(Problem(buckets, objective=objective), Limits())
+        mappings = enumerate_mappings(Order.of(buckets.counts), n_labels).astype(int)
+        others = mappings[(mappings != outcome.mapping).any(axis=1)]
+        values = oracle._values(tasks, others[:, index], shares)
+        assert outcome.runner_up.tolist() in others.tolist()
+        value = oracle.log_likelihood(tasks, outcome.runner_up[index], shares)
+        assert value == pytest.approx(values.max(), abs=1e-9)
 
 
 def test_classes_of_workers_are_ordered_class_by_class():
@@ -263,15 +300,22 @@ def test_classes_of_workers_are_ordered_class_by_class():
         assert outcome.margins.values == pytest.approx(reference.margins.values, abs=1e-8)
 
 
-def test_too_many_responses_for_a_table_leave_room_for_few_up_sets_only(monkeypatch):
-    """Without a table all pairs are held in one matrix, which must not grow with the square of thousands."""
-    module = sys.modules[fits.__module__]
-    tasks = np.random.default_rng(4).multinomial(6, [0.3, 0.4, 0.3], 60)
-    problem = Problem(Buckets.from_arrays(tasks)[0])
-    assert fits(problem)
-    monkeypatch.setattr(module, "MAX_TABLE", 10)
-    monkeypatch.setattr(module, "MAX_DENSE", 5)
-    assert not fits(problem)
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_a_table_of_logarithms_the_same_comes_out(monkeypatch, kind):
+    for seed in range(10):
+        rng = np.random.default_rng([seed, KINDS.index(kind), 9])
+        n_labels = int(rng.integers(3, 6))
+        objective, _ = random_objective(rng, kind, n_labels)
+        problem = Problem(Buckets.from_arrays(random_tasks(rng, n_labels, equal=False))[0], objective=objective)
+        expected = chain(problem, Limits())
+        for limit in (0, 1_000):
+            with monkeypatch.context() as patch:
+                patch.setattr(paths, "MAX_TABLE", 0)
+                patch.setattr(paths, "MAX_DENSE", limit)
+                outcome = chain(problem, Limits())
+            assert outcome.mapping.tolist() == expected.mapping.tolist()
+            assert (outcome.objective, outcome.bound) == (expected.objective, expected.bound)
+            assert outcome.margins.values == pytest.approx(expected.margins.values, abs=1e-9)
 
 
 def test_a_clock_that_stops_the_margins_is_named_beside_the_proof(monkeypatch):

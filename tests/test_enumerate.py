@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from crowdopt.buckets import Buckets
 from crowdopt.certificate import Proof, Space, Stop
 from crowdopt.errors import InputError
 from crowdopt.objective import Objective
+from crowdopt.offsets import Offsets
 from crowdopt.order import Order
 from crowdopt.problem import Problem
 from crowdopt.solve import enumerate as engine
@@ -37,7 +40,8 @@ TABLE_2 = [
     (4, 5, 582_213_270, 2_431, 1_780_179),
 ]
 MOST_TASKS = {2: 8, 3: 7, 4: 5, 5: 5}
-KINDS = ["none", "estimate", "given", "uniform", "forbidden"]
+PLAIN_KINDS = ["none", "estimate", "given", "uniform", "forbidden"]
+KINDS = [*PLAIN_KINDS, "gold", "prior", "smoothing", "gold and estimate", "prior and given"]
 
 
 def lattice_order(n_labels: int, size: int) -> Order:
@@ -61,6 +65,8 @@ def random_tasks(rng: np.random.Generator, n_labels: int, *, equal: bool) -> np.
 
 def random_objective(rng: np.random.Generator, kind: str, n_labels: int):
     """An objective, and the same thing in the oracle's words."""
+    if kind not in PLAIN_KINDS:
+        return _with_offsets(rng, kind, n_labels)
     if kind == "none":
         return Objective(), None
     if kind == "estimate":
@@ -73,6 +79,25 @@ def random_objective(rng: np.random.Generator, kind: str, n_labels: int):
             weight[rng.permutation(n_labels)[: rng.integers(1, n_labels)]] = 0
         shares = weight / weight.sum()
     return Objective("given", tuple(shares.tolist())), shares.tolist()
+
+
+def _with_offsets(rng: np.random.Generator, kind: str, n_labels: int):
+    """Gold tasks that may contradict the order, priors with zeros and fractions, smoothing."""
+    plain = {"gold and estimate": "estimate", "prior and given": "given"}.get(kind, "none")
+    objective, shares = random_objective(rng, plain, n_labels)
+    shape = (n_labels, n_labels)
+    gold, gold_tasks, prior, smoothing = np.zeros(shape, np.int64), np.zeros(n_labels, np.int64), None, 0.0
+    if "gold" in kind:
+        gold, gold_tasks = rng.integers(0, 6, shape), rng.integers(0, 3, n_labels)
+        gold[gold_tasks == 0] = 0
+    if "prior" in kind:
+        prior = np.where(rng.random(shape) < 0.3, 0.0, rng.exponential(4.0, shape))
+        prior[rng.random(n_labels) < 0.2] = 0.0
+    if "smoothing" in kind or rng.random() < 0.2:
+        smoothing = float(rng.choice([0.1, 0.5, 1.0, 2.0]))
+    offsets = Offsets(gold[:, None], gold_tasks, None if prior is None else prior[:, None], smoothing)
+    known = gold + (0.0 if prior is None else prior) + smoothing
+    return replace(objective, offsets=offsets), oracle.Added(shares, known, gold_tasks)
 
 
 @pytest.mark.parametrize(("n_labels", "size", "mappings", "up_sets", "pairs"), TABLE_2)

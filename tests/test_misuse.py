@@ -36,6 +36,7 @@ def test_data_that_is_no_table(data, message):
     ("options", "message"),
     [
         ({"labels": "no,yes"}, "must be a list"),
+        ({"scale": "interval"}, "scale must be one of ordinal, nominal, not 'interval'"),
         ({"selectivity": [0.5, 0.5]}, "dict"),
         ({"selectivity": 3}, "dict"),
         ({"selectivity": {"no": 0.5}}, "a share for each"),

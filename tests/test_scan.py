@@ -13,9 +13,10 @@ from crowdopt.certificate import Proof, Space, Stop
 from crowdopt.errors import InputError
 from crowdopt.objective import Objective
 from crowdopt.problem import Problem
-from crowdopt.solve import solve
+from crowdopt.solve import run, solve
 from crowdopt.solve.engine import Limits
 from crowdopt.solve.scan import rank_by_share, scan
+from test_enumerate import KINDS, PLAIN_KINDS, random_objective
 
 SEEDS = range(400)
 SELECTIVITIES = ["none", "estimate", "given", "forbidden"]
@@ -58,11 +59,35 @@ def test_equals_brute_force_in_the_space_it_names(equal, kind, space):
         assert truth.value - value <= certificate.gap + 1e-9
         if space == "dominance":
             assert oracle.respects_order(tasks, result.mapping)
-        if kind in {"none", "estimate"} or equal or space == "all":
-            assert certificate.proof is Proof.PROVED
-            assert value == pytest.approx(truth.value, abs=1e-9)
-        expected = Space.ALL if kind in {"none", "estimate"} or space == "all" else Space.DOMINANCE
-        assert certificate.space is expected
+        assert certificate.proof is Proof.PROVED
+        assert value == pytest.approx(truth.value, abs=1e-9)
+        told_apart = isinstance(selectivity, list) and selectivity[0] != selectivity[1]
+        assert certificate.space is (Space.DOMINANCE if told_apart and space == "dominance" else Space.ALL)
+        assert certificate.engine == ("chain" if told_apart and space == "dominance" and varies(tasks) else "scan")
+
+
+def varies(tasks: np.ndarray) -> bool:
+    return len(np.unique(tasks.sum(axis=1))) > 1
+
+
+@pytest.mark.parametrize("space", list(Space))
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in PLAIN_KINDS])
+@pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
+def test_equals_brute_force_with_offsets(equal, kind, space):
+    for seed in range(100):
+        rng = np.random.default_rng([seed, equal, KINDS.index(kind), space is Space.ALL])
+        tasks = random_tasks(rng, equal=equal)
+        objective, added = random_objective(rng, kind, 2)
+        buckets, index = Buckets.from_arrays(tasks)
+        solved = run(Problem(buckets, space, objective), Limits(), labels=["0", "1"])
+        certificate, mapping = solved.certificate, solved.mapping[index]
+        assert certificate.proof is Proof.PROVED
+        truth = oracle.brute_force(tasks, space=certificate.space.value, shares=added)
+        assert certificate.objective == pytest.approx(truth.value, abs=1e-9)
+        assert oracle.log_likelihood(tasks, mapping, added) == pytest.approx(truth.value, abs=1e-9)
+        assert certificate.given == objective.given
+        if space is Space.DOMINANCE:
+            assert oracle.respects_order(tasks, mapping)
 
 
 @pytest.mark.parametrize("kind", SELECTIVITIES)

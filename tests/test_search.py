@@ -5,30 +5,40 @@ from __future__ import annotations
 import itertools
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import oracle
+import test_enumerate
+from crowdopt import moves
 from crowdopt.buckets import Buckets
 from crowdopt.certificate import Proof, Space, Stop
-from crowdopt.margins import closure_moves, move
+from crowdopt.margins import closure_moves
 from crowdopt.objective import Objective
 from crowdopt.order import Order
 from crowdopt.problem import Problem
 from crowdopt.simulate import random_matrix
 from crowdopt.solve.chain import chain
 from crowdopt.solve.engine import Limits, certify
-from crowdopt.solve.search import Moves, renamed, search
+from crowdopt.solve.names import renamed
+from crowdopt.solve.search import Steps, search
 
 module = sys.modules["crowdopt.solve.search"]  # the package has a function of that name
 
-KINDS = ["none", "estimated", "given", "forbidden"]
+KINDS = ["none", "estimated", "given", "forbidden", "gold", "prior and given", "smoothing"]
 N_TASKS = {2: 8, 3: 6, 4: 5}
 """Few enough tasks, by number of labels, to enumerate every mapping."""
 
 
-def random_objective(rng, kind, n_labels):
+def random_objective(rng, kind, n_labels, n_classes=1):
+    if kind in {"gold", "prior and given", "smoothing"}:
+        objective, _ = test_enumerate.random_objective(rng, kind, n_labels)
+        given = objective.offsets
+        every = np.repeat(given.gold_responses, n_classes, axis=1)
+        prior = None if given.prior is None else np.repeat(given.prior, n_classes, axis=1)
+        return replace(objective, offsets=replace(given, gold_responses=every, prior=prior))
     if kind in {"none", "estimated"}:
         return Objective(kind)
     shares = rng.dirichlet(np.ones(n_labels))
@@ -36,6 +46,14 @@ def random_objective(rng, kind, n_labels):
         shares[rng.integers(n_labels)] = 0
         shares /= shares.sum()
     return Objective("given", tuple(shares.tolist()))
+
+
+def oracle_words(objective):
+    """An objective of one class in the oracle's words."""
+    shares = {"none": None, "estimated": "estimate", "given": list(objective.shares)}[objective.kind]
+    if objective.offsets is None:
+        return shares
+    return oracle.Added(shares, objective.offsets.counts[:, 0], objective.offsets.gold_tasks)
 
 
 def random_tasks(rng, n_labels, *, equal):
@@ -69,7 +87,7 @@ def test_never_above_brute_force_nor_the_bound_below_it(equal, kind, space):
             objective = random_objective(rng, kind, n_labels)
             buckets, index = Buckets.from_arrays(tasks)
             outcome = search(Problem(buckets, space, objective), Limits())
-            shares = {"none": None, "estimated": "estimate"}.get(kind, list(objective.shares))
+            shares = oracle_words(objective)
             best = oracle.brute_force(tasks, space=space, shares=shares).value
             value = oracle.log_likelihood(tasks, outcome.mapping[index], shares)
             assert outcome.objective == pytest.approx(value, abs=1e-9)
@@ -107,19 +125,22 @@ def test_gains_are_those_of_the_moves(n_classes, kind, space):
         rng = np.random.default_rng([seed, 3])
         counts = rng.integers(0, 3, (9, n_classes, 3))
         buckets, _ = Buckets.from_arrays(counts, rng.integers(1, 9, 9))
-        problem = Problem(buckets, space, random_objective(rng, kind, 3))
-        moves, order = Moves(problem), Order.of(buckets.counts)
+        problem = Problem(buckets, space, random_objective(rng, kind, 3, n_classes))
+        moves, order = Steps(problem), Order.of(buckets.counts)
         mappings = module.starts(problem, 6)
-        gains = moves.gains(mappings)
-        for mapping, gain in zip(mappings, gains, strict=True):
+        gains, votes = moves.gains(mappings), moves.agreement_gains(mappings)
+        for mapping, gain, vote in zip(mappings, gains, votes, strict=True):
             value = problem.objective.of_mapping(buckets, mapping)
             for bucket, label in np.argwhere(mapping[:, None] != np.arange(3)):
                 moved = mapping.copy()
                 moved[bucket] = label
-                if space is Space.DOMINANCE:
-                    moved = move(mapping, bucket, label, order.dominates)
+                if space is Space.DOMINANCE and label > mapping[bucket]:
+                    moved[order.dominates[:, bucket]] = np.maximum(moved[order.dominates[:, bucket]], label)
+                elif space is Space.DOMINANCE:
+                    moved[order.dominates[bucket]] = np.minimum(moved[order.dominates[bucket]], label)
                 expected = problem.objective.of_mapping(buckets, moved) - value
                 assert gain[bucket, label] == pytest.approx(expected, abs=1e-8)
+                assert vote[bucket, label] == buckets.agreement(moved) - buckets.agreement(mapping)
 
 
 @pytest.mark.parametrize("n_classes", [1, 2])
@@ -128,12 +149,12 @@ def test_no_closure_move_improves_the_answer_and_starts_respect_the_order(kind, 
     for seed in range(8):
         rng = np.random.default_rng([seed, 4])
         buckets, _ = Buckets.from_arrays(rng.integers(0, 4, (25, n_classes, 4)), rng.integers(1, 50, 25))
-        problem = Problem(buckets, objective=random_objective(rng, kind, 4))
+        problem = Problem(buckets, objective=random_objective(rng, kind, 4, n_classes))
         order = Order.of(buckets.counts)
         assert all(order.respected_by(mapping) for mapping in module.starts(problem, 50))
         outcome = search(problem, Limits())
         assert order.respected_by(outcome.mapping)
-        assert Moves(problem).gains(outcome.mapping[None]).max() <= 1e-6
+        assert Steps(problem).gains(outcome.mapping[None]).max() <= 1e-6
         expected = closure_moves(problem, outcome.mapping)
         assert outcome.margins.kind == "upper"
         assert np.array_equal(outcome.margins.values, expected.values)
@@ -192,7 +213,7 @@ def test_time_is_kept_on_a_large_problem():
 
 
 def test_too_many_buckets_for_the_order(monkeypatch):
-    monkeypatch.setattr(module, "MAX_BUCKETS", 10)
+    monkeypatch.setattr(moves, "MAX_BUCKETS", 10)
     buckets = random_crowd(np.random.default_rng(5), 3, 6, ordered=True)
     problem = Problem(buckets)
     outcome = search(problem, Limits())

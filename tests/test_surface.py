@@ -100,12 +100,11 @@ def test_what_checks_a_certificate_reaches_no_engine():
 
 
 def test_verification_knows_every_engine():
-    from crowdopt.pipeline import ENGINES_FOR_DATA
     from crowdopt.solve import ENGINES
-    from crowdopt.verify import KNOWN_ENGINES
+    from crowdopt.verify import OTHER_ENGINES, PROVING_ENGINES
 
-    assert {*ENGINES_FOR_DATA, "trivial"} == KNOWN_ENGINES
-    assert set(ENGINES_FOR_DATA) < set(ENGINES)
+    assert {*ENGINES, "trivial"} == PROVING_ENGINES | OTHER_ENGINES
+    assert PROVING_ENGINES.isdisjoint(OTHER_ENGINES)
 
 
 def test_engines_know_nothing_of_tables_or_of_the_check():

@@ -6,10 +6,8 @@ import datetime as dt
 from dataclasses import replace
 from decimal import Decimal
 
-import duckdb
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -20,6 +18,7 @@ from crowdopt.reading import Reading
 from crowdopt.responses import check, count_tasks
 from crowdopt.scale import canonical_text
 from ways import (
+    BACKENDS,
     ROWS,
     plain,
     to_arrow,
@@ -36,15 +35,6 @@ LABELS = {
     "huge": (1e300, 2e300),
     "float": (1.0, 2.5),
     "bool": (False, True),
-}
-BACKENDS = {
-    "pandas": lambda table: table.to_pandas(),
-    "pandas-pyarrow": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
-    "polars": pl.from_arrow,
-    "polars-lazy": lambda table: pl.from_arrow(table).lazy(),
-    "arrow": lambda table: table,
-    "duckdb": duckdb.from_arrow,
-    "duckdb-own": lambda table: duckdb.connect().from_arrow(table),
 }
 
 

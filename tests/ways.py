@@ -85,7 +85,7 @@ WAYS = {
     "polars": to_polars,
     "polars-lazy": lambda rows, _: to_polars(rows).lazy(),
     "polars-category": lambda rows, _: to_polars(rows).with_columns(pl.col("label").cast(pl.Categorical)),
-    "polars-enum": lambda rows, _: to_polars(rows).with_columns(pl.col("label").cast(pl.Enum(["yes", "no"]))),
+    "polars-enum": lambda rows, _: to_polars(rows).with_columns(pl.col("label").cast(pl.Enum(["no", "yes"]))),
     "arrow": to_arrow,
     "arrow-dictionary": lambda rows, _: to_arrow(rows).set_column(
         2, "label", to_arrow(rows)["label"].dictionary_encode()
@@ -106,6 +106,17 @@ WAYS = {
         pa.Table.from_pandas(wide(rows), preserve_index=False)
     ),
 }
+
+BACKENDS = {
+    "pandas": lambda table: table.to_pandas(),
+    "pandas-pyarrow": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "polars": pl.from_arrow,
+    "polars-lazy": lambda table: pl.from_arrow(table).lazy(),
+    "arrow": lambda table: table,
+    "duckdb": duckdb.from_arrow,
+    "duckdb-own": lambda table: duckdb.connect().from_arrow(table),
+}
+"""From a PyArrow table to every kind of frame."""
 
 
 def plain(answers) -> dict[str, list]:

@@ -1,10 +1,11 @@
 """Advice: what a user who is about to be misled should hear.
 
-The answers are the likeliest ones under the model that was asked for. Two signs say that another model may
+The answers are the likeliest ones under the model that was asked for. Three signs say that another model may
 be meant:
 
-- the answers contradict many clear majorities, or
-- taking the shares of the labels into account explains the data much better.
+- the answers contradict many clear majorities,
+- taking the shares of the labels into account explains the data much better, or
+- labels that were taken as ordered agree better as mere categories.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crowdopt.metrics import agreement
 from crowdopt.objective import Objective
 from crowdopt.solve.scan import Cuts
 
 if TYPE_CHECKING:
+    from crowdopt.buckets import Buckets
     from crowdopt.problem import Problem
+    from crowdopt.scale import Scale
     from crowdopt.types import Ints
 
 MAX_OVERRULED = 0.10
@@ -44,6 +48,18 @@ def advise(problem: Problem, mapping: Ints) -> tuple[str, ...]:
             f"{estimate.gain:.2f} nats per task); try --selectivity estimate"
         )
     return tuple(advice)
+
+
+def advise_scale(scale: Scale, buckets: Buckets) -> tuple[str, ...]:
+    """What to tell the user if numbers that were taken as ordered look like names of categories."""
+    if not scale.inferred or scale.kind != "ordinal" or scale.n_labels < 3:
+        return ()
+    ordered = agreement(buckets.counts, buckets.weights, "ordinal").alpha
+    unordered = agreement(buckets.counts, buckets.weights, "nominal").alpha
+    if ordered is None or unordered is None or ordered >= unordered:
+        return ()
+    found = f"Krippendorff's alpha is {ordered:.3f} taken as ordered, {unordered:.3f} as categories"
+    return (f"these numbers do not behave like an order ({found}): try --scale nominal",)
 
 
 def _two_labels_without_selectivity(problem: Problem) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from crowdopt.frames import Table, small_table
+from crowdopt.frames import Table, small_table, with_types
 from crowdopt.read.columns import check_answer_columns
 from crowdopt.responses import ANSWER_COLUMNS
 from crowdopt.scale import canonical_text
@@ -15,6 +15,7 @@ from crowdopt.scale import canonical_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from crowdopt.reading import Reading
     from crowdopt.responses import Responses, TaskCounts
     from crowdopt.solution import Solution
 
@@ -28,9 +29,7 @@ def answer_table(solution: Solution, responses: Responses, counts: TaskCounts, *
     if responses.kept is not None:
         joined = joined.join(responses.kept, on="task", how="left")
     wanted = {name: dtype for name, dtype in responses.types.items() if _castable(dtype, joined)}
-    casts = [nw.col(name).cast(dtype) for name, dtype in wanted.items()]
-    answers = joined.select(*named).sort("task")
-    return answers.with_columns(*casts) if casts else answers
+    return with_types(joined.select(*named).sort("task"), wanted)
 
 
 def by_task(columns: Mapping[str, Any], solution: Solution, counts: TaskCounts) -> Table:
@@ -42,19 +41,19 @@ def by_task(columns: Mapping[str, Any], solution: Solution, counts: TaskCounts) 
 
 def _castable(dtype: Any, table: Table) -> bool:
     """Whether a column is to be cast to the type of the source; pandas has more types than Narwhals (as_brought)."""
-    if dtype in {nw.Categorical, nw.Enum}:
+    if dtype == nw.Categorical:
         return True
     return dtype not in {None, nw.Unknown, nw.Object} and not table.implementation.is_pandas_like()
 
 
-def as_brought(answers: Any, original: Any, label: str) -> Any:
+def as_brought(answers: Any, original: Any, reading: Reading) -> Any:
     """Answers with the index of a new table, and labels of the type that they have in the source, if it is pandas."""
     if not nw.dependencies.is_pandas_dataframe(answers):
         return answers
     answers = answers.reset_index(drop=True)
-    if label not in original.columns:  # a wide table
+    if reading.wide or reading.bins:  # whose labels are no column of the source
         return answers
-    dtype, labels = original[label].dtype, answers["label"]
+    dtype, labels = original[reading.label].dtype, answers["label"]
     if isinstance(dtype, np.dtype) and dtype.kind in "iub" and labels.isna().any():
         return answers  # NumPy's integers cannot be missing
     categories = getattr(dtype, "categories", None)

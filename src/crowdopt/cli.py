@@ -62,6 +62,13 @@ class MissingChoice(StrEnum):
     drop = "drop"
 
 
+class ScaleChoice(StrEnum):
+    """Whether the order of the labels means something."""
+
+    ordinal = "ordinal"
+    nominal = "nominal"
+
+
 class SpaceChoice(StrEnum):
     """Mappings to search."""
 
@@ -143,6 +150,14 @@ def aggregate(
         str,
         typer.Option(metavar="LOW,HIGH", help="The labels, lowest first; taken from the data if not given."),
     ] = "",
+    scale: Annotated[
+        ScaleChoice | None,
+        typer.Option(help="Whether the labels are ordered; if not given, numbers are, three and more texts are not."),
+    ] = None,
+    bins: Annotated[
+        str,
+        typer.Option(metavar="N|EDGE,...", help="Scores: N bins of equal width, or the edges of the bins."),
+    ] = "",
     selectivity: Annotated[
         str, typer.Option(metavar="none|estimate|LABEL=P,...", help="How frequent the labels are.")
     ] = "none",
@@ -201,6 +216,7 @@ def aggregate(
             inputs,
             task=task, worker=worker, label=label, wide=wide, keep=_split(keep), labels=_split(labels),
             duplicates=duplicates.value, order_by=order_by, missing=missing.value, na=_split(na),
+            scale=scale.value if scale else None, bins=_bins(bins),
             encoding=encoding, delimiter=delimiter, selectivity=selectivity,
             space=space.value if space else None, engine=engine.value, truth=truth,
             time_limit=time_limit, memory_limit=memory_limit, threads=threads, seed=seed,
@@ -341,6 +357,16 @@ def _check_stdout(output: str | None, *, as_json: bool) -> None:
 def _split(text: str) -> list[str]:
     """Comma-separated values; an empty text is none."""
     return [item.strip() for item in text.split(",")] if text else []
+
+
+def _bins(text: str) -> int | list[float] | None:
+    """A whole number alone counts bins; all else are edges, where a comma at the end tells one edge from a count."""
+    if not text:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        return _numbers(text.removesuffix(","), "--bins")
 
 
 def _numbers(text: str, option: str) -> list[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -34,6 +34,7 @@ class GlobalOptimum:
         missing: Rows without task, worker or label.
         engine: ``auto`` or the name of an engine.
         time_limit: Seconds for the engine.
+        scale: ``ordinal`` or ``nominal``; None to take it from the labels.
 
     Attributes:
         labels_: Series ``agg_label`` of labels, indexed by task.
@@ -72,6 +73,7 @@ class GlobalOptimum:
         missing: Missing = "error",
         engine: str = "auto",
         time_limit: float = DEFAULT_TIME_LIMIT,
+        scale: Literal["ordinal", "nominal"] | None = None,
     ) -> None:
         self.labels = labels
         self.selectivity = selectivity
@@ -80,6 +82,7 @@ class GlobalOptimum:
         self.missing = missing
         self.engine = engine
         self.time_limit = time_limit
+        self.scale = scale
 
     def fit(self, data: pd.DataFrame) -> Self:
         """Finds the labels, matrix and certificate."""
@@ -95,6 +98,7 @@ class GlobalOptimum:
             missing=self.missing,
             engine=self.engine,
             time_limit=self.time_limit,
+            scale=self.scale,
         )
         values = list(solution.scale.values)
         answers = solution.answers_frame(probabilities=True).set_index("task")

@@ -14,8 +14,8 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.errors import ColumnError, InputError
-from crowdopt.scale import canonical_text, plain_value
-from crowdopt.workspace import path_literal, quote
+from crowdopt.scale import as_number, canonical_text, plain_value
+from crowdopt.workspace import literal, path_literal, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,6 +51,17 @@ def adopt(data: Any, choose: Choose | None = None) -> Table:
         frame = _plain_columns(frame)
     table: Table = frame.lazy()
     return table
+
+
+def ordered_categories(data: Any, names: Sequence[str]) -> tuple[Any, ...]:
+    """The categories of some columns of a user's frame, lowest first, if they all have the same and in one order.
+
+    Looks at the frame as it was brought: :func:`adopt` makes plain numbers of pandas' categories of numbers.
+    """
+    schema = nw.from_native(data).collect_schema()
+    types = [schema[name] for name in names]
+    first = types[0]
+    return first.categories if isinstance(first, nw.Enum) and all(dtype == first for dtype in types) else ()
 
 
 def _chosen(frame: Any, choose: Choose) -> list[str]:
@@ -172,6 +183,36 @@ def with_texts(table: Table, names: Sequence[str]) -> Table:
     return table.with_columns(_text(name, schema[name]).alias(name) for name in names if name not in objects)
 
 
+def with_numbers(table: Table, name: str, new: str) -> Table:
+    """The table with a new column: the finite number that a column's value is, null where it is none."""
+    dtype = table.collect_schema()[name]
+    if dtype.is_numeric():
+        # A float of 32 bits is taken for the decimal that it is shown as, so that 0.7 is not less than 0.7.
+        column = nw.col(name).cast(nw.String) if dtype == nw.Float32 else nw.col(name)
+        number = column.cast(nw.Float64)
+        return table.with_columns(nw.when(number.is_finite()).then(number).alias(new))
+    if _is_duckdb(table):
+        text = f"CAST({quote(name)} AS VARCHAR)"
+        parsed = f"TRY_CAST({text} AS DOUBLE)"  # for which 1_000 is a number, too
+        case = f"CASE WHEN isfinite({parsed}) AND NOT contains({text}, '_') THEN {parsed} END"
+        return _adopted(_query(table, lambda source: f"SELECT *, {case} AS {quote(new)} FROM {source}"))
+    frame = table.collect()
+    values = [_plain(value) for value in frame[name].to_list()]
+    numbers = [None if value is None else as_number(canonical_text(value)) for value in values]
+    return frame.with_columns(nw.new_series(new, numbers, nw.Float64, backend=frame.implementation)).lazy()
+
+
+def with_types(table: Table, types: Mapping[str, Any]) -> Table:
+    """The table with some columns cast."""
+    enums = {name: dtype for name, dtype in types.items() if isinstance(dtype, nw.Enum)} if _is_duckdb(table) else {}
+    if enums:
+        # Narwhals would write the categories as Python does, not as SQL, where they have quotes or line breaks.
+        casts = ", ".join(f"CAST({quote(name)} AS {_enum(dtype)}) AS {quote(name)}" for name, dtype in enums.items())
+        table = _adopted(_query(table, lambda source: f"SELECT * REPLACE ({casts}) FROM {source}"))
+    others = [nw.col(name).cast(dtype) for name, dtype in types.items() if name not in enums]
+    return table.with_columns(*others) if others else table
+
+
 def restore(table: Table, original: Any) -> Any:
     """Gives a table back as the kind of object that the user brought."""
     frame = nw.from_native(original)
@@ -203,6 +244,11 @@ def _text(name: str, dtype: Any) -> nw.Expr:
     else:
         text = column.cast(nw.String)
     return nw.when(known).then(text)
+
+
+def _enum(dtype: nw.Enum) -> str:
+    """The type in the words of DuckDB."""
+    return f"ENUM ({', '.join(literal(category) for category in dtype.categories)})"
 
 
 def _small_duckdb(columns: Mapping[str, Sequence[Any] | Objects], like: Table) -> Table:
@@ -248,7 +294,7 @@ def _pandas_column(column: Sequence[Any] | Objects) -> Any:
 def _plain(value: Any) -> Any:
     """NumPy scalars as Python's own; missing values of any library as None."""
     value = plain_value(value)
-    missing = value is None or value != value or type(value).__name__ in {"NAType", "NaTType"}  # noqa: PLR0124
+    missing = value is None or type(value).__name__ in {"NAType", "NaTType"} or value != value  # noqa: PLR0124
     return None if missing else value
 
 

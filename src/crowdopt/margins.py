@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from crowdopt.order import Order
+from crowdopt.certificate import Space
+from crowdopt.moves import Moves
 
 if TYPE_CHECKING:
     from crowdopt.problem import Problem
@@ -69,31 +70,21 @@ def closure_moves(problem: Problem, mapping: Ints) -> Margins:
     """The least loss of giving one bucket another label while respecting the order: at least the true margin there.
 
     Raising a bucket raises all that dominate it, lowering it lowers all that it dominates, as far as the order asks.
-    Cost: O(buckets² * labels).
+    With too many buckets to compare, the loss of giving all of them one other label. Cost: O(buckets² * labels).
     """
-    buckets, objective = problem.buckets, problem.objective
-    dominates = Order.of(buckets.counts).dominates
-    value = objective.of_mapping(buckets, mapping)
-    agreement = buckets.agreement(mapping)
-    tolerance = problem.tolerance(value)
-    best = np.full(buckets.n_buckets, np.inf)
-    tied = np.zeros(buckets.n_buckets, bool)
-    for bucket in range(buckets.n_buckets):
-        for label in range(buckets.n_labels):
-            if label == mapping[bucket]:
-                continue
-            moved = move(mapping, bucket, label, dominates)
-            loss = value - objective.of_mapping(buckets, moved)
-            best[bucket] = min(best[bucket], loss)
-            tied[bucket] |= loss <= tolerance and buckets.agreement(moved) >= agreement
-    return Margins(np.maximum(best, 0.0), "upper", tied)
+    value = problem.objective.of_mapping(problem.buckets, mapping)
+    moves = Moves(replace(problem, space=Space.DOMINANCE))
+    if not moves.usable:
+        return _all_alike(problem, mapping, value)
+    loss, votes = -moves.gains(mapping[None])[0], moves.agreement_gains(mapping[None])[0]
+    # Agreement breaks ties: a move that lowers it is not one.
+    tied = ((loss <= problem.tolerance(value)) & (votes >= 0)).any(axis=1)
+    return Margins(np.maximum(loss.min(axis=1), 0.0), "upper", np.asarray(tied))
 
 
-def move(mapping: Ints, bucket: int, label: int, dominates: Bools) -> Ints:
-    """The mapping with ``bucket`` moved to ``label``, and what dominates it (or it dominates) moved along."""
-    if label > mapping[bucket]:
-        moved = np.where(dominates[:, bucket], np.maximum(mapping, label), mapping)
-    else:
-        moved = np.where(dominates[bucket], np.minimum(mapping, label), mapping)
-    moved[bucket] = label
-    return moved
+def _all_alike(problem: Problem, mapping: Ints, value: float) -> Margins:
+    """The least loss of giving all buckets one label, another one than the bucket has."""
+    buckets, labels = problem.buckets, np.arange(problem.buckets.n_labels)
+    alone = np.array([problem.objective.of_mapping(buckets, np.full_like(mapping, label)) for label in labels])
+    loss = value - np.where(labels == mapping[:, None], -np.inf, alone).max(axis=1)
+    return Margins(np.maximum(loss, 0.0), "upper", np.asarray(loss <= problem.tolerance(value)))

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from crowdopt.advice import advise
+from crowdopt.advice import advise, advise_scale
+from crowdopt.bins import parse_bins
 from crowdopt.certificate import Space
 from crowdopt.errors import InputError
 from crowdopt.objective import Objective, parse_selectivity
@@ -33,6 +34,8 @@ def aggregate(
     wide: bool = False,
     keep: Sequence[str] = (),
     labels: Sequence[Any] = (),
+    scale: Literal["ordinal", "nominal"] | None = None,
+    bins: int | Sequence[float] | None = None,
     duplicates: Duplicates = "error",
     order_by: str = "",
     missing: Missing = "error",
@@ -61,6 +64,10 @@ def aggregate(
         wide: One row per task and one column per worker.
         keep: Further columns to carry to the answers.
         labels: The scale, lowest label first; taken from the data if empty.
+        scale: Whether the order of the labels means something (``ordinal``) or not (``nominal``). If None: two labels,
+            numbers, named labels and ordered categories are ordinal; three and more texts are nominal.
+        bins: For labels that are scores: the number of bins of equal width, or a list of edges between bins, lowest
+            first. A score on an edge goes to the upper bin.
         duplicates: When a worker answered a task more than once: ``error``, ``same`` (count identical answers
             once), ``first`` or ``last`` (needs ``order_by``), or ``all`` (count every answer).
         order_by: Column that orders a worker's answers to one task: numbers as numbers; texts as text, unless they come
@@ -102,6 +109,7 @@ def aggregate(
     """
     if isinstance(labels, str):
         raise InputError(f"labels must be a list, lowest first, not the text {labels!r}")
+    n_bins, edges = parse_bins(bins)
     reading = Reading(
         task=task,
         worker=worker,
@@ -113,13 +121,15 @@ def aggregate(
         missing=missing,
         na=tuple([na] if isinstance(na, str) else na),
         labels=tuple(canonical_text(text) for text in labels),
+        scale=scale or "",
+        bins=edges,
         encoding=encoding,
         delimiter=delimiter,
     )
     report = on_phase or (lambda _: None)
     with _closed_on_error(data, memory_limit=memory_limit, threads=threads) as workspace:
         report("reading")
-        source = load(data, reading, workspace, on_phase=report)
+        source = load(data, reading, workspace, n_bins=n_bins, on_phase=report)
         report("solving")
         limits = Limits(time_limit, on_progress)
         solution = solve_source(source, selectivity=selectivity, space=space, engine=engine, seed=seed, limits=limits)
@@ -154,7 +164,10 @@ def solve_source(
         totals=source.totals,
         reading=responses.reading,
         seed=seed,
-        advice=() if solved.certificate.engine == "vote" else advise(problem, solved.mapping),
+        advice=(
+            *(() if solved.certificate.engine == "vote" else advise(problem, solved.mapping)),
+            *advise_scale(scale, buckets),
+        ),
         source=source,
     )
 
@@ -201,10 +214,13 @@ def _check_engine(engine: str, scale: Scale) -> None:
 
 
 def _space(space: str | None, scale: Scale) -> Space:
+    ordered = scale.kind == "ordinal" or scale.n_labels <= 2
     if space is None:
-        return Space.DOMINANCE if scale.kind == "ordinal" else Space.ALL
+        return Space.DOMINANCE if ordered else Space.ALL
     if space not in {"dominance", "all"}:
         raise InputError(f"space must be dominance or all, not {space!r}")
+    if space == "dominance" and not ordered:
+        raise InputError("dominance needs ordered labels: say --scale ordinal, or --labels from lowest to highest")
     return Space(space)
 
 

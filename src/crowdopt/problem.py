@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,14 +36,23 @@ class Problem:
             raise InputError(
                 f"selectivity has {len(self.objective.shares)} shares, but there are {self.buckets.n_labels} labels"
             )
+        offsets = self.objective.offsets
+        shape = (self.buckets.n_labels, *self.buckets.counts.shape[1:])
+        if offsets is not None and offsets.gold_responses.shape != shape:
+            raise InputError(
+                f"offsets must have shape {shape} (label, class, answer), not {offsets.gold_responses.shape}"
+            )
 
-    @property
+    @cached_property
     def plain_bound(self) -> float:
-        """An upper bound on F that always holds: every bucket a cluster of its own, selectivity free of charge.
+        """An upper bound on F that always holds: every bucket a cluster of its own, the dearest share for all.
 
         Φ is convex and homogeneous, hence Φ(a + b) ≤ Φ(a) + Φ(b), and no selectivity term is positive.
         """
-        return float(np.sum(self.buckets.weights * phi(self.buckets.counts)))
+        bound = float(np.sum(self.buckets.weights * phi(self.buckets.counts)))
+        if self.objective.offsets is not None:
+            bound += float(phi(self.objective.offsets.counts).sum())
+        return bound + self.buckets.n_tasks * math.log(max(self.objective.shares, default=1.0))
 
     def tolerance(self, value: float) -> float:
         """The tolerance at a log-likelihood of about ``value``."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, Self, get_args
 
+from crowdopt.bins import checked_edges
 from crowdopt.errors import InputError
+from crowdopt.scale import Kind
 
 Duplicates = Literal["error", "same", "first", "last", "all"]
 Missing = Literal["error", "drop"]
@@ -29,6 +31,8 @@ class Reading:
         missing: What to do with rows that lack a task, a worker or a label.
         na: Texts that stand for a missing label.
         labels: The scale, lowest label first; empty to take it from the data.
+        scale: Whether the order of the labels means something; empty to take that from the labels.
+        bins: Where one bin of scores ends and the next begins, lowest first; empty if labels are not scores.
         encoding: Encoding of text files; empty for UTF-8.
         delimiter: Field delimiter of text files; empty to take it from the header.
     """
@@ -43,13 +47,18 @@ class Reading:
     missing: Missing = "error"
     na: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    scale: Literal["", "ordinal", "nominal"] = ""
+    bins: tuple[float, ...] = ()
     encoding: str = ""
     delimiter: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "keep", tuple(dict.fromkeys(self.keep)))
+        object.__setattr__(self, "bins", checked_edges(self.bins))
         _one_of("duplicates", self.duplicates, get_args(Duplicates))
         _one_of("missing", self.missing, get_args(Missing))
+        if self.scale:
+            _one_of("scale", self.scale, get_args(Kind))
         if self.duplicates in {"first", "last"} and not self.order_by:
             raise InputError(f"duplicates {self.duplicates!r} needs a column that orders the responses: --order-by COL")
         if self.order_by and self.duplicates not in {"first", "last"}:
@@ -58,9 +67,18 @@ class Reading:
             raise InputError("--labels must name at least two labels, lowest first")
         if len(set(self.labels)) < len(self.labels):
             raise InputError(f"--labels names a label twice: {', '.join(self.labels)}")
+        if self.bins:
+            self.check_binnable()
         named = [self.task] if self.wide else [self.task, self.worker, self.label]
         if len(set(named)) < len(named):
             raise InputError(f"task, worker and label must be different columns, not {', '.join(named)}")
+
+    def check_binnable(self) -> None:
+        """Raises if other options contradict that scores are put into bins, whose names and order follow from them."""
+        if self.labels:
+            raise InputError("--bins makes the labels, lowest first: leave out --labels")
+        if self.scale == "nominal":
+            raise InputError("bins are ordered: leave out --scale nominal, or --bins")
 
     def to_dict(self) -> dict[str, Any]:
         """The options as plain JSON values."""

@@ -12,6 +12,7 @@ import math
 import time
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from crowdopt.problem import Problem
+    from crowdopt.recheck_order import OrderedOptimum
     from crowdopt.types import Bools, Floats, Ints
 
-MAX_ENUMERATED = 12
-"""Buckets up to which every mapping of two labels is tried."""
+MAX_ENUMERATED = 4_096
+"""Mappings up to which every one is tried."""
 
 
 _DIRECTIONS = 256
@@ -39,77 +41,108 @@ class Undecided(Exception):  # noqa: N818 -- an answer, not an error
 
 def log_likelihood(problem: Problem, mapping: Ints) -> float:
     """F of one mapping in extended steps: exact integers, one logarithm per count, one exact sum."""
-    counts, weights = problem.buckets.counts, problem.buckets.weights
-    terms: list[float] = []
-    for label in range(problem.buckets.n_labels):
-        member = mapping == label
-        tasks = int(weights[member].sum())
-        for per_class in (counts[member] * weights[member][:, None, None]).sum(axis=0):
-            answers = [int(count) for count in per_class]
-            terms += [_times_log(count, sum(answers)) for count in answers]
-        terms.append(_share_term(problem, label, tasks))
-    return math.fsum(terms)
+    responses, tasks = problem.buckets.by_label(mapping)
+    labels = range(problem.buckets.n_labels)
+    return math.fsum(term for label in labels for term in _terms(problem, label, responses[label], int(tasks[label])))
 
 
-def _times_log(part: int, whole: int) -> float:
+def _terms(problem: Problem, label: int, responses: Any, tasks: int) -> Iterator[float]:
+    """The terms of one label: of each answer of each class, with what is known beforehand, and of the share."""
+    known = np.broadcast_to(problem.objective.offset(label), np.shape(responses)).tolist()
+    for answers, beforehand in zip(np.asarray(responses).tolist(), known, strict=True):
+        counts = [a + b for a, b in zip(answers, beforehand, strict=True)]
+        yield from (_times_log(part, _sum(counts[:i] + counts[i + 1 :])) for i, part in enumerate(counts))
+    yield _share_term(problem, label, tasks)
+
+
+def _sum(numbers: list[Any]) -> Any:
+    return sum(numbers) if all(isinstance(number, int) for number in numbers) else math.fsum(numbers)
+
+
+def _times_log(part: float, rest: float) -> float:
+    """``part * ln(part / (part + rest))``."""
     if not part:
         return 0.0
-    return part * (math.log1p(-(whole - part) / whole) if 2 * part > whole else math.log(part / whole))
+    return part * (math.log1p(-rest / (part + rest)) if part > rest else math.log(part / (part + rest)))
 
 
 def _share_term(problem: Problem, label: int, tasks: int) -> float:
-    kind = problem.objective.kind
-    if kind == "none" or not tasks:
+    objective = problem.objective
+    if objective.kind == "estimated":
+        known = [objective.offset_tasks(j) for j in range(problem.buckets.n_labels)]
+        tasks += known[label]
+        return _times_log(tasks, problem.buckets.n_tasks + sum(known) - tasks)
+    if objective.kind == "none" or not tasks:
         return 0.0
-    if kind == "estimated":
-        return _times_log(tasks, problem.buckets.n_tasks)
-    share = problem.objective.shares[label]
+    share = objective.shares[label]
     return tasks * math.log(share) if share > 0 else -math.inf
 
 
-def better_than(problem: Problem, bound: float, deadline: float) -> float | None:
-    """The log-likelihood of a mapping in the space that is above ``bound``, or None if there is none.
+def always_above(problem: Problem) -> float:
+    """A bound that needs no search: every bucket a label of its own, nothing paid for shares (Φ is subadditive)."""
+    buckets, objective = problem.buckets, problem.objective
+    terms = []
+    for counts, weight in zip(buckets.counts.tolist(), buckets.weights.tolist(), strict=True):
+        terms += [weight * _times_log(part, sum(answers) - part) for answers in counts for part in answers]
+    for label in range(buckets.n_labels):
+        for answers in np.atleast_2d(objective.offset(label)).tolist():
+            terms += [_times_log(part, _sum(answers[:i] + answers[i + 1 :])) for i, part in enumerate(answers)]
+    return math.fsum(terms) + buckets.n_tasks * math.log(max(objective.shares, default=1.0))
 
-    Raises:
-        Undecided: If no method here settles it in time.
-    """
-    buckets = problem.buckets
-    if buckets.n_labels > 2 or buckets.n_classes > 1:
-        raise Undecided("there is no independent check for more than two labels or classes yet")
-    small = buckets.n_buckets <= MAX_ENUMERATED or buckets.n_labels == 1
-    if small:
-        best = max(log_likelihood(problem, mapping) for mapping in _all_mappings(problem))
-    else:
-        best = max(_two_label_values(problem, deadline))
-    if best <= bound:
-        return None
-    kind, equal = problem.objective.kind, buckets.equal_sizes
-    if kind == "given" and problem.space is Space.DOMINANCE and not equal and not small:
-        # The lines tried are all mappings' optimum: below the bound they prove it, above they prove nothing.
-        raise Undecided("the best labels that respect the order have no independent check for this selectivity yet")
-    return best
+
+class Recheck:
+    """The checks of one problem that take time; what two of them need is computed once."""
+
+    def __init__(self, problem: Problem, deadline: float) -> None:
+        self.problem, self.deadline = problem, deadline
+
+    @cached_property
+    def ordered(self) -> OrderedOptimum:
+        """The best mappings that respect the order."""
+        from crowdopt.recheck_order import OrderedOptimum
+
+        return OrderedOptimum(self.problem, self.deadline)
+
+    def better_than(self, bound: float) -> float | None:
+        """The log-likelihood of a mapping in the space that is above ``bound``, or None if there is none.
+
+        Raises:
+            Undecided: If no method here settles it in time.
+        """
+        problem, buckets = self.problem, self.problem.buckets
+        if bound >= always_above(problem):
+            return None
+        if buckets.n_labels**buckets.n_buckets <= MAX_ENUMERATED:
+            best = max(log_likelihood(problem, mapping) for mapping in _all_mappings(problem))
+        elif buckets.n_labels == 2 and buckets.n_classes == 1 and scan_settles(problem):
+            best = max(_two_label_values(problem, self.deadline))
+        elif problem.space is Space.DOMINANCE:
+            best = self.ordered.value
+        else:
+            raise Undecided("over all mappings of more than two labels the bound has no independent check yet")
+        return best if best > bound else None
+
+
+def scan_settles(problem: Problem) -> bool:
+    """Whether thresholds and lines are all that can be optimal for two labels (docs/theory.md, Fact 3)."""
+    return problem.objective.interchangeable or problem.space is Space.ALL or problem.buckets.equal_sizes
 
 
 def _all_mappings(problem: Problem) -> Iterator[Ints]:
-    n = problem.buckets.n_buckets
-    if problem.buckets.n_labels == 1:
-        yield np.zeros(n, np.int64)
-        return
     keys = tails(problem.buckets.counts)
-    above = (keys[:, None, :] >= keys[None, :, :]).all(axis=2)
-    for code in range(2**n):
-        mapping = (code >> np.arange(n)) & 1
+    above: Bools = np.asarray((keys[:, None, :] >= keys[None, :, :]).all(axis=2))
+    for labels in itertools.product(range(problem.buckets.n_labels), repeat=problem.buckets.n_buckets):
+        mapping = np.array(labels, np.int64)
         if problem.space is Space.ALL or not (above & (mapping[:, None] < mapping[None, :])).any():
             yield mapping
 
 
 def _two_label_values(problem: Problem, deadline: float) -> Iterator[float]:
     """Log-likelihoods of all candidates that can be optimal (docs/theory.md, Fact 3)."""
-    kind = problem.objective.kind
-    if kind == "none" or problem.buckets.equal_sizes:
+    if problem.objective.kind == "none" or problem.buckets.equal_sizes:
         thresholds = Thresholds(problem, deadline)
         yield from thresholds.values
-        if kind == "given" and problem.space is Space.ALL:
+        if not problem.objective.interchangeable and problem.space is Space.ALL:
             yield from thresholds.upside_down()
     else:
         yield from _line_values(problem, deadline)
@@ -158,12 +191,8 @@ def _by_share(counts: list[list[int]]) -> list[int]:
 def _value(problem: Problem, low: list[int], total: list[int], low_tasks: int) -> float:
     """F of the split that gives ``low`` responses of ``low_tasks`` tasks to label 0."""
     high = [t - part for t, part in zip(total, low, strict=True)]
-    terms = [_times_log(part, sum(side)) for side in (low, high) for part in side]
-    terms += [
-        _share_term(problem, 0, low_tasks),
-        _share_term(problem, 1, problem.buckets.n_tasks - low_tasks),
-    ]
-    return math.fsum(terms)
+    n_tasks = problem.buckets.n_tasks
+    return math.fsum([*_terms(problem, 0, [low], low_tasks), *_terms(problem, 1, [high], n_tasks - low_tasks)])
 
 
 def _line_values(problem: Problem, deadline: float) -> Iterator[float]:
@@ -174,7 +203,7 @@ def _line_values(problem: Problem, deadline: float) -> Iterator[float]:
         raise Undecided("counts are too large for the integer test of sides")
     amounts = np.column_stack([buckets.responses[:, 0, :], buckets.weights])
     total = amounts.sum(axis=0)
-    both_ways = problem.objective.kind == "given"
+    both_ways = not problem.objective.interchangeable
     yield _split_value(problem, np.zeros(3, np.int64), total)
     yield _split_value(problem, total, total)
     for anchor in range(buckets.n_buckets):
@@ -224,7 +253,15 @@ class Alternatives:
 
 
 def alternatives(problem: Problem, mapping: Ints, value: float, kinds: frozenset[str]) -> Alternatives:
-    """Compares a mapping with others: ``moves`` of one bucket, ``rising`` thresholds, ``falling`` ones."""
+    """Compares a mapping with others.
+
+    Args:
+        problem: The problem.
+        mapping: The mapping.
+        value: Its log-likelihood.
+        kinds: ``moves`` of one bucket, ``closures`` (with what the order asks to move along), ``rising`` thresholds,
+            ``falling`` ones, all buckets ``alike``.
+    """
     tolerance, agreement = problem.tolerance(value), problem.buckets.agreement(mapping)
     loss = np.full(len(mapping), np.inf)
     tied = np.zeros(len(mapping), bool)
@@ -237,9 +274,10 @@ def alternatives(problem: Problem, mapping: Ints, value: float, kinds: frozenset
         agrees_more |= bool((near & (table.agreement > agreement)).any())
         loss = np.minimum(loss, value - table.best_other(mapping, table.values, -np.inf))
         tied |= table.best_other(mapping, near & (table.agreement >= agreement), 0) > 0
-    if "moves" in kinds:
-        moved, moved_tied = _single_moves(problem, mapping, value)
-        loss, tied = np.minimum(loss, moved), tied | moved_tied
+    for name, compare in (("moves", _single_moves), ("closures", _closure_moves), ("alike", _all_alike)):
+        if name in kinds:
+            moved, moved_tied = compare(problem, mapping, value)
+            loss, tied = np.minimum(loss, moved), tied | moved_tied
     return Alternatives(np.maximum(loss, 0.0), tied, agrees_more)
 
 
@@ -283,5 +321,47 @@ def _single_moves(problem: Problem, mapping: Ints, value: float) -> tuple[Floats
 
 def _label_value(problem: Problem, label: int, responses: Ints, tasks: int) -> float:
     """The term of one label."""
-    terms = [_times_log(int(part), int(row.sum())) for row in responses for part in row]
-    return math.fsum([*terms, _share_term(problem, label, tasks)])
+    return math.fsum(_terms(problem, label, responses, tasks))
+
+
+def _closure_moves(problem: Problem, mapping: Ints, value: float) -> tuple[Floats, Bools]:
+    """The loss of giving one bucket another label along with all that the order asks for, and whether that is a tie."""
+    buckets, agreement = problem.buckets, problem.buckets.agreement(mapping)
+    keys = tails(buckets.counts)
+    loss, tied = np.full(buckets.n_buckets, np.inf), np.zeros(buckets.n_buckets, bool)
+    for b, label in enumerate(mapping.tolist()):
+        above, below = (keys >= keys[b]).all(axis=1), (keys <= keys[b]).all(axis=1)
+        for other in range(buckets.n_labels):
+            if other == label:
+                continue
+            moved = np.where(above, np.maximum(mapping, other), mapping)
+            if other < label:
+                moved = np.where(below, np.minimum(mapping, other), mapping)
+            lost = value - log_likelihood(problem, moved)
+            loss[b] = min(loss[b], lost)
+            tied[b] |= lost <= problem.tolerance(value) and buckets.agreement(moved) >= agreement
+    return loss, tied
+
+
+def _all_alike(problem: Problem, mapping: Ints, value: float) -> tuple[Floats, Bools]:
+    """The loss of giving all buckets one label, another one than the bucket has, and whether that is a tie."""
+    labels = range(problem.buckets.n_labels)
+    alone = [log_likelihood(problem, np.full_like(mapping, label)) for label in labels]
+    loss = np.array([value - max(alone[j] for j in labels if j != label) for label in mapping.tolist()])
+    return loss, loss <= problem.tolerance(value)
+
+
+def agreement_of_best_names(problem: Problem, mapping: Ints) -> int:
+    """The most responses that the same clusters agree with under other names; under dominance in the same order."""
+    from scipy.optimize import linear_sum_assignment
+
+    responses, tasks = problem.buckets.by_label(mapping)
+    votes = responses.sum(axis=1)[tasks > 0]
+    if problem.space is Space.ALL:
+        rows, columns = linear_sum_assignment(votes, maximize=True)
+        return int(votes[rows, columns].sum())
+    best = [0] + [-1] * len(votes)  # by the number of clusters that have names; fewer labels than clusters never fit
+    for answers in votes.T.tolist():
+        named = [b + a if b >= 0 else -1 for b, a in zip(best, answers, strict=False)]
+        best = [best[0], *(max(old, new) for old, new in zip(best[1:], named, strict=True))]
+    return best[-1]

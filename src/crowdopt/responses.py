@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 
+from crowdopt.bins import bin_labels
 from crowdopt.buckets import Buckets
 from crowdopt.duplicates import resolve_duplicates
 from crowdopt.errors import ColumnError, InputError
-from crowdopt.frames import Table, adopt, fetch, fetch_integers, lengthen, settle, settle_by, with_texts
+from crowdopt.frames import (
+    Table,
+    adopt,
+    fetch,
+    fetch_integers,
+    lengthen,
+    ordered_categories,
+    settle,
+    settle_by,
+    with_texts,
+)
 from crowdopt.read.columns import check_answer_columns, choose_responses
-from crowdopt.scale import MAX_LABELS, Scale, canonical_text
+from crowdopt.scale import MAX_LABELS, Scale, canonical_text, hint_bins
+from crowdopt.scores import bin_responses
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +49,8 @@ class Responses:
         n_workers: Workers with at least one label.
         n_usable: Responses that have a task, a worker and a label, if all of them are to be counted; else None.
         n_dropped: Rows left out because something was missing.
-        reading: The options that it was read with.
+        reading: The options that it was read with; what was taken from the type of the label column, or from the
+            range of the scores, is said in them.
     """
 
     table: Table
@@ -67,21 +80,39 @@ class TaskCounts:
     n_no_response: int
 
 
-def check(source: Any, reading: Reading) -> Responses:
+def check(source: Any, reading: Reading, *, n_bins: int = 0, resolved: bool = False) -> Responses:
     """Checks a frame (or relation) of responses.
+
+    Args:
+        source: The frame.
+        reading: How to read it.
+        n_bins: Into how many bins of equal width to put scores; 0 if they are labels, or if the reading has the edges.
+        resolved: Whether the reading comes from a solution: it then says all that the type of a column could say.
 
     Raises:
         InputError: With what is wrong, where, and the option to add.
     """
+    if n_bins:
+        reading.check_binnable()
     table = adopt(source, choose_responses(reading))
     check_answer_columns([*ANSWER_COLUMNS, *reading.keep])
     schema = table.collect_schema()
     types = {"task": schema[reading.task], "label": None if reading.wide else schema[reading.label]}
     kept = _kept(table, reading)
+    answered = _workers(schema, reading) if reading.wide else [reading.label]
     table = clean(_long(table, reading), reading)
+    if n_bins or reading.bins:
+        types["label"] = None
+        table, reading = bin_responses(table, reading, n_bins)
+    elif not resolved:
+        reading = _with_categories(reading, ordered_categories(source, answered))
     overview = _Overview(table)
     n_dropped = overview.check_missing(reading)
-    scale = Scale.of(overview.labels(), reading.labels)
+    scale = (
+        Scale.of(overview.labels(), bin_labels(reading.bins), "ordinal")
+        if reading.bins
+        else Scale.of(overview.labels(), reading.labels, reading.scale)
+    )
     usable = ~nw.col("worker").is_null()
     columns: list[Any] = ["task", "worker", nw.when(usable).then(nw.col("label")).alias("label")]
     if reading.order_by:
@@ -159,12 +190,29 @@ def _long(table: Table, reading: Reading) -> Table:
         ]
         return table.select(*renamed, *([nw.col(reading.order_by).alias("order")] if reading.order_by else []))
     schema = table.collect_schema()
-    workers = [name for name in schema.names() if name != reading.task and name not in reading.keep]
-    if not workers:
-        raise ColumnError(f"a wide table needs one column per worker beside {reading.task!r}; there is none")
+    workers = _workers(schema, reading)
     if len({schema[name] for name in workers}) > 1 and not all(schema[name].is_numeric() for name in workers):
         table = with_texts(table, workers)
     return lengthen(table, reading.task, workers)
+
+
+def _workers(schema: nw.Schema, reading: Reading) -> list[str]:
+    """The columns of a wide table that have a worker's answers."""
+    workers = [name for name in schema.names() if name != reading.task and name not in reading.keep]
+    if not workers:
+        raise ColumnError(f"a wide table needs one column per worker beside {reading.task!r}; there is none")
+    return workers
+
+
+def _with_categories(reading: Reading, categories: tuple[Any, ...]) -> Reading:
+    """The reading with the scale that the type of the label column says, unless the user says another.
+
+    So said, the scale is the same when the same data come from elsewhere, where labels are but texts.
+    """
+    labels = tuple(canonical_text(value) for value in categories if value not in {"", *reading.na})
+    if len(labels) < 2 or reading.labels or reading.scale == "nominal":
+        return reading
+    return replace(reading, labels=labels, scale="ordinal")
 
 
 def clean(table: Table, reading: Reading) -> Table:
@@ -173,6 +221,8 @@ def clean(table: Table, reading: Reading) -> Table:
     cleaned = []
     for name in schema.names():
         dtype, column = _column(table, name, schema[name], f"the {name} column")
+        if name == "label" and dtype == nw.Enum:  # others keep the order that they may be compared by
+            dtype, column = nw.String(), column.cast(nw.String)
         if dtype == nw.String:
             missing = ["", *reading.na] if name == "label" else [""]
             # One comparison each: a list would make DuckDB import pandas to read it.
@@ -184,12 +234,12 @@ def clean(table: Table, reading: Reading) -> Table:
 
 
 def _column(table: Table, name: str, dtype: Any, called: str) -> tuple[Any, nw.Expr]:
-    """A column that has one value per row, all of one type, and its type; categories as text."""
+    """A column that has one value per row, all of one type, and its type; categories without an order as text."""
     if dtype.is_nested():
         raise ColumnError(f"{called} holds nested values ({dtype}); it must hold one value per row")
     if dtype == nw.Object and _is_mixed(table, name):
         raise ColumnError(f"{called} holds values of several types; make it one type")
-    if dtype in {nw.Categorical, nw.Enum}:
+    if dtype == nw.Categorical:
         return nw.String(), nw.col(name).cast(nw.String)
     return dtype, nw.col(name)
 
@@ -247,8 +297,11 @@ class _Overview:
             raise InputError("there are no responses: no row has a task, a worker and a label")
         if len(labels) > MAX_LABELS:
             number = fetch(self.usable.select(nw.col("label").n_unique()))["label"][0]
-            shown = ", ".join(sorted(repr(canonical_text(label)[:40]) for label in labels)[:5])
-            raise InputError(f"{number} different labels, such as {shown}; at most {MAX_LABELS} are supported")
+            texts = [canonical_text(label) for label in labels]
+            shown = ", ".join(sorted(repr(text[:40]) for text in texts)[:5])
+            raise InputError(
+                f"{number} different labels, such as {shown}; at most {MAX_LABELS} are supported{hint_bins(texts)}"
+            )
         return labels
 
     def n_usable(self) -> int:

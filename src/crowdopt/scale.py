@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 MAX_LABELS = 64
 
+Kind = Literal["ordinal", "nominal"]
+"""Whether the order of the labels means something."""
+
 
 def plain_value(value: Any) -> Any:
     """A NumPy scalar as Python's own; anything else as it is.
@@ -60,22 +63,23 @@ class Scale:
     Attributes:
         labels: Canonical text of each label.
         values: The labels as the source has them, in the same order.
-        kind: Whether the order of the labels means something. Two labels always count as ordered.
-        inferred: Whether the order was taken from the data and not from the user.
+        kind: Whether the order of the labels means something. Two labels count as ordered unless the user says no.
+        inferred: Whether kind and order were taken from the data, and not said by the user or the type of the column.
         occurring: Indices of the labels that occur in the data.
     """
 
     labels: tuple[str, ...]
     values: tuple[Any, ...]
-    kind: Literal["ordinal", "nominal"]
+    kind: Kind
     inferred: bool
     occurring: frozenset[int]
 
     @classmethod
-    def of(cls, found: Sequence[Any], named: Sequence[str] = ()) -> Self:
+    def of(cls, found: Sequence[Any], named: Sequence[str] = (), kind: Literal["", "ordinal", "nominal"] = "") -> Self:
         """The scale of the labels ``found`` in the data, in the order ``named`` by the user or else their own.
 
-        Labels that all look like numbers are ordered as numbers, others as text.
+        Labels that all look like numbers are sorted as numbers, others as text. Unless the user said what ``kind`` of
+        scale it is: named labels, numbers, and two labels of any sort are ordinal, three and more texts nominal.
         """
         by_text: dict[str, Any] = {}
         for value in found:
@@ -93,13 +97,19 @@ class Scale:
         else:
             texts = sorted(by_text, key=_sort_key(by_text))
         if len(texts) > MAX_LABELS:
-            raise InputError(f"{len(texts)} different labels; at most {MAX_LABELS} are supported: {_listed(texts)}")
-        ordinal = bool(named) or len(texts) <= 2 or all(_as_number(text) is not None for text in texts)
+            raise InputError(
+                f"{len(texts)} different labels; at most {MAX_LABELS} are supported: {_listed(texts)}{hint_bins(texts)}"
+            )
+        ordered = bool(named) or len(texts) <= 2 or all(as_number(text) is not None for text in texts)
+        if kind == "ordinal" and not ordered:
+            raise InputError(
+                f"the order of labels that are texts must be named: --labels, lowest first; they are {_listed(texts)}"
+            )
         return cls(
             tuple(texts),
             tuple(by_text.get(text, _like(text, by_text)) for text in texts),
-            "ordinal" if ordinal else "nominal",
-            inferred=not named,
+            kind or ("ordinal" if ordered else "nominal"),
+            inferred=not named and not kind,
             occurring=frozenset(j for j, text in enumerate(texts) if text in by_text),
         )
 
@@ -116,30 +126,41 @@ class Scale:
             raise InputError(f"label {text!r} is not on the scale {', '.join(self.labels)}") from None
 
 
+def as_number(text: str) -> float | None:
+    """The finite number that a text is, or None.
+
+    >>> as_number("1e1"), as_number("007"), as_number("ten"), as_number("inf"), as_number("1_0")
+    (10.0, 7.0, None, None, None)
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and "_" not in text else None
+
+
+def hint_bins(texts: Sequence[str]) -> str:
+    """What to say behind "too many labels" if they are scores; empty if they are not."""
+    scores = all(as_number(text) is not None for text in texts)
+    return "; scores need --bins (--bins 5 makes five of equal width)" if scores else ""
+
+
 def _like(text: str, by_text: dict[str, Any]) -> Any:
     """A named label that never occurs, as the type that the others have."""
     kinds = {type(value) for value in by_text.values()}
     if kinds == {bool} and text in {"true", "false"}:
         return text == "true"
-    number = _as_number(text)
+    number = as_number(text)
     if number is not None and kinds <= {int, float} and kinds:
         return int(number) if kinds == {int} and number.is_integer() else number
     return text
 
 
 def _sort_key(by_text: dict[str, Any]) -> Any:
-    numbers = {text: _as_number(text) for text in by_text}
+    numbers = {text: as_number(text) for text in by_text}
     if all(number is not None for number in numbers.values()):
         return lambda text: (numbers[text], text)
     return lambda text: text
-
-
-def _as_number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and "_" not in text else None
 
 
 def _count(number: int, noun: str) -> str:

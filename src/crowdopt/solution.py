@@ -110,8 +110,8 @@ class Solution:
 
     @cached_property
     def agreement(self) -> Agreement:
-        """Krippendorff's alpha and mean pairwise agreement between workers."""
-        return agreement(self.buckets.counts, self.buckets.weights)
+        """Krippendorff's alpha, of the kind of the scale, and mean pairwise agreement between workers."""
+        return agreement(self.buckets.counts, self.buckets.weights, metric=self.scale.kind)
 
     @property
     def answers(self) -> Any:
@@ -126,7 +126,7 @@ class Solution:
         table = self.answers_table(probabilities=probabilities)
         source = self._need_source()
         if source.workspace is None:
-            return as_brought(restore(table, source.original), source.original, self.reading.label)
+            return as_brought(restore(table, source.original), source.original, self.reading)
         return table.collect().to_arrow()  # which needs the database no more
 
     def answers_table(self, *, probabilities: bool = False) -> Table:

@@ -141,7 +141,9 @@ def _parse_reading(data: dict[str, Any]) -> Reading:
     for name, default in Reading().to_dict().items():
         if type(data[name]) is not type(default):
             raise TypeError(f"the reading option {name!r} cannot be {data[name]!r}")
-        if isinstance(default, list):
+        if name == "bins":
+            _numbers(data[name])
+        elif isinstance(default, list):
             _texts(data[name])
     return Reading.from_dict(data)
 
@@ -149,6 +151,12 @@ def _parse_reading(data: dict[str, Any]) -> Reading:
 def _texts(values: Any) -> list[str]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise TypeError(f"{values!r} is not a list of texts")
+    return values
+
+
+def _numbers(values: list[Any]) -> list[float]:
+    if not all(type(value) in {int, float} for value in values):
+        raise TypeError(f"{values!r} is not a list of numbers")
     return values
 
 

@@ -48,10 +48,19 @@ class Source:
         )
 
 
-def load(data: Any, reading: Reading, workspace: Workspace | None, *, on_phase: OnPhase = lambda _: None) -> Source:
-    """Reads, checks and counts the responses."""
+def load(
+    data: Any,
+    reading: Reading,
+    workspace: Workspace | None,
+    *,
+    n_bins: int = 0,
+    resolved: bool = False,
+    on_phase: OnPhase = lambda _: None,
+) -> Source:
+    """Reads, checks (see ``responses.check``) and counts the responses."""
     with explain_errors(paths_of(data)):
-        responses = check(open_table(data, choose_responses(reading), reading, workspace), reading)
+        table = open_table(data, choose_responses(reading), reading, workspace)
+        responses = check(table, reading, n_bins=n_bins, resolved=resolved)
         on_phase("counting")
         counts = count_tasks(responses, workspace.folder if workspace else None)
         return Source(responses, counts, data, workspace)

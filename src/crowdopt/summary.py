@@ -56,7 +56,15 @@ def summarise(solution: Solution) -> Summary:
 
 
 def headline(solution: Solution) -> str:
-    """What was proved, in one sentence."""
+    """What was proved, in one sentence, and what was taken for granted."""
+    scale = solution.scale
+    if scale.inferred and scale.kind == "ordinal" and scale.n_labels > 2:
+        taken = "; the labels are numbers and were taken as ordered (--scale nominal if they are not)"
+        return _proved(solution) + taken
+    return _proved(solution)
+
+
+def _proved(solution: Solution) -> str:
     certificate = solution.certificate
     value = f"log-likelihood {certificate.objective:,.2f}"
     if certificate.proof is Proof.NONE:
@@ -92,7 +100,8 @@ def _agreement(solution: Solution) -> str:
     if pairwise is None:
         return "not defined: no task has two responses"
     text = f"two responses to a task agree {pairwise:.1%} of the time"
-    return text + (f"; Krippendorff's alpha {alpha:.3f}" if alpha is not None else "; nobody ever disagrees")
+    kind = f" ({solution.scale.kind})" if solution.scale.n_labels > 2 else ""  # with two labels it is the same
+    return text + (f"; Krippendorff's alpha {alpha:.3f}{kind}" if alpha is not None else "; nobody ever disagrees")
 
 
 def _labels(solution: Solution) -> str:

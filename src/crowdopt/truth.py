@@ -13,6 +13,7 @@ from crowdopt.frames import Table, adopt, fetch, settle, small_table, with_texts
 from crowdopt.read.columns import choose_truth
 from crowdopt.responses import clean
 from crowdopt.scale import MAX_LABELS, canonical_text
+from crowdopt.scores import bin_truth
 from crowdopt.solution import Accuracy
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ def _known(solution: Solution, truth: Any, like: Table, *, same_place: bool) -> 
     table = adopt(truth, choose_truth(solution.reading))
     task, label = table.collect_schema().names()
     table = clean(table.select(nw.col(task).alias("task"), nw.col(label).alias("label")), solution.reading)
+    if solution.reading.bins:
+        table = bin_truth(table, solution.reading.bins)
     table = settle(table.filter(~nw.col("task").is_null(), ~nw.col("label").is_null()).unique())
     _check_once(table)
     codes = _codes(table, solution)

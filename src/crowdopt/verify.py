@@ -19,7 +19,7 @@ from crowdopt.certificate import Proof, Space
 from crowdopt.errors import InputError, SolutionFileError
 from crowdopt.order import violation
 from crowdopt.problem import Problem
-from crowdopt.recheck import Undecided, better_than, log_likelihood
+from crowdopt.recheck import Recheck, Undecided, agreement_of_best_names, log_likelihood
 from crowdopt.solution import Solution, Totals
 
 if TYPE_CHECKING:
@@ -28,11 +28,18 @@ if TYPE_CHECKING:
 
     from crowdopt.buckets import Buckets
     from crowdopt.scale import Scale
+    from crowdopt.types import Bools
 
 DEFAULT_TIME_LIMIT = 60.0
 
-KNOWN_ENGINES = frozenset({"scan", "trivial", "vote"})
-"""The engines whose promises are checked here: those that ``aggregate`` offers."""
+PROVING_ENGINES = frozenset({"chain", "enumerate", "scan", "search", "trivial"})
+"""The engines that leave a bound."""
+
+OTHER_ENGINES = frozenset({"em", "em1", "em2", "em3", "soft-em", "vote"})
+"""The engines that prove nothing."""
+
+MAX_BUCKETS_MOVED = 2_000
+"""Buckets up to which margins under dominance are those of moves that respect the order."""
 
 
 class Verdict(StrEnum):
@@ -88,7 +95,7 @@ def verify(
             return Verification(Verdict.REJECTED, (str(error),))
     workspace = workspace_for(data, memory_limit=memory_limit, threads=threads)
     try:
-        source = load(data, solution.reading, workspace)
+        source = load(data, solution.reading, workspace, resolved=True)
         scale, buckets = source.responses.scale, source.counts.buckets
         numbers = source.totals
     finally:
@@ -114,11 +121,16 @@ def check_against(
         return Verification(Verdict.REJECTED, (str(error),))
     if wrong := tuple(_about_labels(solution, problem)):
         return Verification(Verdict.REJECTED, wrong)
-    try:
-        wrong = tuple(_about_bound(solution, problem, time.monotonic() + time_limit))
-    except Undecided as undecided:
-        return Verification(Verdict.BOUND_NOT_RECHECKED, (str(undecided),))
-    return Verification(Verdict.REJECTED if wrong else Verdict.CONFIRMED, wrong)
+    checks = Recheck(problem, time.monotonic() + time_limit)
+    undecided = []
+    for check in (_about_bound, _about_margins):
+        try:
+            wrong += tuple(check(solution, checks))
+        except Undecided as reason:
+            undecided.append(str(reason))
+    if wrong:
+        return Verification(Verdict.REJECTED, wrong)
+    return Verification(Verdict.BOUND_NOT_RECHECKED if undecided else Verdict.CONFIRMED, tuple(undecided))
 
 
 def _about_data(solution: Solution, scale: Scale, buckets: Buckets, numbers: Totals) -> Iterator[str]:
@@ -152,55 +164,90 @@ def _about_labels(solution: Solution, problem: Problem) -> Iterator[str]:
         return
     if not math.isclose(certificate.tolerance, tolerance, rel_tol=1e-6):
         yield f"the tolerance should be {tolerance:.3g}, not {certificate.tolerance:.3g}"
-    given = ("selectivity",) if solution.objective.kind == "given" else ()
+    given = solution.objective.given
     if certificate.given != given:
         yield f"the proof is given {list(given)}, not {list(certificate.given)}"
     yield from _about_claims(solution)
-    # Given shares over all mappings are the one case in which a crowd may be upside down.
-    either_way = solution.objective.kind == "given" and certificate.space is Space.ALL
-    ordered = certificate.proof is not Proof.NONE and not either_way
-    if ordered and buckets.n_labels > 1 and (pair := violation(buckets.counts, mapping)):
+    if _must_respect_order(solution) and (pair := violation(buckets.counts, mapping)):
         high, low = (buckets.counts[b, 0].tolist() for b in pair)
         yield f"the labels break the order: responses {high} dominate {low} and got the lower label"
-    if solution.margins.kind == "exact" and not _margins_can_be_exact(solution, problem):
-        yield "the margins are at most upper bounds, not exact"
-        return
-    other = recheck.alternatives(problem, mapping, value, _compared_with(solution, problem))
-    if not np.allclose(other.loss, solution.margins.values, rtol=1e-6, atol=2 * tolerance):
-        yield "the margins do not follow from the data"
-    if other.agrees_more:
-        yield "other labels are as likely and agree with more responses"
+    # The scan names by the order alone: more yes is never the lower label.
+    names_are_free = certificate.engine in {"chain", "enumerate", "search"} and solution.objective.interchangeable
+    if names_are_free and agreement_of_best_names(problem, mapping) > buckets.agreement(mapping):
+        yield "other names of the labels agree with more responses"
     if certificate.engine == "vote":
         yield from _about_votes(solution)
-    elif not np.array_equal(other.tied, solution.margins.tied):
+
+
+def _must_respect_order(solution: Solution) -> bool:
+    """Where the space asks for it, and for two labels that nothing tells apart: there thresholds rise."""
+    certificate, buckets = solution.certificate, solution.buckets
+    if certificate.proof is Proof.NONE or buckets.n_labels == 1:
+        return False
+    plane = buckets.n_labels == 2 and buckets.n_classes == 1
+    return certificate.space is Space.DOMINANCE or (plane and solution.objective.interchangeable)
+
+
+def _about_margins(solution: Solution, checks: Recheck) -> Iterator[str]:
+    """Margins, ties, and whether another labelling at hand should have been chosen."""
+    problem, mapping, margins = checks.problem, solution.mapping, solution.margins
+    value = solution.certificate.objective
+    tolerance = problem.tolerance(value)
+    if margins.kind == "exact" and not _margins_can_be_exact(solution, problem):
+        yield "the margins are at most upper bounds, not exact"
+        return
+    tied: Bools | None
+    if margins.kind == "exact" and solution.certificate.engine != "scan":
+        loss = np.maximum(checks.ordered.margins(mapping, value), 0.0)
+        tied, agrees_more = checks.ordered.tied(mapping, checks.ordered.value - tolerance), False
+    else:
+        other = recheck.alternatives(problem, mapping, value, _compared_with(solution, problem))
+        loss, tied, agrees_more = other.loss, other.tied, other.agrees_more
+    if not np.allclose(loss, margins.values, rtol=1e-6, atol=2 * tolerance):
+        yield "the margins do not follow from the data"
+    if agrees_more:
+        yield "other labels are as likely and agree with more responses"
+    if tied is not None and solution.certificate.engine != "vote" and not np.array_equal(tied, margins.tied):
         yield "the ties do not follow from the data"
 
 
 def _about_claims(solution: Solution) -> Iterator[str]:
     """Only an engine whose promise is known here can be checked."""
     certificate = solution.certificate
-    if certificate.engine not in KNOWN_ENGINES:
+    if certificate.engine not in PROVING_ENGINES | OTHER_ENGINES:
         yield f"nothing is known here of an engine {certificate.engine!r}"
-    elif (certificate.engine == "vote") != (certificate.proof is Proof.NONE):
+    elif (certificate.engine in OTHER_ENGINES) != (certificate.proof is Proof.NONE):
         yield f"engine {certificate.engine!r} does not leave a proof of {certificate.proof}"
+    buckets = solution.buckets
+    fitting = {
+        "scan": buckets.n_labels == 2 and buckets.n_classes == 1,
+        "trivial": buckets.n_labels == 1,
+        "chain": certificate.space is Space.DOMINANCE,
+        "enumerate": certificate.space is Space.DOMINANCE,
+    }
+    if not fitting.get(certificate.engine, True):
+        yield f"engine {certificate.engine!r} does not solve such a problem"
 
 
 def _compared_with(solution: Solution, problem: Problem) -> frozenset[str]:
     """The labellings that margins are the least loss among (docs/theory.md, "Margins")."""
-    buckets, certificate = problem.buckets, solution.certificate
-    if buckets.n_labels != 2 or buckets.n_classes != 1 or certificate.proof is Proof.NONE:
+    certificate = solution.certificate
+    if certificate.engine in {"chain", "enumerate", "search"} and certificate.space is Space.DOMINANCE:
+        return frozenset({"closures" if problem.buckets.n_buckets <= MAX_BUCKETS_MOVED else "alike"})
+    if certificate.engine != "scan":
         return frozenset({"moves"})
     if solution.margins.kind == "exact" or certificate.space is Space.DOMINANCE:
         return frozenset({"rising"})
-    return frozenset({"moves", "rising", "falling"} if solution.objective.kind == "given" else {"moves", "rising"})
+    return frozenset({"moves", "rising"} if solution.objective.interchangeable else {"moves", "rising", "falling"})
 
 
 def _margins_can_be_exact(solution: Solution, problem: Problem) -> bool:
-    """Where thresholds are all the mappings that compete: two labels, equal numbers, and no need to look beyond."""
+    """Where an engine sees all mappings that compete: those that respect the order."""
     buckets, certificate = problem.buckets, solution.certificate
-    beyond = solution.objective.kind == "given" and certificate.space is Space.ALL
-    plane = buckets.n_labels == 2 and buckets.n_classes == 1
-    return plane and buckets.equal_sizes and not beyond and certificate.proof is not Proof.NONE
+    if certificate.engine in {"chain", "enumerate"}:
+        return certificate.space is Space.DOMINANCE
+    beyond = certificate.space is Space.ALL and not solution.objective.interchangeable
+    return certificate.engine == "scan" and buckets.equal_sizes and not beyond
 
 
 def _about_votes(solution: Solution) -> Iterator[str]:
@@ -212,13 +259,13 @@ def _about_votes(solution: Solution) -> Iterator[str]:
         yield "the ties do not follow from the data"
 
 
-def _about_bound(solution: Solution, problem: Problem, deadline: float) -> Iterator[str]:
+def _about_bound(solution: Solution, checks: Recheck) -> Iterator[str]:
     certificate = solution.certificate
     if certificate.bound is None:
         return
     if certificate.bound < certificate.objective:
         yield f"the bound {certificate.bound!r} is below the log-likelihood of the answer"
         return
-    best = better_than(problem, certificate.bound + certificate.tolerance, deadline)
+    best = checks.better_than(certificate.bound + certificate.tolerance)
     if best is not None:
         yield f"there is a mapping in the space with log-likelihood {best!r}, above the bound {certificate.bound!r}"

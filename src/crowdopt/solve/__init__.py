@@ -6,23 +6,26 @@ frames or other engines. ENGINES is the list of them by name.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from crowdopt.buckets import Buckets
-from crowdopt.certificate import Certificate, Space
+from crowdopt.certificate import Certificate, Space, Stop
 from crowdopt.errors import InputError
 from crowdopt.margins import Margins, single_moves
 from crowdopt.objective import Objective, response_matrix
+from crowdopt.offsets import Offsets, pseudo_counts
 from crowdopt.problem import Problem
-from crowdopt.solve.chain import chain, fits
+from crowdopt.solve.chain import chain
+from crowdopt.solve.em import em, em1, em2, em3, soft_em_engine
 from crowdopt.solve.engine import DEFAULT_TIME_LIMIT, Engine, Limits, OnProgress, Outcome, certify
 from crowdopt.solve.enumerate import enumerate_all
-from crowdopt.solve.scan import scan
+from crowdopt.solve.scan import proves, scan
 from crowdopt.solve.search import search
 from crowdopt.solve.vote import vote
+from crowdopt.upsets import TooManyUpSets, TooMuchMemory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,9 +34,14 @@ if TYPE_CHECKING:
 
 ENGINES: dict[str, Engine] = {
     "chain": chain,
+    "em": em,
+    "em1": em1,
+    "em2": em2,
+    "em3": em3,
     "enumerate": enumerate_all,
     "scan": scan,
     "search": search,
+    "soft-em": soft_em_engine,
     "vote": vote,
 }
 """Every engine by name."""
@@ -48,6 +56,7 @@ class Solved:
     mapping: Ints
     certificate: Certificate
     margins: Margins
+    runner_up: Ints | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +76,9 @@ class Result:
 
 def run(problem: Problem, limits: Limits, *, labels: Sequence[str], engine: str = "auto") -> Solved:
     """Solves a problem with the named engine, or with the one that fits, and certifies the outcome."""
-    name = choose_engine(problem, engine)
+    check_engine(problem, engine)
     before = limits.elapsed
-    outcome = _trivial(problem) if name == "trivial" else ENGINES[name](problem, limits)
+    name, outcome = _answer(problem, limits, engine)
     certificate = certify(
         problem,
         outcome,
@@ -77,28 +86,49 @@ def run(problem: Problem, limits: Limits, *, labels: Sequence[str], engine: str 
         seconds=limits.elapsed - before,
         fingerprint=problem.buckets.fingerprint(labels),
     )
-    return Solved(outcome.mapping, certificate, outcome.margins or single_moves(problem, outcome.mapping))
+    margins = outcome.margins or single_moves(problem, outcome.mapping)
+    return Solved(outcome.mapping, certificate, margins, outcome.runner_up)
 
 
-def choose_engine(problem: Problem, engine: str) -> str:
-    """The engine that will answer; raises where the named one cannot."""
+def check_engine(problem: Problem, engine: str) -> None:
+    """Raises where the named engine cannot answer."""
     buckets = problem.buckets
     if engine != "auto" and engine not in ENGINES:
         raise InputError(f"there is no engine {engine!r}; there are auto, {', '.join(ENGINES)}")
-    if buckets.n_labels == 1 and engine != "vote":
-        return "trivial"
-    two = buckets.n_labels == 2 and buckets.n_classes == 1
-    if engine == "scan" and not two:
+    if engine == "scan" and buckets.n_labels > 1 and not _is_plane(problem):
         raise InputError(f"engine 'scan' is for two labels and one class; here are {buckets.n_labels} labels")
     if engine in {"chain", "enumerate"} and problem.space is not Space.DOMINANCE:
         raise InputError(f"engine {engine!r} searches labels that respect the order: ask for the space 'dominance'")
-    if engine == "chain" and not fits(problem):
-        raise InputError("too many sets of buckets respect the order for engine 'chain'; leave the choice to 'auto'")
+
+
+def _answer(problem: Problem, limits: Limits, engine: str) -> tuple[str, Outcome]:
+    """The name of the engine that answered, and its outcome: the first that can prove its answer, if any can."""
+    if problem.buckets.n_labels == 1 and engine != "vote":
+        return "trivial", _trivial(problem)
+    if engine == "chain":
+        try:
+            return engine, chain(problem, limits)
+        except TooManyUpSets as reason:
+            raise InputError(
+                f"{reason} respect the order: too many for engine 'chain'; leave the choice to 'auto'"
+            ) from None
     if engine != "auto":
-        return engine
-    if two:
-        return "scan"
-    return "chain" if problem.space is Space.DOMINANCE and fits(problem) else "search"
+        return engine, ENGINES[engine](problem, limits)
+    if _is_plane(problem) and proves(problem):
+        return "scan", scan(problem, limits)
+    handed_over = Stop.FINISHED
+    if problem.space is Space.DOMINANCE:
+        try:
+            return "chain", chain(problem, limits)
+        except TooManyUpSets as reason:
+            handed_over = Stop.MEMORY if isinstance(reason, TooMuchMemory) else handed_over
+    name = "scan" if _is_plane(problem) else "search"
+    outcome = ENGINES[name](problem, limits)
+    return name, replace(outcome, stop=handed_over) if outcome.stop is Stop.FINISHED else outcome
+
+
+def _is_plane(problem: Problem) -> bool:
+    return problem.buckets.n_labels == 2 and problem.buckets.n_classes == 1
 
 
 def _trivial(problem: Problem) -> Outcome:
@@ -115,6 +145,8 @@ def solve(
     scale: Literal["ordinal", "nominal"] = "ordinal",
     space: Literal["dominance", "all"] | None = None,
     selectivity: Literal["none", "estimate"] | Sequence[float] = "none",
+    prior_matrix: Any = None,
+    smoothing: float = 0.0,
     engine: str = "auto",
     time_limit: float = DEFAULT_TIME_LIMIT,
     on_progress: OnProgress | None = None,
@@ -131,6 +163,8 @@ def solve(
         space: Mappings to search: those that respect the order, or all. By default ``dominance`` for ordinal
             scales and for two labels, else ``all``.
         selectivity: ``none``, ``estimate``, or the known share of each label.
+        prior_matrix: Pseudo-counts by (true, answered), or by (class, true, answered): what is known of the workers.
+        smoothing: A pseudo-count for every entry.
         engine: Name of an engine, or ``auto``.
         time_limit: Seconds; past them the result is BOUNDED.
         on_progress: Called now and then; return True to stop with the best so far.
@@ -151,17 +185,20 @@ def solve(
         space = "dominance" if scale == "ordinal" or buckets.n_labels <= 2 else "all"
     if space not in {"dominance", "all"}:
         raise InputError(f"space must be dominance or all, not {space!r}")
-    problem = Problem(buckets, Space(space), _objective(selectivity))
+    offsets = Offsets.of(
+        buckets.n_labels, buckets.n_classes, prior=pseudo_counts(prior_matrix, buckets), smoothing=smoothing
+    )
+    problem = Problem(buckets, Space(space), _objective(selectivity, offsets))
     names = [str(j) for j in range(buckets.n_labels)]
     solved = run(problem, Limits(time_limit, on_progress), labels=names, engine=engine)
     responses, _ = buckets.by_label(solved.mapping)
     mapping = np.where(index >= 0, solved.mapping[index], -1)
-    return Result(mapping, response_matrix(responses), solved.certificate)
+    return Result(mapping, response_matrix(responses, problem.objective), solved.certificate)
 
 
-def _objective(selectivity: str | Sequence[float]) -> Objective:
+def _objective(selectivity: str | Sequence[float], offsets: Offsets | None) -> Objective:
     if isinstance(selectivity, str):
         if selectivity not in {"none", "estimate"}:
             raise InputError(f"selectivity must be none, estimate or a share per label, not {selectivity!r}")
-        return Objective("estimated" if selectivity == "estimate" else "none")
-    return Objective("given", tuple(float(share) for share in selectivity))
+        return Objective("estimated" if selectivity == "estimate" else "none", offsets=offsets)
+    return Objective("given", tuple(float(share) for share in selectivity), offsets)

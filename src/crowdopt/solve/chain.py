@@ -7,7 +7,7 @@ a sum over its steps (docs/theory.md, Fact 4). With Ψ_j the term of label j, la
 
 and the optimum is V_0 of all buckets. Exact for every order, for equal and varying numbers of responses, and for every
 objective. Cost: one term per pair of nested up-sets (per label, where labels have terms of their own), against one
-likelihood per mapping for an enumeration.
+likelihood per mapping for an enumeration; for two labels one per up-set.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from crowdopt.certificate import Space, Stop
 from crowdopt.margins import Margins, closure_moves
 from crowdopt.order import Order
 from crowdopt.solve.engine import Limits, Outcome
-from crowdopt.solve.paths import MAX_DENSE, MAX_TABLE, Paths, other_labels
+from crowdopt.solve.names import renamed
+from crowdopt.solve.paths import Paths, other_labels
+from crowdopt.solve.search import search, starts
 from crowdopt.solve.ties import choose
-from crowdopt.upsets import TooManyUpSets, UpSets
+from crowdopt.upsets import TooManyUpSets, TooMuchMemory, UpSets
 
 if TYPE_CHECKING:
     from crowdopt.problem import Problem
@@ -31,45 +33,91 @@ if TYPE_CHECKING:
 MAX_UP_SETS = 40_000
 """More are not listed: the pairs grow with their square."""
 
+MAX_BUCKETS = 4_000
+"""More are not compared with each other."""
+
+MAX_WITHOUT_SEARCH = 5_000
+"""Up-sets up to which the optimum takes no longer than a search for something close to it."""
+
 MAX_TIED = 1_000
 """Optimal mappings that the tie rule compares: of more, the first that the search meets, always the same."""
 
 
-def fits(problem: Problem) -> bool:
-    """Whether the problem has few enough up-sets for this engine."""
-    try:
-        _up_sets(problem)
-    except TooManyUpSets:
-        return False
-    return True
-
-
-def _up_sets(problem: Problem) -> UpSets:
-    """All up-sets; as many as one matrix of pairs can hold where there are too many responses for a table."""
-    limit = MAX_UP_SETS if problem.buckets.n_responses <= MAX_TABLE else min(MAX_DENSE, MAX_UP_SETS)
-    return UpSets.of(Order.of(problem.buckets.counts), limit)
-
-
 def chain(problem: Problem, limits: Limits) -> Outcome:
-    """The optimum over dominance-consistent mappings, or a bound when the limits are reached first."""
-    paths = Paths(problem, _up_sets(problem), limits)
-    stop = limits.reached(-np.inf, problem.plain_bound, 0) or paths.run()
+    """The optimum over dominance-consistent mappings, or a bound when the limits are reached first.
+
+    Raises:
+        TooManyUpSets: If there are more than fit.
+    """
+    sets = list_up_sets(problem, limits)
+    # Where it takes long enough to be stopped, there should be something good to hand over.
+    found = search(problem, limits) if len(sets) > MAX_WITHOUT_SEARCH else None
+    if found is not None and found.stop is not Stop.FINISHED:
+        return found
+    paths = Paths(problem, sets, limits, found.objective if found else -np.inf)
+    stop = paths.reached() or paths.run()
     if stop is not None:
-        return _unfinished(problem, paths.work, stop)
+        return _unfinished(problem, found, paths.work, stop)
     # Looked-up logarithms are off by at most their error, so the true optimum is among these, evaluated anew.
-    near = _near_best(paths, paths.best - problem.tolerance(paths.best) - 2 * paths.error)
+    near = near_best(paths, paths.best - problem.tolerance(paths.best) - paths.error)
     best = max(problem.objective.of_mapping(problem.buckets, mapping) for mapping in near)
     at_least = best - problem.tolerance(best)
     mapping = choose(problem, near, at_least)
     value = problem.objective.of_mapping(problem.buckets, mapping)
     bound = best if len(near) < MAX_TIED else max(best, paths.best + paths.error)
-    if paths.with_label is None:
-        margins = closure_moves(problem, mapping)
-    else:
-        loss = np.maximum(value - other_labels(paths.with_label, mapping), 0.0)
-        margins = Margins(loss, "exact", _tied(problem, near, mapping, at_least))
-    # The clock may have stopped the margins, not the proof: the certificate then says both.
-    return Outcome(mapping, value, bound, Space.DOMINANCE, paths.work, paths.stopped or Stop.FINISHED, margins)
+    # The clock may stop the margins, not the proof: the certificate then says both.
+    stop = paths.run_margins()
+    if stop is not None:
+        return Outcome(
+            mapping, value, bound, Space.DOMINANCE, paths.work, stop, margins=closure_moves(problem, mapping)
+        )
+    loss = np.maximum(value - other_labels(paths.with_label, mapping), 0.0)
+    margins = Margins(loss, "exact", _tied(problem, near, mapping, at_least))
+    return Outcome(
+        mapping, value, bound, Space.DOMINANCE, paths.work, margins=margins, runner_up=_runner_up(paths, mapping)
+    )
+
+
+def list_up_sets(problem: Problem, limits: Limits) -> UpSets:
+    """All up-sets, if they are few enough for this engine and for the memory it may take.
+
+    Raises:
+        TooManyUpSets: If they are not; TooMuchMemory if it is for the memory.
+    """
+    buckets = problem.buckets
+    if buckets.n_buckets > MAX_BUCKETS:
+        raise TooManyUpSets(MAX_UP_SETS)
+    per_set = 2 * buckets.n_buckets + 8 * buckets.counts[0].size + 16 * buckets.n_labels + 64
+    most = MAX_UP_SETS if limits.bytes is None else min(MAX_UP_SETS, limits.bytes // per_set)
+    try:
+        return UpSets.of(Order.of(buckets.counts), most)
+    except TooManyUpSets as reason:
+        raise (TooMuchMemory(most) if most < MAX_UP_SETS else reason) from None
+
+
+def near_best(paths: Paths, at_least: float) -> list[Ints]:
+    """The mappings of chains that reach ``at_least``: MAX_TIED of them at most, the same ones every time.
+
+    Of more, each also under the names that agree best, as names are what most ties are about.
+    """
+    problem, sets = paths.problem, paths.sets
+    found: list[Ints] = []
+    stack = [(0, len(sets) - 1, 0.0, np.zeros(problem.buckets.n_buckets, np.int64))]
+    while stack and len(found) < MAX_TIED:
+        label, at, so_far, mapping = stack.pop()
+        if label == paths.top:
+            found.append(mapping)
+            continue
+        inside = sets.inside(slice(at, at + 1), at + 1)[0].nonzero()[0]
+        term = paths.term(label, inside, at)
+        good = so_far + term + paths.down[label + 1, inside] >= at_least
+        stack += [
+            (label + 1, int(b), so_far + float(t), mapping + sets.members[b])
+            for b, t in zip(inside[good], term[good], strict=True)
+        ]
+    if len(found) >= MAX_TIED and problem.objective.interchangeable:
+        found += [renamed(problem, mapping) for mapping in found]
+    return found
 
 
 def _tied(problem: Problem, near: list[Ints], mapping: Ints, at_least: float) -> Bools:
@@ -84,31 +132,26 @@ def _tied(problem: Problem, near: list[Ints], mapping: Ints, at_least: float) ->
     return np.asarray((np.array(ties) != mapping).any(axis=0))
 
 
-def _near_best(paths: Paths, at_least: float) -> list[Ints]:
-    """The mappings of chains that reach ``at_least``: MAX_TIED of them at most, the same ones every time."""
-    buckets, sets = paths.problem.buckets, paths.sets
-    found: list[Ints] = []
-    stack = [(0, len(sets) - 1, 0.0, np.zeros(buckets.n_buckets, np.int64))]
-    while stack and len(found) < MAX_TIED:
-        label, at, so_far, mapping = stack.pop()
-        if label == buckets.n_labels - 1:
-            found.append(mapping)
-            continue
-        inside = sets.inside(slice(at, at + 1), at + 1)[0].nonzero()[0]
-        term = paths.term(label, inside, at)
-        good = so_far + term + paths.down[label + 1, inside] >= at_least
-        stack += [
-            (label + 1, int(b), so_far + float(t), mapping + sets.members[b])
-            for b, t in zip(inside[good], term[good], strict=True)
-        ]
-    return found
+def _runner_up(paths: Paths, mapping: Ints) -> Ints | None:
+    """The likeliest of all other mappings that respect the order; None if there is none."""
+    problem = paths.problem
+    second = float(other_labels(paths.with_label, mapping).max())
+    if second == -np.inf:
+        return None
+    slack = problem.tolerance(second) + paths.error
+    others = [other for other in near_best(paths, second - slack) if (other != mapping).any()]
+    best = max(problem.objective.of_mapping(problem.buckets, other) for other in others)
+    return choose(problem, others, best - problem.tolerance(best))
 
 
-def _unfinished(problem: Problem, work: int, stop: Stop) -> Outcome:
-    """All buckets under one label respects any order; the bound is the one that always holds."""
+def _unfinished(problem: Problem, found: Outcome | None, work: int, stop: Stop) -> Outcome:
+    """What the search found, or the best of a few mappings that respect any order; the bound always holds."""
     buckets = problem.buckets
-    candidates = [np.full(buckets.n_buckets, label, np.int64) for label in range(buckets.n_labels)]
-    mapping = max(candidates, key=lambda candidate: problem.objective.of_mapping(buckets, candidate))
+    if found is not None:
+        return Outcome(
+            found.mapping, found.objective, found.bound, Space.DOMINANCE, work + found.work, stop, found.margins
+        )
+    mapping = max(starts(problem, 0), key=lambda candidate: problem.objective.of_mapping(buckets, candidate))
     value = problem.objective.of_mapping(buckets, mapping)
     margins = closure_moves(problem, mapping)
     return Outcome(mapping, value, max(problem.plain_bound, value), Space.DOMINANCE, work, stop, margins)

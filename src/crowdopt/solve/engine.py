@@ -35,10 +35,18 @@ OnProgress = Callable[[Progress], bool]
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop. The clock starts when the limits are made."""
+    """When to stop. The clock starts when the limits are made.
+
+    Attributes:
+        seconds: Time that may pass.
+        on_progress: Called now and then; says when to stop.
+        bytes: Memory that an engine may take for what it lists; None for its own limits.
+        started: The time of the clock at the start.
+    """
 
     seconds: float = DEFAULT_TIME_LIMIT
     on_progress: OnProgress | None = None
+    bytes: int | None = None
     started: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -70,6 +78,7 @@ class Outcome:
         work: Mappings or steps evaluated.
         stop: Why the engine stopped.
         margins: Where the engine has better ones than the loss of moving one bucket.
+        runner_up: The likeliest of all other mappings in the space, where the engine knows it.
     """
 
     mapping: Ints
@@ -79,6 +88,7 @@ class Outcome:
     work: int
     stop: Stop = Stop.FINISHED
     margins: Margins | None = None
+    runner_up: Ints | None = None
 
 
 class Engine(Protocol):
@@ -96,12 +106,11 @@ def certify(problem: Problem, outcome: Outcome, *, engine: str, seconds: float, 
         proof = Proof.NONE
     else:
         proof = Proof.PROVED if outcome.bound - outcome.objective <= tolerance else Proof.BOUNDED
-    kind = problem.objective.kind
     return Certificate(
         proof=proof,
         stop=outcome.stop,
         space=outcome.space,
-        given=("selectivity",) if kind == "given" else (),
+        given=problem.objective.given,
         objective=outcome.objective,
         bound=outcome.bound,
         tolerance=tolerance,

@@ -1,7 +1,11 @@
 """Compiled loops over pairs of nested up-sets. Imported only when there are enough of them to pay for the compiler.
 
-``words`` are the up-sets as bits, smallest set first; ``responses`` (set, class, label) and ``tasks`` their sums;
-``table`` is n ln n by n; ``shares[j, n]`` the selectivity term of label j with n tasks.
+``words`` are the up-sets as bits (word, up-set), smallest set first; ``sums`` what is in them: responses by class and
+label, then by class, then tasks. Φ is a sum of (x + offset) ln(x + offset) over the responses x by class and label,
+less one over those by class: looked up in the flat table ``values`` at ``base[j] + x``, or computed if it is empty.
+The share adds ``linear[j]`` per task or, estimated (``total`` > 0), the term of ``gold[j]`` and the tasks among
+``total``. Tables of one row are for all labels. A row at a time, as short loops over arrays are what a compiler is
+good at.
 """
 
 from __future__ import annotations
@@ -29,117 +33,171 @@ if _FOLDER is not None:
     numba.config.CACHE_DIR = str(_FOLDER)
 
 
-def _compiled(function):
-    return numba.njit(cache=_FOLDER is not None, nogil=True)(function)
+_compiled = numba.njit(cache=_FOLDER is not None, nogil=True)
 
 
 @_compiled
-def _inside(words, b, a):
-    for q in range(words.shape[1]):
-        if words[b, q] & ~words[a, q]:
-            return False
-    return True
+def _nested(words, a, beyond, found):
+    """Lists the up-sets inside up-set a, itself included; returns how many there are."""
+    beyond[: a + 1] = 0
+    for q in range(words.shape[0]):
+        lacking = ~words[q, a]
+        for b in range(a + 1):
+            beyond[b] |= words[q, b] & lacking
+    count = 0
+    for b in range(a + 1):
+        found[count] = b  # overwritten by the next unless counted: a branch would be guessed wrong half of the time
+        count += beyond[b] == 0
+    return count
 
 
 @_compiled
-def _phi(responses, table, a, b):
-    value = 0.0
-    for k in range(responses.shape[1]):
-        whole = 0
-        for i in range(responses.shape[2]):
-            part = responses[a, k, i] - responses[b, k, i]
-            whole += part
-            value += table[part]
-        value -= table[whole]
-    return value
+def _without(words, need, found, count):
+    """Keeps of the up-sets found those that leave out a bucket in need; returns how many that are."""
+    kept = 0
+    for at in range(count):
+        b = found[at]
+        left_out = np.uint64(0)
+        for q in range(len(need)):
+            left_out |= need[q] & ~words[q, b]
+        found[kept] = b
+        kept += left_out != 0
+    return kept
 
 
 @_compiled
-def descend(words, responses, tasks, table, shares, down, start, stop):
-    """Fills ``down`` for up-sets start..stop, given all smaller ones; returns the pairs evaluated."""
-    n_labels = down.shape[0]
+def _terms(sums, values, offsets, base, linear, gold, total, n_parts, j, a, found, count, terms):
+    """Ψ of label j for up-set a without each of those found."""
+    row, own = j if len(base) > 1 else 0, j if len(linear) > 1 else 0
+    if len(values):
+        _look_up(sums, values, base[row], n_parts, a, found, count, terms)
+    else:
+        _compute(sums, offsets[row], n_parts, a, found, count, terms)
+    if total > 0:
+        for at in range(count):
+            known = sums[a, -1] - sums[found[at], -1] + gold[own]
+            if known > 0:
+                terms[at] += known * np.log(known / total)
+    elif linear[own] != 0:
+        for at in range(count):
+            n = sums[a, -1] - sums[found[at], -1]
+            if n > 0:  # a forbidden label has minus infinity per task
+                terms[at] += n * linear[own]
+
+
+@_compiled
+def _look_up(sums, values, base, n_parts, a, found, count, terms):
+    for at in range(count):
+        b = found[at]
+        phi = 0.0
+        for d in range(n_parts):
+            phi += values[base[d] + sums[a, d] - sums[b, d]]
+        for d in range(n_parts, len(base)):
+            phi -= values[base[d] + sums[a, d] - sums[b, d]]
+        terms[at] = phi
+
+
+@_compiled
+def _compute(sums, offsets, n_parts, a, found, count, terms):
+    for at in range(count):
+        b = found[at]
+        phi = 0.0
+        for d in range(len(offsets)):
+            x = sums[a, d] - sums[b, d] + offsets[d]
+            if x > 0:
+                phi += x * np.log(x) if d < n_parts else -x * np.log(x)
+        terms[at] = phi
+
+
+@_compiled
+def descend(words, sums, values, offsets, base, linear, gold, total, n_parts, down, up, start, stop):
+    """Fills ``down`` of the middle labels for up-sets start..stop, given all smaller ones; returns the pairs evaluated.
+
+    On the way ``up[2]`` is raised, for which all that is needed is known.
+    """
+    last, n = down.shape[0] - 1, words.shape[1]
+    same = len(base) == 1 and len(linear) == 1
+    beyond, found, terms = np.empty(n, np.uint64), np.empty(n + 1, np.int64), np.empty(n + 1)
     pairs = 0
     for a in range(start, stop):
-        for b in range(a):
-            if _inside(words, b, a):
-                pairs += 1
-                phi = _phi(responses, table, a, b)
-                n = tasks[a] - tasks[b]
-                for j in range(n_labels - 1):
-                    value = down[j + 1, b] + phi + shares[j, n]
-                    if value > down[j, a]:
-                        down[j, a] = value
-        for j in range(n_labels - 2, -1, -1):  # an empty level
-            if down[j + 1, a] > down[j, a]:
-                down[j, a] = down[j + 1, a]
+        count = _nested(words, a, beyond, found)
+        pairs += count
+        for j in range(last - 1, 0, -1):
+            if j == last - 1 or not same:
+                _terms(sums, values, offsets, base, linear, gold, total, n_parts, j, a, found, count, terms)
+            best = -np.inf
+            for at in range(count):
+                value = terms[at] + down[j + 1, found[at]]
+                if value > best:
+                    best = value
+            down[j, a] = best
+        for at in range(count):
+            value = terms[at] + up[1, a]
+            if value > up[2, found[at]]:
+                up[2, found[at]] = value
     return pairs
 
 
 @_compiled
-def ascend(words, responses, tasks, table, shares, down, up, best, start, stop):
-    """Spreads ``up`` from up-sets stop..start, largest first, to all inside them; returns the pairs evaluated.
-
-    On the way ``best[x, j]`` is raised to the best path in which level j holds bucket x. Few paths raise anything: the
-    buckets are kept sorted by what they have, so that one search tells which of them a path could still serve.
-    """
-    n_labels, n_buckets, n_words = up.shape[0], best.shape[0], words.shape[1]
-    ranked = np.empty((n_labels, n_buckets))
-    worse = np.zeros((n_labels, n_buckets + 1, n_words), np.uint64)
-    for j in range(n_labels - 1):
-        _rank(best, j, ranked, worse)
+def ascend(words, sums, values, offsets, base, linear, gold, total, n_parts, up, start, stop):
+    """Spreads ``up`` of labels 2 and above from up-sets stop..start, largest first; returns the pairs evaluated."""
+    last, n = up.shape[0] - 1, words.shape[1]
+    same = len(base) == 1 and len(linear) == 1
+    beyond, found, terms = np.empty(n, np.uint64), np.empty(n + 1, np.int64), np.empty(n + 1)
     pairs = 0
     for a in range(stop - 1, start - 1, -1):
-        for j in range(1, n_labels):
-            if up[j - 1, a] > up[j, a]:
-                up[j, a] = up[j - 1, a]
-        for b in range(a):
-            if not _inside(words, b, a):
-                continue
-            pairs += 1
-            phi = _phi(responses, table, a, b)
-            n = tasks[a] - tasks[b]
-            for j in range(n_labels - 1):
-                value = up[j, a] + phi + shares[j, n]
-                if value > up[j + 1, b]:
-                    up[j + 1, b] = value
-                value += down[j + 1, b]
-                if value > ranked[j, 0] and _raise(words, a, b, value, j, best, ranked, worse):
-                    _rank(best, j, ranked, worse)
+        count = _nested(words, a, beyond, found)
+        pairs += count
+        for j in range(2, last):
+            if j == 2 or not same:
+                _terms(sums, values, offsets, base, linear, gold, total, n_parts, j, a, found, count, terms)
+            for at in range(count):
+                value = terms[at] + up[j, a]
+                if value > up[j + 1, found[at]]:
+                    up[j + 1, found[at]] = value
     return pairs
 
 
 @_compiled
-def _rank(best, j, ranked, worse):
-    """Sorts what the buckets have; ``worse[j, i]`` are the bits of the i buckets that have least."""
-    order = np.argsort(best[:, j])
-    worse[j, 0] = 0
-    for i in range(len(order)):
-        x = order[i]
-        ranked[j, i] = best[x, j]
-        worse[j, i + 1] = worse[j, i]
-        worse[j, i + 1, x >> 6] |= np.uint64(1) << np.uint64(x & 63)
+def serve(words, sums, values, offsets, base, linear, gold, total, n_parts, down, up, j, rows, best):
+    """Raises ``best[x]`` to the best path on which middle label j holds bucket x and the label's outer set is in rows.
+
+    ``rows`` come best first: few paths raise anything, and an up-set whose best path is no better than what all its
+    buckets have is passed over. Returns the pairs evaluated.
+    """
+    n = words.shape[1]
+    need = np.empty(words.shape[0], np.uint64)
+    beyond, found, terms = np.empty(n, np.uint64), np.empty(n + 1, np.int64), np.empty(n + 1)
+    pairs = 0
+    for a in rows:
+        if not _needed(words, a, best, up[j, a] + down[j, a], need):
+            continue
+        count = _without(words, need, found, _nested(words, a, beyond, found))
+        pairs += count
+        _terms(sums, values, offsets, base, linear, gold, total, n_parts, j, a, found, count, terms)
+        for at in range(count):
+            terms[at] += up[j, a] + down[j + 1, found[at]]
+        for x in range(len(best)):
+            if need[x >> 6] >> np.uint64(x & 63) & np.uint64(1):
+                best[x] = _best_without(words, x, found, count, terms, best[x])
+    return pairs
 
 
 @_compiled
-def _raise(words, a, b, value, j, best, ranked, worse):
-    """Raises what a path of this value can; returns whether anything was raised."""
-    fewer = np.searchsorted(ranked[j], value)
-    raised = False
-    for q in range(words.shape[1]):
-        served = words[a, q] & ~words[b, q] & worse[j, fewer, q]
-        if served:
-            for x in range(64 * q, min(64 * q + 64, best.shape[0])):
-                if served >> np.uint64(x & 63) & np.uint64(1):
-                    best[x, j] = value
-                    raised = True
-    return raised
+def _best_without(words, x, found, count, terms, best):
+    """The best of the terms, or what there is, over the up-sets found that do not hold bucket x."""
+    for at in range(count):
+        if terms[at] > best and not words[x >> 6, found[at]] >> np.uint64(x & 63) & np.uint64(1):
+            best = terms[at]
+    return best
 
 
 @_compiled
-def top_level(words, values, best):
-    """Sets ``best[x, R - 1]``: the best path whose highest label holds bucket x."""
-    for a in range(words.shape[0]):
-        for x in range(best.shape[0]):
-            bit = np.uint64(1) << np.uint64(x & 63)
-            if words[a, x >> 6] & bit and values[a] > best[x, best.shape[1] - 1]:
-                best[x, best.shape[1] - 1] = values[a]
+def _needed(words, a, best, potential, need):
+    """Marks the buckets of up-set a that a path of this value could serve; returns whether there are any."""
+    need[:] = 0
+    for x in range(len(best)):
+        if best[x] < potential:
+            need[x >> 6] |= np.uint64(1) << np.uint64(x & 63)
+    need &= words[:, a]
+    return need.any()

@@ -1,8 +1,9 @@
 """Best chains through nested up-sets: what the chain engine computes, by arrays or by compiled loops.
 
 For an up-set U and a label j: ``down[j, U]`` is the best sum of terms of labels j and above when together they
-label U; ``up[j, U]`` the best sum of terms of the labels below j when labels j and above label U. Few up-sets are
-worked on as one dense matrix of pairs, which needs no compiler; many by the loops of kernels.py, in pieces between
+label U; ``up[j, U]`` the best sum of terms of the labels below j when labels j and above label U. The highest label
+takes an up-set as it is and the lowest all the rest, so only the labels between them ask for pairs of up-sets. Few
+up-sets are worked on as one list of pairs, which needs no compiler; many by the loops of kernels.py, in pieces between
 which the clock is looked at.
 """
 
@@ -13,131 +14,205 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crowdopt.certificate import Stop
 from crowdopt.objective import CountTable
 
 if TYPE_CHECKING:
-    from crowdopt.certificate import Stop
+    from collections.abc import Iterator
+
     from crowdopt.problem import Problem
     from crowdopt.solve.engine import Limits
     from crowdopt.types import Floats, Ints
     from crowdopt.upsets import UpSets
 
 MAX_DENSE = 1_000
-"""Up-sets up to which all pairs are held in one matrix."""
+"""Up-sets up to which all pairs are held in one list."""
 
 MAX_TABLE = 20_000_000
-"""Responses up to which logarithms are looked up in a table."""
+"""Entries of the table in which logarithms are looked up."""
 
-MAX_PAIRS_FOR_MARGINS = 60_000_000
-"""Pairs of nested up-sets up to which a second pass for exact margins is made."""
+MAX_FOR_MARGINS = 250_000_000
+"""Pairs of nested up-sets up to which all of them are looked at once more for exact margins."""
 
-_PIECE = 20_000_000
+_FIRST = 1_024
+"""Pairs looked at first."""
+
+_PIECE = 50_000_000
 """Pairs that compiled loops look at between two looks at the clock."""
 
 
 class Paths:
-    """The best chains of a problem; ``run`` fills ``down``, ``up`` and ``with_label``.
+    """The best chains of a problem; ``run`` fills ``down`` and ``up``, ``run_margins`` fills ``with_label``.
 
     Attributes:
-        with_label: Best log-likelihood of a mapping that gives bucket x (row) label j (column); None until asked for.
-        stopped: Why the margins were given up, if they were.
+        with_label: Best log-likelihood of a mapping that gives bucket x (row) label j (column).
         error: How far a value may be from the true one because logarithms were looked up.
-        work: Pairs of nested up-sets evaluated.
+        work: Up-sets and pairs of nested up-sets evaluated.
     """
 
-    def __init__(self, problem: Problem, sets: UpSets, limits: Limits) -> None:
-        self.problem, self.sets, self.limits = problem, sets, limits
-        buckets = problem.buckets
+    def __init__(self, problem: Problem, sets: UpSets, limits: Limits, incumbent: float = -np.inf) -> None:
+        self.problem, self.sets, self.limits, self.incumbent = problem, sets, limits, incumbent
+        buckets, self.top = problem.buckets, problem.buckets.n_labels - 1
         self.responses, self.tasks = sets.sums(buckets)
-        self.table = None
-        if buckets.n_responses <= MAX_TABLE:
-            self.table = CountTable(buckets.n_responses, buckets.n_classes * (buckets.n_labels + 1))
-        self.error = buckets.n_labels * self.table.error if self.table else 0.0
-        self.work = 0
+        self.table = CountTable(problem.objective, buckets, MAX_TABLE)
+        self.error = 2 * buckets.n_labels * self.table.error
+        self.work = 2 * len(sets)
         self.down = np.full((buckets.n_labels, len(sets)), -np.inf)
         self.up = np.full((buckets.n_labels, len(sets)), -np.inf)
-        self.with_label: Floats | None = None
-        self.stopped: Stop | None = None
+        self.with_label = np.full((buckets.n_buckets, buckets.n_labels), -np.inf)
+        self.down[self.top] = self.level(self.top, self.responses, self.tasks)
+        self.up[0, -1] = 0.0
+        if self.top:
+            self.up[1] = self.level(0, self.responses[-1] - self.responses, self.tasks[-1] - self.tasks)
 
     @property
     def best(self) -> float:
         """The optimum, once ``run`` is through."""
         return float(self.down[0, -1])
 
+    def level(self, label: int, responses: Ints, tasks: Ints) -> Floats:
+        """Ψ of a label, looked up where the table holds all counts."""
+        table = self.table if self.table.complete else None
+        return self.problem.objective.level(label, responses, tasks, self.problem.buckets.n_tasks, table)
+
     def term(self, label: int, inner: Ints, outer: int) -> Floats:
         """Ψ of a label for up-set ``outer`` without each of ``inner``."""
-        return self._level(label, self.responses[outer] - self.responses[inner], self.tasks[outer] - self.tasks[inner])
+        return self.level(label, self.responses[outer] - self.responses[inner], self.tasks[outer] - self.tasks[inner])
 
     def run(self) -> Stop | None:
-        """Computes everything; returns why it stopped early, or None."""
-        top = self.problem.buckets.n_labels - 1
-        self.down[top] = self._level(top, self.responses, self.tasks)
-        self.up[0, -1] = 0.0
-        if len(self.sets) <= MAX_DENSE or self.table is None:
-            self._run_dense()
+        """Finds the optimum; returns why it stopped early, or None."""
+        stop = None
+        if self.top > 1:
+            self._middle = _Listed(self) if len(self.sets) <= MAX_DENSE else _Compiled(self)
+            stop = self._middle.descend()
+        if self.top and stop is None:
+            self.down[0, -1] = (self.up[1] + self.down[1]).max()
+            self.incumbent = self.best
+        return stop
+
+    def run_margins(self) -> Stop | None:
+        """Finds the best chain for every bucket and label; returns why it did not (FINISHED: too many), or None."""
+        members = self.sets.members
+        if not self.top:
+            self.with_label[:] = self.best
             return None
-        return self._run_compiled()
+        if self.work > MAX_FOR_MARGINS:
+            return Stop.FINISHED
+        if self.top > 1 and (stop := self._middle.ascend_and_serve()) is not None:
+            return stop
+        lowest, highest = self.up[1] + self.down[1], self.up[-1] + self.down[-1]
+        for bucket, holds in enumerate(members.T):
+            self.with_label[bucket, 0] = lowest[~holds].max()
+            self.with_label[bucket, -1] = highest[holds].max()
+        return None
 
-    def _level(self, label: int, responses: Ints, tasks: Ints) -> Floats:
-        return self.problem.objective.level(label, responses, tasks, self.problem.buckets.n_tasks, self.table)
+    def reached(self) -> Stop | None:
+        """Asks the limits."""
+        return self.limits.reached(self.incumbent, self.problem.plain_bound, self.work)
 
-    def _run_dense(self) -> None:
-        terms = self._dense_terms()
-        last = len(terms) - 1
-        for label in range(last, -1, -1):
-            self.down[label] = (terms[label] + self.down[label + 1]).max(axis=1)
-        for label in range(last + 1):
-            self.up[label + 1] = (terms[label] + self.up[label][:, None]).max(axis=0)
-        best = np.empty((self.problem.buckets.n_buckets, last + 2))
-        for bucket in range(len(best)):
-            holds = self.sets.members[:, bucket]
-            for label, term in enumerate(terms):
-                reach = term[np.ix_(holds, ~holds)] + self.down[label + 1, ~holds]
-                best[bucket, label] = (reach.max(axis=1) + self.up[label, holds]).max()
-            best[bucket, -1] = (self.down[-1] + self.up[-1])[holds].max()
-        self.with_label = best
 
-    def _dense_terms(self) -> list[Floats]:
-        """For every label but the highest: Ψ of (up-set a) without (up-set b), -inf unless b lies inside a."""
-        n = len(self.sets)
-        a, b = np.nonzero(self.sets.inside(slice(0, n), n))
-        responses, tasks = self.responses[a] - self.responses[b], self.tasks[a] - self.tasks[b]
-        n_terms = self.problem.buckets.n_labels - 1
-        terms: list[Floats] = []
-        for label in range(n_terms):
-            if label and self.problem.objective.interchangeable:
-                terms.append(terms[0])
+class _Listed:
+    """All pairs of nested up-sets (a, b), b inside a, as one list sorted by a; terms of each middle label along it."""
+
+    def __init__(self, paths: Paths) -> None:
+        self.paths, n = paths, len(paths.sets)
+        self.a, self.b = np.nonzero(paths.sets.inside(slice(0, n), n))
+        self.starts = np.searchsorted(self.a, np.arange(n))
+        self.by_b = np.argsort(self.b, kind="stable")
+        self.starts_by_b = np.searchsorted(self.b[self.by_b], np.arange(n))
+        responses = paths.responses[self.a] - paths.responses[self.b]
+        tasks = paths.tasks[self.a] - paths.tasks[self.b]
+        self.terms: list[Floats] = []
+        for label in range(1, paths.top):
+            if self.terms and paths.problem.objective.interchangeable:
+                self.terms.append(self.terms[0])
                 continue
-            matrix = np.full((n, n), -np.inf)
-            matrix[a, b] = self._level(label, responses, tasks)
-            self.work += len(a)
-            terms.append(matrix)
-        return terms
+            self.terms.append(paths.level(label, responses, tasks))
+            paths.work += len(self.a)
 
-    def _run_compiled(self) -> Stop | None:
+    def descend(self) -> None:
+        """Fills ``down`` of the middle labels."""
+        down = self.paths.down
+        for label in range(self.paths.top - 1, 0, -1):
+            down[label] = np.maximum.reduceat(self.terms[label - 1] + down[label + 1, self.b], self.starts)
+
+    def ascend_and_serve(self) -> None:
+        """Fills ``up``, and ``with_label`` of the middle labels."""
+        up, down = self.paths.up, self.paths.down
+        for label in range(1, self.paths.top):
+            reach = self.terms[label - 1] + up[label, self.a]
+            up[label + 1] = np.maximum.reduceat(reach[self.by_b], self.starts_by_b)
+            self.paths.with_label[:, label] = self._best_between(reach + down[label + 1, self.b])
+
+    def _best_between(self, values: Floats) -> Floats:
+        """For every bucket the best of the pairs (a, b) that have it in a and not in b, best pairs first."""
+        members = self.paths.sets.members
+        best = np.full(members.shape[1], -np.inf)
+        order, at, open_ = np.argsort(-values), 0, np.arange(members.shape[1])
+        while len(open_) and at < len(order):
+            some = order[at : 2 * at + _FIRST]
+            between = members[self.a[some]][:, open_] & ~members[self.b[some]][:, open_]
+            served = between.any(axis=0)
+            best[open_[served]] = values[some[between.argmax(axis=0)[served]]]
+            open_, at = open_[~served], at + len(some)
+        return best
+
+
+class _Compiled:
+    """The same by the loops of kernels.py."""
+
+    def __init__(self, paths: Paths) -> None:
         from crowdopt.solve import kernels
 
-        if self.table is None:
-            raise TypeError("compiled loops look logarithms up")
-        words, flat = self.sets.words(), self.responses.reshape(len(self.sets), self.problem.buckets.n_classes, -1)
-        shares = self.problem.objective.share_table(self.problem.buckets.n_labels, self.problem.buckets.n_tasks)
-        common = (words, flat, self.tasks, self.table.values, shares)
-        bound, n = self.problem.plain_bound, len(self.sets)
-        for start, stop in _pieces(n):
-            self.work += kernels.descend(*common, self.down, start, stop)
-            if (why := self.limits.reached(-np.inf, bound, self.work)) is not None:
+        self.paths, self.kernels = paths, kernels
+        objective, table, buckets = paths.problem.objective, paths.table, paths.problem.buckets
+        labels, total = range(buckets.n_labels), 0
+        linear, gold = np.zeros(1), np.zeros(1, np.int64)
+        if objective.kind == "given":
+            with np.errstate(divide="ignore"):
+                linear = np.log(np.array(objective.shares))
+        elif objective.kind == "estimated":
+            gold = np.array([objective.offset_tasks(j) for j in labels])
+            total = buckets.n_tasks + int(gold.sum())
+            linear = np.zeros(buckets.n_labels if gold.any() else 1)
+        whole = paths.responses.sum(axis=2)
+        sums = np.column_stack([paths.responses.reshape(len(whole), -1), whole, paths.tasks])
+        which = np.column_stack([table.parts.reshape(len(table.parts), -1), table.wholes])
+        values = table.values.ravel() if table.complete else np.empty(0)
+        lookup = (values, table.offsets[which], which * table.values.shape[1], linear, gold, total)
+        self.common = (np.ascontiguousarray(paths.sets.words.T), sums, *lookup, buckets.counts[0].size)
+
+    def descend(self) -> Stop | None:
+        """Fills ``down`` of the middle labels, and ``up[2]``; returns why it stopped early, or None."""
+        paths = self.paths
+        for start, stop in _pieces(len(paths.sets)):
+            paths.work += self.kernels.descend(*self.common, paths.down, paths.up, start, stop)
+            if (why := paths.reached()) is not None and stop < len(paths.sets):
                 return why
-        if self.work > MAX_PAIRS_FOR_MARGINS:
-            return None
-        best = np.full((self.problem.buckets.n_buckets, self.problem.buckets.n_labels), -np.inf)
-        for start, stop in reversed(_pieces(n)):
-            self.work += kernels.ascend(*common, self.down, self.up, best, start, stop)
-            self.stopped = self.limits.reached(self.best, bound, self.work)
-            if self.stopped is not None:
-                return None  # the optimum is known; only exact margins are not
-        kernels.top_level(words, self.down[-1] + self.up[-1], best)
-        self.with_label = best
         return None
+
+    def ascend_and_serve(self) -> Stop | None:
+        """Fills ``up``, and ``with_label`` of the middle labels; returns why it stopped early, or None."""
+        paths = self.paths
+        for start, stop in reversed(_pieces(len(paths.sets)) if paths.top > 2 else []):
+            paths.work += self.kernels.ascend(*self.common, paths.up, start, stop)
+            if (why := paths.reached()) is not None:
+                return why
+        for label in range(1, paths.top):
+            best = paths.with_label[:, label].copy()
+            for rows in self._rows(label):
+                paths.work += self.kernels.serve(*self.common, paths.down, paths.up, label, rows, best)
+                if (why := paths.reached()) is not None:
+                    return why
+            paths.with_label[:, label] = best
+        return None
+
+    def _rows(self, label: int) -> Iterator[Ints]:
+        """Up-sets, those on the best paths first, in blocks that take about as long as a piece."""
+        paths = self.paths
+        rows = np.argsort(-(paths.up[label] + paths.down[label]), kind="stable")
+        step = max(1, _PIECE // len(rows))
+        yield from (rows[at : at + step] for at in range(0, len(rows), step))
 
 
 def _pieces(n: int) -> list[tuple[int, int]]:

@@ -4,16 +4,18 @@ Maximises the log-likelihood over dominance-consistent mappings, or over all map
 (Fact 2) an optimum over all mappings is cut out by a line a·yes + b·no + c = 0 in the plane of counts. The
 rows of a response matrix sum to one, so a and b have opposite signs: the line *rises*, and one side of it,
 in one of the two directions, is the higher label. Without a selectivity term c = 0: the line is a threshold
-on the share of yes. With equal numbers of responses the two coincide. Hence (Fact 3), for one worker class:
+on the share of yes. With equal numbers of responses the two coincide. The other direction has to be tried only if
+something tells the labels apart: given shares that differ, or offsets that do. Hence (Fact 3), for one worker class:
 
-===================  ==========================================  ==============================================
-selectivity          equal numbers of responses                  numbers that vary
-===================  ==========================================  ==============================================
-none                 rising thresholds: best of all mappings     rising thresholds: best of all mappings
-estimated            rising thresholds: best of all mappings     rising lines: best of all mappings
-given, dominance     rising thresholds are the whole space       rising lines, bounded by lines both ways
-given, all mappings  thresholds both ways                        lines both ways
-===================  ==========================================  ==============================================
+===========================  ===================================  =========================================
+what was added               equal numbers of responses           numbers that vary
+===========================  ===================================  =========================================
+nothing, or the same to all  rising thresholds: best of all       rising thresholds: best of all
+estimated shares             rising thresholds: best of all       rising lines: best of all
+labels told apart, all       thresholds both ways                 lines both ways (thresholds if c = 0)
+labels told apart,           rising thresholds are the whole      rising ones, bounded by those both ways:
+dominance                    space                                the chain engine can do better
+===========================  ===================================  =========================================
 
 Cost: O(B log B) for thresholds; O(B² log B) for lines, B being the number of buckets.
 """
@@ -28,7 +30,6 @@ import numpy as np
 
 from crowdopt.certificate import Space, Stop
 from crowdopt.margins import Margins, single_moves
-from crowdopt.problem import PLAIN
 from crowdopt.solve.engine import Limits, Outcome
 from crowdopt.solve.lines import Search, best_lines
 from crowdopt.solve.ties import choose
@@ -42,6 +43,12 @@ if TYPE_CHECKING:
 
 LARGEST_COUNT_FOR_LINES = 2**25
 """Slopes between buckets with smaller counts are told apart exactly in double precision."""
+
+
+def proves(problem: Problem) -> bool:
+    """Whether the scan finds the optimum of the space: all but the last cell of the module's table."""
+    told_apart = not problem.objective.interchangeable
+    return not told_apart or problem.space is Space.ALL or problem.buckets.equal_sizes
 
 
 def scan(problem: Problem, limits: Limits) -> Outcome:
@@ -117,28 +124,29 @@ def _by_thresholds(problem: Problem, cuts: Cuts) -> Outcome:
     tolerance = problem.tolerance(float(cuts.values.max()))
     mapping = cuts.mapping(cuts.best(tolerance))
     bound, work = float(cuts.values.max()), len(cuts.values)
-    both_ways = objective.kind == "given" and problem.space is Space.ALL
-    if both_ways:
+    told_apart = not objective.interchangeable
+    both_ways = told_apart and problem.space is Space.ALL
+    if both_ways or not proves(problem):
         flipped = cuts.upside_down
         work *= 2
-        if flipped.max() > bound - tolerance:
+        bound = max(bound, float(flipped.max()))
+        if both_ways and flipped.max() > cuts.values.max() - tolerance:
             turned = [1 - cuts.mapping(int(c)) for c in np.flatnonzero(flipped >= flipped.max() - tolerance)]
-            bound = max(bound, float(flipped.max()))
             mapping = choose(problem, [mapping, *turned], bound - tolerance)
     value = objective.of_mapping(buckets, mapping)
-    space = Space.ALL if objective.kind != "given" or both_ways else Space.DOMINANCE
-    if buckets.equal_sizes and not both_ways:
-        # The cuts are all mappings that respect the order, so their margins are exact there.
-        margins = replace(cuts.margins(mapping, value, tolerance), kind="exact")
-    else:
+    space = Space.DOMINANCE if told_apart and not both_ways else Space.ALL
+    if both_ways or (space is Space.ALL and not buckets.equal_sizes):
         margins = _upper_margins(problem, cuts, mapping, value, both_ways=both_ways)
+    else:
+        # With equal numbers the cuts are all mappings that respect the order, so their margins are exact there.
+        margins = replace(cuts.margins(mapping, value, tolerance), kind="exact" if buckets.equal_sizes else "upper")
     return Outcome(mapping, value, max(bound, value), space, work, margins=margins)
 
 
 def _by_lines(problem: Problem, cuts: Cuts, limits: Limits) -> Outcome:
     objective, buckets = problem.objective, problem.buckets
     fallback = _bound_without_lines(problem)
-    both_ways = objective.kind == "given"
+    both_ways = not objective.interchangeable
     search = Search(best=float(cuts.values.max()))
     stop: Stop | None = Stop.MEMORY  # counts too large to tell slopes apart: no lines are tried
     if buckets.counts.max() < LARGEST_COUNT_FOR_LINES:
@@ -171,9 +179,10 @@ def _upper_margins(problem: Problem, cuts: Cuts, mapping: Ints, value: float, *,
 
 def _bound_without_lines(problem: Problem) -> float:
     """No mapping beats the best one without selectivity by more than its dearest label gives back (nothing)."""
-    plain = Cuts(replace(problem, objective=PLAIN))
+    plain = Cuts(replace(problem, objective=replace(problem.objective, kind="none", shares=())))
     best_share = max(problem.objective.shares, default=1.0)
-    return float(plain.values.max()) + problem.buckets.n_tasks * float(np.log(best_share))
+    best = max(float(plain.values.max()), float(plain.upside_down.max()))
+    return best + problem.buckets.n_tasks * float(np.log(best_share))
 
 
 def rank_by_share(buckets: Buckets) -> Ints:

@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdopt.certificate import Space, Stop
-from crowdopt.margins import Margins, closure_moves
+from crowdopt.margins import closure_moves
+from crowdopt.moves import Moves
 from crowdopt.objective import CountTable
-from crowdopt.order import Order, tails
+from crowdopt.order import tails
 from crowdopt.solve.engine import Limits, Outcome
+from crowdopt.solve.names import renamed
 from crowdopt.solve.ties import choose
 
 if TYPE_CHECKING:
@@ -33,10 +35,8 @@ if TYPE_CHECKING:
 
 SEED = 0
 MIN_STARTS, MAX_STARTS, START_WORK = 12, 128, 100_000_000  # the last bounds the starts times the cost of a step
-MAX_BUCKETS = 2_000  # beyond these the order between all pairs of buckets is not used
-MAX_TABLE = 5_000_000  # responses up to which logarithms are looked up in a table
+MAX_TABLE = 5_000_000  # entries of a table in which logarithms are looked up
 KEPT = 16  # best climbs that are renamed and climbed once more
-LABELS_PERMUTED = 8  # up to these all names of clusters are tried; beyond, swaps
 _BLOCK = 1 << 19  # counts worked on at once: bounds memory
 _TINY = 1e-300
 
@@ -53,7 +53,7 @@ def search(problem: Problem, limits: Limits) -> Outcome:
     exact = max(problem.objective.of_mapping(problem.buckets, mapping) for mapping in near)
     mapping = choose(problem, near, exact - problem.tolerance(exact)).copy()
     value = problem.objective.of_mapping(problem.buckets, mapping)
-    margins = _margins(problem, mapping, value)
+    margins = closure_moves(problem, mapping) if problem.space is Space.DOMINANCE else None
     return Outcome(mapping, value, max(climbs.bound, value), problem.space, climbs.work, climbs.stop, margins)
 
 
@@ -64,7 +64,7 @@ class Climbs:
         self.problem, self.limits, self.bound = problem, limits, problem.plain_bound
         self.work, self.stop = 0, Stop.FINISHED
         self.found: dict[bytes, float] = {}
-        self.moves = Moves(problem)
+        self.moves = Steps(problem)
         self.keep(starts(problem, 0))  # there is an answer whenever the limits strike
 
     def keep(self, mappings: Ints) -> None:
@@ -105,60 +105,17 @@ class Climbs:
         return self.go_on()
 
 
-class Moves:
+class Steps(Moves):
     """What a climb can do, for many mappings (mapping, bucket) at once. ``error`` bounds how far its values are off."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem, self.n_labels, buckets = problem, problem.buckets.n_labels, problem.buckets
-        total = buckets.n_responses
-        kind = np.float64 if total < 2**53 else np.int64  # floats are exact up to there, and their products fast
-        self.mass = np.column_stack([buckets.responses.reshape(buckets.n_buckets, -1), buckets.weights]).astype(kind)
-        self.table = CountTable(total, self.mass.shape[1] + buckets.n_classes) if total <= MAX_TABLE else None
-        self.error = 2 * self.n_labels * self.table.error if self.table else 0.0
+        table = CountTable(problem.objective, problem.buckets, MAX_TABLE)
+        super().__init__(problem, table if table.complete else None)
+        self.error = 4 * self.n_labels * table.error if table.complete else 0.0
         self.step = self.error + problem.tolerance(problem.plain_bound)
-        self.ordered = problem.space is Space.DOMINANCE
-        self.usable = not self.ordered or buckets.n_buckets <= MAX_BUCKETS  # else starts are only compared
-        if self.ordered and self.usable:
-            self.above = Order.of(buckets.counts).dominates.T.astype(kind)  # [b, a]: a dominates b, or is b
-            np.fill_diagonal(self.above, val=1)
         size = self.mass.size * self.n_labels
-        cost = size * (buckets.n_buckets if self.ordered and self.usable else 10)
+        cost = size * (problem.buckets.n_buckets if self.ordered and self.usable else 10)
         self.block, self.n_starts = max(1, _BLOCK // size), min(max(START_WORK // cost, MIN_STARTS), MAX_STARTS)
-
-    def under(self, mappings: Ints) -> Floats:
-        """One where a bucket has a label, else zero: (mapping, bucket, label)."""
-        return np.asarray(mappings[:, :, None] == np.arange(self.n_labels), self.mass.dtype)
-
-    def sums(self, mappings: Ints) -> Floats:
-        """Answers and tasks under each label: (mapping, label, answers and tasks)."""
-        return np.asarray(np.swapaxes(self.under(mappings), 1, 2) @ self.mass)
-
-    def levels(self, sums: Floats) -> Floats:
-        """Ψ of every label for sums (..., label, answers and tasks)."""
-        whole, n_tasks, level = sums.astype(np.int64), self.problem.buckets.n_tasks, self.problem.objective.level
-        counts, tasks = whole[..., :-1].reshape(*whole.shape[:-1], -1, self.n_labels), whole[..., -1]
-        terms = [level(j, counts[..., j, :, :], tasks[..., j], n_tasks, self.table) for j in range(self.n_labels)]
-        return np.stack(terms, axis=-1)
-
-    def values(self, mappings: Ints) -> Floats:
-        """F of every mapping, off by at most half of ``error``."""
-        return np.asarray(self.levels(self.sums(mappings)).sum(axis=-1))
-
-    def gains(self, mappings: Ints) -> Floats:
-        """What F gains by giving a bucket another label, with all that has to move along: (mapping, bucket, label)."""
-        held: Floats = np.asarray(self.under(mappings)[..., None] * self.mass[:, None, :])
-        sums = held.sum(axis=1)[:, None]
-        before = self.levels(sums)
-        gains = []
-        for upward in (True, False):
-            moved: Floats = held  # along with each bucket, by the label it has now; the same for all labels beyond it
-            if self.ordered:
-                reach = self.above if upward else self.above.T
-                moved = np.asarray(reach @ held.reshape(*held.shape[:2], -1)).reshape(held.shape)
-            lost = _sum_before(self.levels(sums - moved) - before, upward=upward)
-            gains.append(lost + self.levels(sums + _sum_before(moved, upward=upward)) - before)
-        label, now = np.arange(self.n_labels), mappings[:, :, None]
-        return np.where(label == now, -np.inf, np.where(label > now, *gains))
 
     def best_move(self, mappings: Ints) -> tuple[Ints, Ints]:
         """Every mapping after the move that gains most, and the indices of those that do gain."""
@@ -190,18 +147,15 @@ class Moves:
         """For every bucket the used label of the highest posterior; rounded, so that ties do not hang on noise."""
         buckets, objective = self.problem.buckets, self.problem.objective
         counts, tasks = sums[..., :-1].reshape(*sums.shape[:2], buckets.n_classes, -1), sums[..., -1]
-        log = np.log(np.maximum(counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1), _TINY))
+        if objective.offsets is not None:
+            counts = counts + objective.offsets.counts
+        whole = counts.sum(axis=-1, keepdims=True)
+        log = np.log(np.maximum(counts / np.where(whole > 0, whole, 1), _TINY))
         flat = buckets.counts.reshape(buckets.n_buckets, -1).astype(float)
         score = flat @ np.swapaxes(log.reshape(*sums.shape[:2], -1), 1, 2)
         share = np.stack([objective.log_shares(row) for row in tasks.astype(np.int64)])
-        score += np.where(tasks > 0, share, -np.inf)[:, None]
+        score += np.where(whole.sum(axis=(2, 3)) > 0, share, -np.inf)[:, None]
         return np.asarray(score.round(9).argmax(axis=-1))
-
-
-def _sum_before(values: Floats, *, upward: bool) -> Floats:
-    """Sums over the labels (third axis) before each one, going up or going down."""
-    turn = slice(None, None, 1 if upward else -1)
-    return np.cumsum(values[:, :, turn], axis=2)[:, :, turn] - values
 
 
 def starts(problem: Problem, n_starts: int) -> Ints:
@@ -240,59 +194,3 @@ def _from_seeds(problem: Problem, n_labels: int, n_starts: int, rng: np.random.G
         seeds = counts[rng.integers(0, len(counts), n_labels)] + rng.uniform(0.05, 1)
         log = np.log(seeds / seeds.sum(axis=-1, keepdims=True))
         yield np.einsum("bki,jki->bj", counts, log).round(9).argmax(axis=1)
-
-
-def renamed(problem: Problem, mapping: Ints) -> Ints:
-    """The same clusters under the best names (by agreement, else by given shares); under dominance in their order."""
-    used, first = np.unique(mapping, return_index=True)
-    ordered = problem.space is Space.DOMINANCE
-    used = used if ordered else used[np.argsort(first)]  # so that the first of equal names is the smallest mapping
-    responses, tasks = problem.buckets.by_label(mapping)
-    worth = responses.sum(axis=1)[used].astype(float)
-    if not problem.objective.interchangeable:
-        worth = tasks[used, None] * np.log(np.maximum(problem.objective.shares, _TINY))
-    name = np.zeros(problem.buckets.n_labels, np.int64)
-    name[used] = _rising(worth) if ordered else _permuted(worth)
-    return name[mapping]
-
-
-def _rising(worth: Floats) -> Ints:
-    """The rising names of clusters (rows) worth most in sum, smallest first among equals."""
-    n_used, n_labels = worth.shape
-    best = np.full((n_used + 1, n_labels + 1), -np.inf)
-    best[n_used] = 0.0
-    for c, j in itertools.product(range(n_used - 1, -1, -1), range(n_labels - 1, -1, -1)):
-        best[c, j] = max(best[c, j + 1], worth[c, j] + best[c + 1, j + 1])
-    names: list[int] = []
-    for c in range(n_used):
-        j = names[-1] + 1 if names else 0
-        names.append(next(i for i in range(j, n_labels) if worth[c, i] + best[c + 1, i + 1] >= best[c, j]))
-    return np.array(names)
-
-
-def _permuted(worth: Floats) -> Ints:
-    """The names of clusters (rows) worth most in sum; with many labels, names that no swap improves."""
-    n_used, n_labels = worth.shape
-    if n_labels <= LABELS_PERMUTED:
-        names = np.array(list(itertools.permutations(range(n_labels), n_used)))
-        return np.asarray(names[worth[np.arange(n_used), names].sum(axis=1).argmax()])
-    full = np.concatenate([worth, np.zeros((n_labels - n_used, n_labels))])
-    name, better = np.arange(n_labels), True
-    while better:
-        better = False
-        for a, b in itertools.combinations(range(n_labels), 2):
-            if full[a, name[b]] + full[b, name[a]] > full[a, name[a]] + full[b, name[b]]:
-                name[[a, b]], better = name[[b, a]], True
-    return name[:n_used]
-
-
-def _margins(problem: Problem, mapping: Ints, value: float) -> Margins | None:
-    """Losses of moves that respect the order; beyond MAX_BUCKETS the loss of giving all buckets one other label."""
-    if problem.space is Space.ALL:
-        return None
-    if len(mapping) <= MAX_BUCKETS:
-        return closure_moves(problem, mapping)
-    labels = range(problem.buckets.n_labels)
-    alone = [problem.objective.of_mapping(problem.buckets, np.full_like(mapping, label)) for label in labels]
-    loss = value - np.where(np.array(labels) == mapping[:, None], -np.inf, alone).max(axis=1)
-    return Margins(np.maximum(loss, 0.0), "upper", loss <= problem.tolerance(value))

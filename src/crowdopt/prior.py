@@ -1,0 +1,97 @@
+"""Prior matrices: what is known of the workers from elsewhere, as pseudo-counts by (true, answered).
+
+They come as an array, as a nested dict by label, as a CSV or TSV file with a row for every true label and a column for
+every answer, or as a solution: last month's counts are this month's prior.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crowdopt.errors import InputError
+from crowdopt.offsets import pseudo_counts
+from crowdopt.scale import canonical_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from crowdopt.buckets import Buckets
+    from crowdopt.scale import Scale
+    from crowdopt.solution import Solution
+    from crowdopt.types import Floats
+
+
+def read_prior(source: Any, scale: Scale, buckets: Buckets) -> Floats | None:
+    """The pseudo-counts by (label, class, answer), or None if there are none."""
+    from crowdopt.solution import Solution
+
+    if isinstance(source, str | Path):
+        path = Path(source)
+        source = Solution.load(path) if path.suffix.lower() == ".json" else _read_table(path)
+    if isinstance(source, Solution):
+        return _counts_behind(source, scale)
+    if isinstance(source, dict):
+        source = _by_label(source, scale)
+    return pseudo_counts(source, buckets)
+
+
+def _counts_behind(solution: Solution, scale: Scale) -> Floats:
+    """The responses by label of a solution, with what it was told itself; smoothing is not evidence and stays out."""
+    if unknown := [label for label in solution.scale.labels if label not in scale.labels]:
+        raise InputError(
+            f"the prior solution has the label {unknown[0]!r}, which is not on the scale {', '.join(scale.labels)}"
+        )
+    counts = solution.buckets.by_label(solution.mapping)[0].astype(float)
+    if (offsets := solution.objective.offsets) is not None:
+        counts += offsets.gold_responses + (0.0 if offsets.prior is None else offsets.prior)
+    at = [scale.index(label) for label in solution.scale.labels]
+    prior = np.zeros((scale.n_labels, counts.shape[1], scale.n_labels))
+    prior[np.ix_(at, range(counts.shape[1]), at)] = counts
+    return prior
+
+
+def _read_table(path: Path) -> dict[str, dict[str, float]]:
+    """A file whose first row names the answers and whose first column names the true labels."""
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = [row for row in csv.reader(file, delimiter=delimiter) if row]
+    except OSError as error:
+        raise InputError(f"cannot read the prior matrix {path}: {error.strerror}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"the prior matrix {path} is not a table of text: {error}") from error
+    if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows):
+        raise InputError(
+            f"the prior matrix {path} must be a table: a first row with the answers, then one row for each true label, "
+            "its name first"
+        )
+    table: dict[str, dict[str, float]] = {}
+    for name, *cells in rows[1:]:
+        if name in table:
+            raise InputError(f"the prior matrix {path} has two rows for {name!r}")
+        try:
+            table[name] = dict(zip(rows[0][1:], map(float, cells), strict=True))
+        except ValueError as error:
+            raise InputError(f"the prior matrix {path} must hold numbers: {error}") from None
+    return table
+
+
+def _by_label(table: Mapping[Any, Any], scale: Scale) -> Floats:
+    """A table by the names of the labels as an array in the order of the scale."""
+    named = {canonical_text(true): row for true, row in table.items()}
+    matrix = np.zeros((scale.n_labels, scale.n_labels))
+    for what, names in (("row", named), *(("column", row) for row in named.values())):
+        texts = [canonical_text(name) for name in names]
+        if sorted(texts) != sorted(scale.labels):
+            raise InputError(
+                f"the prior matrix must have one {what} for each of {', '.join(scale.labels)}; it has "
+                f"{', '.join(texts) or 'none'}"
+            )
+    for true, row in named.items():
+        for answered, count in row.items():
+            matrix[scale.index(true), scale.index(canonical_text(answered))] = count
+    return matrix
