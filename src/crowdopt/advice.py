@@ -38,7 +38,8 @@ def advise(problem: Problem, mapping: Ints) -> tuple[str, ...]:
     estimate = _Estimate(problem) if _two_labels_without_selectivity(problem) else None
     # Estimated shares that leave one label only explain away the crowd: nothing to recommend.
     useful = estimate is not None and estimate.n_used == problem.buckets.n_labels
-    remedy = "--selectivity estimate" if useful else "--engine vote"
+    untried = problem.objective.kind == "none" and problem.buckets.n_labels > 2
+    remedy = "--selectivity estimate" if useful or untried else "--engine vote"
     overruled = share_overruled(problem, mapping)
     if overruled > MAX_OVERRULED:
         advice.append(f"{overruled:.0%} of the tasks with a clear majority got another label than it; try {remedy}")

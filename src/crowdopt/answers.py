@@ -8,6 +8,7 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.frames import Table, small_table, with_types
+from crowdopt.gold import TEXT, GoldCounts, with_text
 from crowdopt.read.columns import check_answer_columns
 from crowdopt.responses import ANSWER_COLUMNS
 from crowdopt.scale import canonical_text
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from crowdopt.reading import Reading
     from crowdopt.responses import Responses, TaskCounts
+    from crowdopt.scale import Scale
     from crowdopt.solution import Solution
 
 
@@ -25,7 +27,7 @@ def answer_table(solution: Solution, responses: Responses, counts: TaskCounts, *
     columns = bucket_columns(solution, probabilities=probabilities)
     named = [*ANSWER_COLUMNS, *(name for name in columns if name not in ANSWER_COLUMNS), *responses.reading.keep]
     check_answer_columns(named, fold=counts.table.implementation.is_duckdb())
-    joined = by_task(columns, solution, counts)
+    joined = _with_gold(by_task(columns, solution, counts), counts.gold, solution.scale, probabilities=probabilities)
     if responses.kept is not None:
         joined = joined.join(responses.kept, on="task", how="left")
     wanted = {name: dtype for name, dtype in responses.types.items() if _castable(dtype, joined)}
@@ -37,6 +39,26 @@ def by_task(columns: Mapping[str, Any], solution: Solution, counts: TaskCounts) 
     keys = {name: _with_empty(solution.buckets.counts[:, 0, j], 0) for name, j in counts.columns.items()}
     buckets = small_table(keys | dict(columns), like=counts.table)
     return counts.table.join(buckets, on=list(keys), how="left").drop(*keys)
+
+
+def _with_gold(answers: Table, gold: GoldCounts | None, scale: Scale, *, probabilities: bool) -> Table:
+    """Gold tasks have the label that they are known to have, whatever others with the same responses got."""
+    if gold is None:
+        return answers
+    joined = with_text(answers).join(gold.table, on=TEXT, how="left")
+    known = ~nw.col("gold").is_null()
+    instead: dict[str, Any] = {
+        "label": nw.col("gold"),
+        "confidence": nw.lit(1.0),
+        "margin": nw.lit(None),
+        "margin_kind": nw.lit(None),
+        "status": nw.lit("gold"),
+    }
+    if probabilities:
+        for text, value in zip(scale.labels, scale.values, strict=True):
+            instead[f"p_{text}"] = nw.when(nw.col("gold") == value).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
+    changed = [nw.when(known).then(new).otherwise(nw.col(name)).alias(name) for name, new in instead.items()]
+    return joined.with_columns(*changed).drop(TEXT, "gold")
 
 
 def _castable(dtype: Any, table: Table) -> bool:

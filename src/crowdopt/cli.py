@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from enum import StrEnum
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +13,19 @@ from typer.core import TyperGroup
 
 from crowdopt._version import __version__
 from crowdopt.errors import CrowdoptError, InputError
+from crowdopt.options import (
+    AsJson,
+    DuplicatesChoice,
+    EngineChoice,
+    Inputs,
+    MemoryLimit,
+    MissingChoice,
+    Quiet,
+    ScaleChoice,
+    SpaceChoice,
+    Threads,
+    TimeLimit,
+)
 from crowdopt.progress import printable
 
 if TYPE_CHECKING:
@@ -43,62 +55,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-
-class DuplicatesChoice(StrEnum):
-    """What to do when a worker answered a task more than once."""
-
-    error = "error"
-    same = "same"
-    first = "first"
-    last = "last"
-    all = "all"
-
-
-class MissingChoice(StrEnum):
-    """What to do with incomplete rows."""
-
-    error = "error"
-    drop = "drop"
-
-
-class ScaleChoice(StrEnum):
-    """Whether the order of the labels means something."""
-
-    ordinal = "ordinal"
-    nominal = "nominal"
-
-
-class SpaceChoice(StrEnum):
-    """Mappings to search."""
-
-    dominance = "dominance"
-    all = "all"
-
-
-class EngineChoice(StrEnum):
-    """Engines."""
-
-    auto = "auto"
-    scan = "scan"
-    vote = "vote"
-
-
-Inputs = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="INPUT...",
-        help="CSV, TSV, Parquet, JSON Lines or Excel files, globs, or - for standard input.",
-    ),
-]
-TimeLimit = Annotated[
-    float,
-    typer.Option("--time-limit", min=0, help="Seconds for the engine; past them the result is BOUNDED."),
-]
-MemoryLimit = Annotated[str | None, typer.Option(help="Memory of the database that reads files, for example 1GB.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Threads of that database.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
 
 
 class _NoPandas(MetaPathFinder):
@@ -161,6 +117,16 @@ def aggregate(
     selectivity: Annotated[
         str, typer.Option(metavar="none|estimate|LABEL=P,...", help="How frequent the labels are.")
     ] = "none",
+    gold: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Tasks of known label; they keep it, and teach the rest.")
+    ] = None,
+    prior_matrix: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Pseudo-counts by true label and answer (.csv), or an earlier solution."),
+    ] = None,
+    smoothing: Annotated[
+        float, typer.Option(min=0, help="A pseudo-count for every entry of the response matrix.")
+    ] = 0.0,
     space: Annotated[
         SpaceChoice | None,
         typer.Option(help="Answers to search: those that respect the order of the labels, or all."),
@@ -206,11 +172,13 @@ def aggregate(
     from crowdopt.write import FORMATS, check_target
 
     _check_stdout(output, as_json=as_json)
+    read = [*inputs, *(name for name in (truth, gold, prior_matrix) if name)]
     if output is not None:
         check_target(output, tuple(FORMATS))
-        _check_kept(output, [*inputs, *([truth] if truth else [])])
+        _check_kept(output, read)
     if solution is not None:
         check_target(solution, (".json",))
+        _check_kept(solution, read)
     with Console(quiet=quiet) as console:
         result = run(
             inputs,
@@ -218,6 +186,7 @@ def aggregate(
             duplicates=duplicates.value, order_by=order_by, missing=missing.value, na=_split(na),
             scale=scale.value if scale else None, bins=_bins(bins),
             encoding=encoding, delimiter=delimiter, selectivity=selectivity,
+            gold=gold, prior_matrix=prior_matrix, smoothing=smoothing,
             space=space.value if space else None, engine=engine.value, truth=truth,
             time_limit=time_limit, memory_limit=memory_limit, threads=threads, seed=seed,
             on_progress=console.on_progress, on_phase=console.on_phase,

@@ -29,6 +29,9 @@ class GlobalOptimum:
     Args:
         labels: The scale, lowest label first; taken from the data if None.
         selectivity: ``none``, ``estimate``, or the known share of each label.
+        gold: Known labels by task: a dict or a frame with columns ``task`` and ``label``.
+        prior_matrix: Pseudo-counts by (true, answered), or a solution whose counts they are.
+        smoothing: A pseudo-count for every entry of the response matrix.
         space: ``dominance`` or ``all``; None for the default of the scale.
         duplicates: When a worker answered a task more than once; crowd-kit counts them all.
         missing: Rows without task, worker or label.
@@ -74,6 +77,9 @@ class GlobalOptimum:
         engine: str = "auto",
         time_limit: float = DEFAULT_TIME_LIMIT,
         scale: Literal["ordinal", "nominal"] | None = None,
+        gold: Any = None,
+        prior_matrix: Any = None,
+        smoothing: float = 0.0,
     ) -> None:
         self.labels = labels
         self.selectivity = selectivity
@@ -83,6 +89,9 @@ class GlobalOptimum:
         self.engine = engine
         self.time_limit = time_limit
         self.scale = scale
+        self.gold = gold
+        self.prior_matrix = prior_matrix
+        self.smoothing = smoothing
 
     def fit(self, data: pd.DataFrame) -> Self:
         """Finds the labels, matrix and certificate."""
@@ -99,6 +108,9 @@ class GlobalOptimum:
             engine=self.engine,
             time_limit=self.time_limit,
             scale=self.scale,
+            gold=self.gold,
+            prior_matrix=self.prior_matrix,
+            smoothing=self.smoothing,
         )
         values = list(solution.scale.values)
         answers = solution.answers_frame(probabilities=True).set_index("task")

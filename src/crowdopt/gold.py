@@ -7,18 +7,18 @@ second file.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import narwhals as nw
 import numpy as np
 
 from crowdopt.errors import InputError
 from crowdopt.frames import Table, fetch, fetch_integers, settle, small_table, with_texts
-from crowdopt.scale import Scale, canonical_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crowdopt.scale import Scale
     from crowdopt.types import Ints
 
 TEXT = "crowdopt.task"
@@ -43,10 +43,13 @@ class GoldCounts:
     counts: Ints
     weights: Ints
 
-
-def as_pairs(known: dict[Any, Any]) -> tuple[tuple[str, str], ...]:
-    """Known labels as sorted pairs of texts."""
-    return tuple(sorted((canonical_text(task), canonical_text(label)) for task, label in known.items()))
+    def taken_from(self, counts: Ints, weights: Ints) -> tuple[Ints, Ints]:
+        """What is left of a histogram of all tasks: distinct counts, and how many tasks have each."""
+        rows = np.concatenate([counts, self.counts])
+        distinct, index = np.unique(rows, axis=0, return_inverse=True)
+        left = np.zeros(len(distinct), np.int64)
+        np.add.at(left, index.reshape(-1), np.concatenate([weights, -self.weights]))
+        return distinct[left > 0], left[left > 0]
 
 
 def count_gold(per_task: Table, columns: dict[str, int], gold: Sequence[tuple[str, str]], scale: Scale) -> GoldCounts:

@@ -73,12 +73,22 @@ class Moves:
         """What F gains by giving a bucket another label, with all that has to move along: (mapping, bucket, label)."""
         sums = self.sums(mappings)[:, None]
         before = self.levels(sums)
+        if not self.ordered:
+            return self._single_gains(mappings, sums, before)
         gains = []
         for upward in (True, False):
             moved = self.along(mappings, upward=upward)  # the same for all labels beyond the present one
             lost = sum_before(self.levels(sums - moved) - before, upward=upward)
             gains.append(lost + self.levels(sums + sum_before(moved, upward=upward)) - before)
         return self._either(mappings, *gains, here=-np.inf)
+
+    def _single_gains(self, mappings: Ints, sums: Floats, before: Floats) -> Floats:
+        """The same where a bucket moves alone: it leaves one label, and joins another."""
+        under = self.under(mappings)
+        held = under[..., None] * self.mass[:, None, :]
+        lost = ((before - self.levels(sums - held)) * under).sum(axis=2, keepdims=True)
+        joined = self.levels(sums + (self.mass[:, None, :] - held))
+        return np.where(under > 0, -np.inf, joined - before - lost)
 
     def agreement_gains(self, mappings: Ints) -> Floats:
         """The same for agreement, the responses that equal the label their task is given."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,6 +12,8 @@ from crowdopt.bins import parse_bins
 from crowdopt.certificate import Space
 from crowdopt.errors import InputError
 from crowdopt.objective import Objective, parse_selectivity
+from crowdopt.offsets import Offsets
+from crowdopt.prior import read_prior
 from crowdopt.problem import Problem
 from crowdopt.read.columns import choose_truth
 from crowdopt.read.tables import explain_errors
@@ -43,6 +46,9 @@ def aggregate(
     encoding: str = "",
     delimiter: str = "",
     selectivity: str | dict[Any, float] = "none",
+    gold: Any = None,
+    prior_matrix: Any = None,
+    smoothing: float = 0.0,
     space: Literal["dominance", "all"] | None = None,
     engine: str = "auto",
     truth: Any = None,
@@ -77,11 +83,17 @@ def aggregate(
         encoding: Of text files; UTF-8 if empty.
         delimiter: Of text files; taken from the header if empty.
         selectivity: ``none``, ``estimate``, or the known share of each label, as a dict or ``"no=0.9,yes=0.1"``.
+        gold: Tasks of known label (a path or table with the task and label columns, or a dict of labels by task). They
+            keep their labels, and their responses teach how workers answer.
+        prior_matrix: Pseudo-counts by (true, answered) to start from: an array in the order of the scale, a nested
+            dict, a CSV file with a row for each true label and a column for each answer, or a solution (or its file),
+            whose counts they are.
+        smoothing: A pseudo-count for every entry of the response matrix.
         space: Mappings to search: those that respect the order of the scale (``dominance``), or ``all``.
         engine: ``auto``, or the name of an engine.
         truth: Known true labels (a path or table with the task and label columns) to compute the accuracy.
         time_limit: Seconds for the engine; past them the result is BOUNDED.
-        memory_limit: Memory of the database that reads files, for example ``"1GB"``.
+        memory_limit: Memory of the database that reads files, and of what an engine lists, for example ``"1GB"``.
         threads: Threads of that database.
         seed: Seed of an engine's random choices.
         on_progress: Called now and then while solving; return True to stop with the best so far.
@@ -129,10 +141,18 @@ def aggregate(
     report = on_phase or (lambda _: None)
     with _closed_on_error(data, memory_limit=memory_limit, threads=threads) as workspace:
         report("reading")
-        source = load(data, reading, workspace, n_bins=n_bins, on_phase=report)
+        source = load(data, reading, workspace, n_bins=n_bins, gold=gold, on_phase=report)
         report("solving")
-        limits = Limits(time_limit, on_progress)
-        solution = solve_source(source, selectivity=selectivity, space=space, engine=engine, seed=seed, limits=limits)
+        solution = solve_source(
+            source,
+            selectivity=selectivity,
+            prior_matrix=prior_matrix,
+            smoothing=smoothing,
+            space=space,
+            engine=engine,
+            seed=seed,
+            limits=Limits(time_limit, on_progress, parse_bytes(memory_limit), seed),
+        )
         if truth is not None:
             report("comparing with the truth")
             solution = replace(solution, accuracy=accuracy(solution, truth))
@@ -143,6 +163,8 @@ def solve_source(
     source: Source,
     *,
     selectivity: str | dict[Any, float] = "none",
+    prior_matrix: Any = None,
+    smoothing: float = 0.0,
     space: Literal["dominance", "all"] | None = None,
     engine: str = "auto",
     seed: int = 0,
@@ -151,8 +173,15 @@ def solve_source(
     """Solves what was counted."""
     responses, counts = source.responses, source.counts
     scale, buckets = responses.scale, counts.buckets
-    _check_engine(engine, scale)
-    problem = Problem(buckets, _space(space, scale), _objective(selectivity, scale))
+    offsets = Offsets.of(
+        buckets.n_labels,
+        buckets.n_classes,
+        gold=(counts.gold.responses, counts.gold.tasks) if counts.gold else None,
+        prior=read_prior(prior_matrix, scale, buckets),
+        smoothing=_number(smoothing, "smoothing"),
+    )
+    objective = replace(_objective(selectivity, scale), offsets=offsets)
+    problem = Problem(buckets, _space(space, scale), objective)
     solved = run(problem, limits, labels=scale.labels, engine=engine)
     return Solution(
         scale=scale,
@@ -165,9 +194,10 @@ def solve_source(
         reading=responses.reading,
         seed=seed,
         advice=(
-            *(() if solved.certificate.engine == "vote" else advise(problem, solved.mapping)),
+            *(advise(problem, solved.mapping) if solved.certificate.bound is not None else ()),
             *advise_scale(scale, buckets),
         ),
+        runner_up=solved.runner_up,
         source=source,
     )
 
@@ -198,19 +228,25 @@ def _closed_on_error(data: Any, *, memory_limit: str | None, threads: int | None
         raise
 
 
-ENGINES_FOR_DATA = ("scan", "vote")
-"""The engines whose solutions ``verify`` can check; the others serve ``crowdopt.solve`` on arrays."""
+def parse_bytes(text: str | None) -> int | None:
+    """The number of bytes that a memory limit means; None if there is none.
+
+    >>> parse_bytes("1.5GB"), parse_bytes("512 KiB")
+    (1500000000, 524288)
+    """
+    if text is None:
+        return None
+    found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)(i?)B?\s*", str(text), re.IGNORECASE)
+    if found is None:
+        raise InputError(f"cannot read the memory limit {text!r}: write it like 500MB or 2GB")
+    power = " KMGT".index(found[2].upper() or " ")
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
 
 
-def _check_engine(engine: str, scale: Scale) -> None:
-    if engine not in {"auto", *ENGINES_FOR_DATA}:
-        raise InputError(f"there is no engine {engine!r} for data; there are auto, {', '.join(ENGINES_FOR_DATA)}")
-    if scale.n_labels > 2 and engine != "vote":
-        listed = ", ".join(repr(label) for label in scale.labels[:6]) + (", …" if scale.n_labels > 6 else "")
-        raise InputError(
-            f"this version solves two labels; here are {scale.n_labels} labels ({listed}); --engine vote gives the "
-            "majority, unproved"
-        )
+def _number(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(f"{name} must be a number of at least 0, not {value!r}")
+    return float(value)
 
 
 def _space(space: str | None, scale: Scale) -> Space:

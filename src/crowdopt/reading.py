@@ -33,6 +33,7 @@ class Reading:
         labels: The scale, lowest label first; empty to take it from the data.
         scale: Whether the order of the labels means something; empty to take that from the labels.
         bins: Where one bin of scores ends and the next begins, lowest first; empty if labels are not scores.
+        gold: Tasks of known label, sorted, as texts: pairs of task and label.
         encoding: Encoding of text files; empty for UTF-8.
         delimiter: Field delimiter of text files; empty to take it from the header.
     """
@@ -49,6 +50,7 @@ class Reading:
     labels: tuple[str, ...] = ()
     scale: Literal["", "ordinal", "nominal"] = ""
     bins: tuple[float, ...] = ()
+    gold: tuple[tuple[str, str], ...] = ()
     encoding: str = ""
     delimiter: str = ""
 
@@ -82,7 +84,8 @@ class Reading:
 
     def to_dict(self) -> dict[str, Any]:
         """The options as plain JSON values."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return plain | {"gold": [list(pair) for pair in self.gold]}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -91,7 +94,7 @@ class Reading:
         if set(data) != names:
             raise InputError(f"reading options do not match: {sorted(set(data) ^ names)}")
         options: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
-        return cls(**options)
+        return cls(**options | {"gold": tuple((task, label) for task, label in data["gold"])})
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:

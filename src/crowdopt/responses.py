@@ -23,6 +23,7 @@ from crowdopt.frames import (
     settle_by,
     with_texts,
 )
+from crowdopt.gold import GoldCounts, count_gold
 from crowdopt.read.columns import check_answer_columns, choose_responses
 from crowdopt.scale import MAX_LABELS, Scale, canonical_text, hint_bins
 from crowdopt.scores import bin_responses
@@ -72,12 +73,14 @@ class TaskCounts:
         columns: The count columns, and for each the index of its label.
         buckets: The distinct counts.
         n_no_response: Tasks without any usable response; they are in ``table`` but in no bucket.
+        gold: Tasks of known label, if there are any; they are in ``table`` but in no bucket either.
     """
 
     table: Table
     columns: dict[str, int]
     buckets: Buckets
     n_no_response: int
+    gold: GoldCounts | None = None
 
 
 def check(source: Any, reading: Reading, *, n_bins: int = 0, resolved: bool = False) -> Responses:
@@ -154,8 +157,14 @@ def count_tasks(responses: Responses, folder: Path | None = None) -> TaskCounts:
         counts[:, j] = histogram[name]
     weights = histogram["n_tasks"]
     _check_counted(int(weights @ counts.sum(axis=1)), responses)
+    gold = None
+    if responses.reading.gold:
+        gold = count_gold(per_task, columns, responses.reading.gold, scale)
+        counts, weights = gold.taken_from(counts, weights)
     buckets, _ = Buckets.from_arrays(counts, weights)
-    return TaskCounts(per_task, columns, buckets, int(weights[counts.sum(axis=1) == 0].sum()))
+    if gold is not None and not buckets.n_buckets:
+        raise InputError("every task with a response has a gold label: there is nothing left to estimate")
+    return TaskCounts(per_task, columns, buckets, int(weights[counts.sum(axis=1) == 0].sum()), gold)
 
 
 def _check_counted(counted: int, responses: Responses) -> None:

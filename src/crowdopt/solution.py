@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Totals:
-    """What went in: all tasks, those without a usable response, workers, responses, and rows left out."""
+    """What went in: tasks, of these gold ones and ones without a usable response; workers, responses, rows left out."""
 
     n_tasks: int
+    n_gold: int
     n_no_response: int
     n_workers: int
     n_responses: int
@@ -67,6 +68,7 @@ class Solution:
         reading: How the source was read.
         seed: Seed of the engine's random choices.
         advice: What a user should know before trusting the answers; empty if nothing.
+        runner_up: The likeliest of all other mappings in the space, where the engine knows it: not in the file.
         accuracy: Against a known truth, if one was given.
         source: The tasks, while in memory.
     """
@@ -81,6 +83,7 @@ class Solution:
     reading: Reading
     seed: int = 0
     advice: tuple[str, ...] = ()
+    runner_up: Ints | None = None
     accuracy: Accuracy | None = None
     source: Source | None = None
 
@@ -91,7 +94,7 @@ class Solution:
     @cached_property
     def matrix(self) -> Floats:
         """Response matrix [class, true, answered]; rows sum to one, or are NaN where no task has the label."""
-        return response_matrix(self._by_label[0])
+        return response_matrix(self._by_label[0], self.objective)
 
     @cached_property
     def shares(self) -> Floats:
@@ -161,6 +164,7 @@ class Solution:
             "work": self.certificate.work,
             "seconds": self.certificate.seconds,
             "n_tasks": self.totals.n_tasks,
+            "n_gold": self.totals.n_gold,
             "n_no_response": self.totals.n_no_response,
             "n_workers": self.totals.n_workers,
             "n_responses": self.totals.n_responses,
@@ -173,6 +177,8 @@ class Solution:
             "selectivity": {"kind": self.objective.kind, "shares": self._reported_shares()},
             "label_shares": self.shares.tolist(),
             "agreement": self.agreement.to_dict(),
+            "given": list(self.certificate.given),
+            "next_best": self._next_best(),
             "fingerprint": self.certificate.fingerprint,
             "advice": list(self.advice),
         }
@@ -181,6 +187,13 @@ class Solution:
             facts["n_truth"] = self.accuracy.n_tasks
             facts["n_truth_unknown"] = self.accuracy.n_unknown
         return facts
+
+    def _next_best(self) -> dict[str, Any] | None:
+        """By how much the likeliest of all other labels are less likely, and how many tasks they label otherwise."""
+        if self.runner_up is None:
+            return None
+        loss = self.certificate.objective - self.objective.of_mapping(self.buckets, self.runner_up)
+        return {"loss": max(loss, 0.0), "n_tasks": int(self.buckets.weights[self.runner_up != self.mapping].sum())}
 
     def _reported_shares(self) -> list[float] | None:
         if self.objective.kind == "none":

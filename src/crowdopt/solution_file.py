@@ -20,12 +20,13 @@ from crowdopt.certificate import Certificate
 from crowdopt.errors import InputError, SolutionFileError
 from crowdopt.margins import Margins
 from crowdopt.objective import Objective
+from crowdopt.offsets import Offsets
 from crowdopt.reading import Reading
 from crowdopt.scale import Scale
 from crowdopt.solution import Solution, Totals, nested
 
 FORMAT = "crowdopt solution"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 def encode(solution: Solution) -> dict[str, Any]:
@@ -44,6 +45,7 @@ def encode(solution: Solution) -> dict[str, Any]:
         },
         "reading": solution.reading.to_dict(),
         "selectivity": {"kind": solution.objective.kind, "shares": list(solution.objective.shares)},
+        "offsets": _encode_offsets(solution.objective.offsets),
         "seed": solution.seed,
         "totals": dict(vars(solution.totals)),
         "agreement": solution.agreement.to_dict(),
@@ -58,6 +60,31 @@ def encode(solution: Solution) -> dict[str, Any]:
             "tied": margins.tied.tolist(),
         },
     }
+
+
+def _encode_offsets(offsets: Offsets | None) -> dict[str, Any] | None:
+    if offsets is None:
+        return None
+    return {
+        "gold_responses": offsets.gold_responses.tolist(),
+        "gold_tasks": offsets.gold_tasks.tolist(),
+        "prior": None if offsets.prior is None else offsets.prior.tolist(),
+        "smoothing": offsets.smoothing,
+    }
+
+
+def _decode_offsets(data: Any, shape: tuple[int, ...]) -> Offsets | None:
+    """The offsets; of what shape they must be follows from the buckets."""
+    if data is None:
+        return None
+    gold, tasks = np.array(data["gold_responses"]), np.array(data["gold_tasks"])
+    whole = gold.dtype.kind == tasks.dtype.kind == "i" and min(gold.min(), tasks.min()) >= 0
+    if gold.shape != shape or tasks.shape != shape[:1] or not whole:
+        raise _damaged("its gold counts are not those of its labels")
+    prior = None if data["prior"] is None else np.array(data["prior"], dtype=float)
+    if type(data["smoothing"]) not in {int, float}:
+        raise TypeError(f"smoothing cannot be {data['smoothing']!r}")
+    return Offsets(gold.astype(np.int64), tasks.astype(np.int64), prior, float(data["smoothing"]))
 
 
 def read(path: str | Path) -> Solution:
@@ -90,7 +117,7 @@ def decode(data: Any) -> Solution:
         _check_derived(solution, data)
     except SolutionFileError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, InputError) as error:
         raise _damaged(f"{error} is missing" if isinstance(error, KeyError) else str(error)) from error
     return solution
 
@@ -129,7 +156,9 @@ def _parse(data: dict[str, Any]) -> dict[str, Any]:
         "buckets": buckets,
         "mapping": mapping,
         "margins": Margins(margin, table["margin_kind"], np.array(table["tied"], dtype=bool)),
-        "objective": Objective(data["selectivity"]["kind"], shares),
+        "objective": Objective(
+            data["selectivity"]["kind"], shares, _decode_offsets(data["offsets"], (len(labels), *counts.shape[1:]))
+        ),
         "certificate": Certificate.from_dict(data["certificate"]),
         "totals": Totals(**{name: _whole(value) for name, value in data["totals"].items()}),
         "reading": _parse_reading(data["reading"]),
@@ -143,6 +172,9 @@ def _parse_reading(data: dict[str, Any]) -> Reading:
             raise TypeError(f"the reading option {name!r} cannot be {data[name]!r}")
         if name == "bins":
             _numbers(data[name])
+        elif name == "gold":
+            for task, label in data[name]:
+                _texts([task, label])
         elif isinstance(default, list):
             _texts(data[name])
     return Reading.from_dict(data)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.read.columns import Choose, choose_responses
+from crowdopt.read.columns import Choose, choose_responses, choose_truth
 from crowdopt.read.tables import explain_errors, read_files
 from crowdopt.responses import Responses, TaskCounts, check, count_tasks
+from crowdopt.scale import canonical_text
 from crowdopt.solution import Totals
 from crowdopt.workspace import Workspace
 
@@ -39,11 +40,14 @@ class Source:
     @property
     def totals(self) -> Totals:
         """The numbers of what went in."""
+        gold = self.counts.gold
+        n_gold = int(gold.tasks.sum()) if gold else 0
         return Totals(
-            n_tasks=self.counts.buckets.n_tasks + self.counts.n_no_response,
+            n_tasks=self.counts.buckets.n_tasks + self.counts.n_no_response + n_gold,
+            n_gold=n_gold,
             n_no_response=self.counts.n_no_response,
             n_workers=self.responses.n_workers,
-            n_responses=self.counts.buckets.n_responses,
+            n_responses=self.counts.buckets.n_responses + (int(gold.responses.sum()) if gold else 0),
             n_dropped=self.responses.n_dropped,
         )
 
@@ -55,15 +59,41 @@ def load(
     *,
     n_bins: int = 0,
     resolved: bool = False,
+    gold: Any = None,
     on_phase: OnPhase = lambda _: None,
 ) -> Source:
-    """Reads, checks (see ``responses.check``) and counts the responses."""
+    """Reads, checks (see ``responses.check``) and counts the responses; ``gold`` has tasks of known label."""
     with explain_errors(paths_of(data)):
         table = open_table(data, choose_responses(reading), reading, workspace)
         responses = check(table, reading, n_bins=n_bins, resolved=resolved)
+        if gold is not None:
+            responses = replace(responses, reading=read_gold(gold, responses.reading, workspace))
         on_phase("counting")
         counts = count_tasks(responses, workspace.folder if workspace else None)
         return Source(responses, counts, data, workspace)
+
+
+def read_gold(gold: Any, reading: Reading, workspace: Workspace | None) -> Reading:
+    """The reading with the tasks of known label: a path, a table, or a dict of labels by task."""
+    from crowdopt.truth import gold_pairs
+
+    if isinstance(gold, dict):
+        import pyarrow as pa
+
+        gold = pa.table(
+            {
+                name: [canonical_text(value) for value in values]
+                for name, values in (("task", gold), ("label", gold.values()))
+            }
+        )
+    choose = choose_truth(reading)
+    with explain_errors(paths_of(gold)):
+        if workspace is not None or not paths_of(gold):
+            pairs = gold_pairs(open_table(gold, choose, reading, workspace), reading)
+        else:
+            with Workspace() as own:
+                pairs = gold_pairs(open_table(gold, choose, reading, own), reading)
+    return replace(reading, gold=pairs)
 
 
 def workspace_for(data: Any, *, memory_limit: str | None = None, threads: int | None = None) -> Workspace | None:

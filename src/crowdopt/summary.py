@@ -37,7 +37,9 @@ def summarise(solution: Solution) -> Summary:
     totals, buckets = solution.totals, solution.buckets
     uncertain = share_uncertain(solution)
     facts = {
-        "tasks": f"{totals.n_tasks:,}" + _but(totals.n_no_response, "without a response"),
+        "tasks": f"{totals.n_tasks:,}"
+        + _but(totals.n_gold, "of known label")
+        + _but(totals.n_no_response, "without a response"),
         "workers": f"{totals.n_workers:,}; {_in_words(solution)}",
         "responses": f"{totals.n_responses:,}, {_range(buckets.sizes.min(), buckets.sizes.max())} per task"
         + _but(totals.n_dropped, "incomplete rows left out"),
@@ -47,6 +49,11 @@ def summarise(solution: Solution) -> Summary:
         "uncertain": f"{uncertain:.1%} of the tasks have a label less probable than {UNCERTAIN_BELOW:.0%}"
         + _but(int(buckets.weights[solution.margins.tied].sum()), "tied with another answer"),
     }
+    if next_best := solution.summary()["next_best"]:
+        facts["next best"] = (
+            f"the likeliest other labels lose {next_best['loss']:,.3g} nats; they differ on "
+            + _plural(next_best["n_tasks"], "task")
+        )
     if solution.accuracy is not None:
         accuracy = solution.accuracy
         facts["accuracy"] = f"{accuracy.value:.4f} on {_plural(accuracy.n_tasks, 'task')} with known truth" + _but(

@@ -10,6 +10,7 @@ import numpy as np
 from crowdopt.answers import by_task
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.frames import Table, adopt, fetch, settle, small_table, with_texts
+from crowdopt.gold import TEXT, with_text
 from crowdopt.read.columns import choose_truth
 from crowdopt.responses import clean
 from crowdopt.scale import MAX_LABELS, canonical_text
@@ -17,6 +18,7 @@ from crowdopt.scores import bin_truth
 from crowdopt.solution import Accuracy
 
 if TYPE_CHECKING:
+    from crowdopt.reading import Reading
     from crowdopt.solution import Solution
 
 NO_LABEL = -1
@@ -35,7 +37,11 @@ def compare(solution: Solution, truth: Any, *, same_place: bool) -> Accuracy:
         raise CrowdoptError("a solution that was loaded from a file has no tasks to compare")
     answers = by_task({"answer": np.append(solution.mapping, NO_LABEL)}, solution, solution.source.counts)
     answers = answers.filter(nw.col("answer") != NO_LABEL)
-    known, answers = _same_tasks(_known(solution, truth, like=answers, same_place=same_place), answers)
+    known = _known(solution, truth, like=answers, same_place=same_place)
+    if (gold := solution.source.counts.gold) is not None:  # given, so no merit to have it right
+        known = _without_gold(known, solution.reading)
+        answers = with_text(answers).join(gold.table, on=TEXT, how="anti").drop(TEXT)
+    known, answers = _same_tasks(known, answers)
     joined = known.join(answers, on="task", how="left")
     right = nw.when(nw.col("answer") == nw.col("true")).then(nw.lit(1)).alias("right")
     found = fetch(joined.select("task", "answer", right).select(nw.col("task", "answer", "right").count()))
@@ -47,13 +53,7 @@ def compare(solution: Solution, truth: Any, *, same_place: bool) -> Accuracy:
 
 def _known(solution: Solution, truth: Any, like: Table, *, same_place: bool) -> Table:
     """The truth as (task, index of the true label), one row per task, in the same place as the answers."""
-    table = adopt(truth, choose_truth(solution.reading))
-    task, label = table.collect_schema().names()
-    table = clean(table.select(nw.col(task).alias("task"), nw.col(label).alias("label")), solution.reading)
-    if solution.reading.bins:
-        table = bin_truth(table, solution.reading.bins)
-    table = settle(table.filter(~nw.col("task").is_null(), ~nw.col("label").is_null()).unique())
-    _check_once(table)
+    table = labelled_tasks(truth, solution.reading, "truth")
     codes = _codes(table, solution)
     # DuckDB tables of two connections cannot be joined; other kinds can if they are the same.
     if table.implementation == like.implementation and (same_place or not table.implementation.is_duckdb()):
@@ -64,6 +64,26 @@ def _known(solution: Solution, truth: Any, like: Table, *, same_place: bool) -> 
     rows = fetch(table)
     true = np.array([codes.get(value, NO_LABEL) for value in rows["label"]], np.int64)
     return small_table({"task": rows["task"], "true": true}, like=like)
+
+
+def labelled_tasks(data: Any, reading: Reading, called: str) -> Table:
+    """A table of known labels as (task, label), one row per task; raises if a task has two."""
+    table = adopt(data, choose_truth(reading))
+    task, label = table.collect_schema().names()
+    table = clean(table.select(nw.col(task).alias("task"), nw.col(label).alias("label")), reading)
+    if reading.bins:
+        table = bin_truth(table, reading.bins)
+    table = settle(table.filter(~nw.col("task").is_null(), ~nw.col("label").is_null()).unique())
+    _check_once(table, called)
+    return table
+
+
+def gold_pairs(data: Any, reading: Reading) -> tuple[tuple[str, str], ...]:
+    """The gold tasks of a table and their labels, as sorted texts."""
+    rows = fetch(with_texts(labelled_tasks(data, reading, "gold"), ["task", "label"]))
+    if not rows["task"]:
+        raise InputError("the gold has no rows with a task and a label")
+    return tuple(sorted(zip(rows["task"], rows["label"], strict=True)))
 
 
 def _codes(table: Table, solution: Solution) -> dict[Any, int]:
@@ -85,10 +105,10 @@ def _codes(table: Table, solution: Solution) -> dict[Any, int]:
     return codes
 
 
-def _check_once(table: Table) -> None:
+def _check_once(table: Table, called: str) -> None:
     times = table.group_by("task").agg(nw.len().alias("n"))
     if repeated := fetch(times.filter(nw.col("n") > 1).sort("task").head(1))["task"]:
-        raise InputError(f"the truth gives task {canonical_text(repeated[0])!r} two different labels")
+        raise InputError(f"the {called} gives task {canonical_text(repeated[0])!r} two different labels")
 
 
 def _same_tasks(known: Table, answers: Table) -> tuple[Table, Table]:
@@ -97,6 +117,11 @@ def _same_tasks(known: Table, answers: Table) -> tuple[Table, Table]:
     if ours == theirs:
         return known, answers
     return with_texts(known, ["task"]), with_texts(answers, ["task"])
+
+
+def _without_gold(known: Table, reading: Reading) -> Table:
+    gold = small_table({TEXT: [task for task, _ in reading.gold]}, like=known)
+    return with_text(known).join(gold, on=TEXT, how="anti").drop(TEXT)
 
 
 def _first_tasks(known: Table, answers: Table) -> str:

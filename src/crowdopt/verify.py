@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from crowdopt.buckets import Buckets
+    from crowdopt.gold import GoldCounts
     from crowdopt.scale import Scale
     from crowdopt.types import Bools
 
@@ -97,10 +98,12 @@ def verify(
     try:
         source = load(data, solution.reading, workspace, resolved=True)
         scale, buckets = source.responses.scale, source.counts.buckets
-        numbers = source.totals
+        numbers, gold = source.totals, source.counts.gold
     finally:
         if workspace is not None:
             workspace.close()
+    if wrong := tuple(_about_gold(solution, gold)):
+        return Verification(Verdict.REJECTED, wrong)
     return check_against(solution, scale, buckets, numbers, time_limit=time_limit)
 
 
@@ -131,6 +134,17 @@ def check_against(
     if wrong:
         return Verification(Verdict.REJECTED, wrong)
     return Verification(Verdict.BOUND_NOT_RECHECKED if undecided else Verdict.CONFIRMED, tuple(undecided))
+
+
+def _about_gold(solution: Solution, gold: GoldCounts | None) -> Iterator[str]:
+    """The responses to gold tasks, counted again; priors and smoothing are given, and no data can tell."""
+    stored = solution.objective.offsets
+    nothing = np.zeros((), np.int64)
+    found = (gold.responses, gold.tasks) if gold else (nothing, nothing)
+    claimed = (stored.gold_responses, stored.gold_tasks) if stored else (nothing, nothing)
+    for what, ours, theirs in zip(("responses to gold tasks", "gold tasks"), found, claimed, strict=True):
+        if not (ours == theirs).all():
+            yield f"the {what} by label differ from the data"
 
 
 def _about_data(solution: Solution, scale: Scale, buckets: Buckets, numbers: Totals) -> Iterator[str]:

@@ -41,12 +41,14 @@ class Limits:
         seconds: Time that may pass.
         on_progress: Called now and then; says when to stop.
         bytes: Memory that an engine may take for what it lists; None for its own limits.
+        seed: Of an engine's random choices.
         started: The time of the clock at the start.
     """
 
     seconds: float = DEFAULT_TIME_LIMIT
     on_progress: OnProgress | None = None
     bytes: int | None = None
+    seed: int = 0
     started: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:

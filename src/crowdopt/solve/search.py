@@ -3,8 +3,9 @@
 Maximises the log-likelihood over dominance-consistent mappings, or over all mappings, for any number of labels and
 classes. A climb refits: every bucket goes to the label that explains it best, is pulled back into the order where
 there is one, and the matrix is estimated anew. Then it moves the one bucket that gains most, along with what the order
-asks to move with it, until no move gains. Starts are isotone cuts of random directions (over all mappings also random
-matrices); the seed is fixed and work is counted, so the answer repeats unless the limits stop it.
+asks to move with it (over all mappings also every bucket that gains at once, if that gains more), until no move
+gains. Starts are isotone cuts of random directions (over all mappings also random
+matrices); the seed is known and work is counted, so the answer repeats unless the limits stop it.
 
 It proves nothing but the bound that always holds (every bucket a cluster of its own). Cost: a step of a climb takes
 O(B² · labels² · classes) under dominance, O(B · labels² · classes) over all mappings, B being the number of buckets.
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from crowdopt.problem import Problem
     from crowdopt.types import Floats, Ints
 
-SEED = 0
 MIN_STARTS, MAX_STARTS, START_WORK = 12, 128, 100_000_000  # the last bounds the starts times the cost of a step
 MAX_TABLE = 5_000_000  # entries of a table in which logarithms are looked up
 KEPT = 16  # best climbs that are renamed and climbed once more
@@ -83,7 +83,8 @@ class Climbs:
         """Climbs from every start in blocks, then once more from the best, renamed."""
         if not self.go_on():
             return
-        mappings, block = np.unique(starts(self.problem, self.moves.n_starts), axis=0), self.moves.block
+        block = self.moves.block
+        mappings = np.unique(starts(self.problem, self.moves.n_starts, self.limits.seed), axis=0)
         if not all(self.climb(mappings[at : at + block]) for at in range(0, len(mappings), block)):
             return
         best = sorted(self.found, key=lambda key: (-self.found[key], key))[: min(KEPT, block)]
@@ -127,7 +128,18 @@ class Steps(Moves):
         if self.ordered:
             along = np.where(upward, self.above[bucket], self.above[:, bucket].T) > 0
         along &= upward == (label[:, None] > mappings)  # a label already beyond the new one stays
-        return np.where(along, label[:, None], mappings), np.flatnonzero(gains[rows, at] > self.step)
+        moved = np.where(along, label[:, None], mappings)
+        if not self.ordered:
+            moved = self._likelier(moved, self._all_that_gain(mappings, gains.reshape(*mappings.shape, -1)))
+        return moved, np.flatnonzero(gains[rows, at] > self.step)
+
+    def _all_that_gain(self, mappings: Ints, gains: Floats) -> Ints:
+        """Every mapping with each bucket that would gain, were it alone, under the label where it gains most."""
+        return np.where(gains.max(axis=2) > self.step, gains.argmax(axis=2), mappings)
+
+    def _likelier(self, one: Ints, other: Ints) -> Ints:
+        """Mapping by mapping the likelier of two."""
+        return np.where((self.values(other) > self.values(one))[:, None], other, one)
 
     def refit(self, mappings: Ints) -> tuple[Ints, Ints]:
         """The same for giving every bucket the label that explains it best, the order mended up, down or halfway."""
@@ -158,11 +170,11 @@ class Steps(Moves):
         return np.asarray(score.round(9).argmax(axis=-1))
 
 
-def starts(problem: Problem, n_starts: int) -> Ints:
+def starts(problem: Problem, n_starts: int, seed: int = 0) -> Ints:
     """Where climbs begin: each label alone, rounded means, and random ones; none uses a label of given share zero."""
     buckets = problem.buckets
     allowed = np.flatnonzero(problem.objective.shares or np.ones(buckets.n_labels))
-    rng = np.random.Generator(np.random.PCG64(SEED))
+    rng = np.random.Generator(np.random.PCG64(seed))
     votes = buckets.counts.sum(axis=1)
     mean = np.rint((votes @ np.arange(buckets.n_labels)) / buckets.sizes)
     at = [np.full(buckets.n_buckets, i) for i in range(len(allowed))]

@@ -1,0 +1,74 @@
+"""The options that commands share, and what can be chosen."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class DuplicatesChoice(StrEnum):
+    """What to do when a worker answered a task more than once."""
+
+    error = "error"
+    same = "same"
+    first = "first"
+    last = "last"
+    all = "all"
+
+
+class MissingChoice(StrEnum):
+    """What to do with incomplete rows."""
+
+    error = "error"
+    drop = "drop"
+
+
+class ScaleChoice(StrEnum):
+    """Whether the order of the labels means something."""
+
+    ordinal = "ordinal"
+    nominal = "nominal"
+
+
+class SpaceChoice(StrEnum):
+    """Mappings to search."""
+
+    dominance = "dominance"
+    all = "all"
+
+
+class EngineChoice(StrEnum):
+    """Who answers: the best engine that fits, or one by name."""
+
+    auto = "auto"
+    chain = "chain"
+    em = "em"
+    em1 = "em1"
+    em2 = "em2"
+    em3 = "em3"
+    enumerate = "enumerate"
+    scan = "scan"
+    search = "search"
+    soft_em = "soft-em"
+    vote = "vote"
+
+
+Inputs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="INPUT...",
+        help="CSV, TSV, Parquet, JSON Lines or Excel files, globs, or - for standard input.",
+    ),
+]
+TimeLimit = Annotated[
+    float,
+    typer.Option("--time-limit", min=0, help="Seconds for the engine; past them the result is BOUNDED."),
+]
+MemoryLimit = Annotated[
+    str | None, typer.Option(help="Memory of the database that reads files and of engines: 1GB.")
+]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads of that database.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
