@@ -56,7 +56,8 @@ def test_there_and_back(solution, tmp_path):
     assert again.to_dict() == data
     assert again.certificate == solution.certificate
     assert repr(again) == repr(solution)
-    assert again.summary() == replace(solution, advice=(), accuracy=None, runner_up=None).summary()  # which no file can prove
+    in_memory = {"advice": (), "accuracy": None, "runner_up": None}  # which no file can prove
+    assert again.summary() == replace(solution, **in_memory).summary()
     assert np.array_equal(again.posterior, solution.posterior)
     path = tmp_path / "solution.json"
     solution.save(path)

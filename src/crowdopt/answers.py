@@ -8,7 +8,7 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.frames import Table, small_table, with_types
-from crowdopt.gold import TEXT, GoldCounts, with_text
+from crowdopt.gold import GOLD, NOT_GOLD
 from crowdopt.read.columns import check_answer_columns
 from crowdopt.responses import ANSWER_COLUMNS
 from crowdopt.scale import canonical_text
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
     from crowdopt.reading import Reading
     from crowdopt.responses import Responses, TaskCounts
-    from crowdopt.scale import Scale
     from crowdopt.solution import Solution
+    from crowdopt.types import Floats
 
 
 def answer_table(solution: Solution, responses: Responses, counts: TaskCounts, *, probabilities: bool = False) -> Table:
     """The answers of all tasks, sorted by task."""
-    columns = bucket_columns(solution, probabilities=probabilities)
+    columns = bucket_columns(solution, counts, probabilities=probabilities)
     named = [*ANSWER_COLUMNS, *(name for name in columns if name not in ANSWER_COLUMNS), *responses.reading.keep]
     check_answer_columns(named, fold=counts.table.implementation.is_duckdb())
-    joined = _with_gold(by_task(columns, solution, counts), counts.gold, solution.scale, probabilities=probabilities)
+    joined = by_task(columns, solution, counts)
     if responses.kept is not None:
         joined = joined.join(responses.kept, on="task", how="left")
     wanted = {name: dtype for name, dtype in responses.types.items() if _castable(dtype, joined)}
@@ -35,30 +35,14 @@ def answer_table(solution: Solution, responses: Responses, counts: TaskCounts, *
 
 
 def by_task(columns: Mapping[str, Any], solution: Solution, counts: TaskCounts) -> Table:
-    """Columns by bucket, the last row for tasks without any response, as columns by task."""
-    keys = {name: _with_empty(solution.buckets.counts[:, 0, j], 0) for name, j in counts.columns.items()}
-    buckets = small_table(keys | dict(columns), like=counts.table)
-    return counts.table.join(buckets, on=list(keys), how="left").drop(*keys)
-
-
-def _with_gold(answers: Table, gold: GoldCounts | None, scale: Scale, *, probabilities: bool) -> Table:
-    """Gold tasks have the label that they are known to have, whatever others with the same responses got."""
-    if gold is None:
-        return answers
-    joined = with_text(answers).join(gold.table, on=TEXT, how="left")
-    known = ~nw.col("gold").is_null()
-    instead: dict[str, Any] = {
-        "label": nw.col("gold"),
-        "confidence": nw.lit(1.0),
-        "margin": nw.lit(None),
-        "margin_kind": nw.lit(None),
-        "status": nw.lit("gold"),
-    }
-    if probabilities:
-        for text, value in zip(scale.labels, scale.values, strict=True):
-            instead[f"p_{text}"] = nw.when(nw.col("gold") == value).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
-    changed = [nw.when(known).then(new).otherwise(nw.col(name)).alias(name) for name, new in instead.items()]
-    return joined.with_columns(*changed).drop(TEXT, "gold")
+    """Columns by bucket as columns by task; behind the buckets a row for tasks without any response, then gold ones."""
+    buckets, gold = solution.buckets.counts[:, 0, :], counts.gold
+    rows = np.concatenate([buckets, np.zeros_like(buckets[:1]), *([gold.counts] if gold else [])])
+    keys = {name: rows[:, j] for name, j in counts.columns.items()}
+    if gold is not None:
+        keys[GOLD] = np.concatenate([np.full(len(buckets) + 1, NOT_GOLD), gold.labels])
+    known = small_table(keys | dict(columns), like=counts.table)
+    return counts.table.join(known, on=list(keys), how="left").drop(*keys)
 
 
 def _castable(dtype: Any, table: Table) -> bool:
@@ -85,27 +69,28 @@ def as_brought(answers: Any, original: Any, reading: Reading) -> Any:
     return answers.assign(label=labels.astype(dtype))
 
 
-def bucket_columns(solution: Solution, *, probabilities: bool) -> dict[str, Any]:
-    """The columns of the answers, by bucket; the last row is for tasks without any response."""
-    posterior = solution.posterior
+def bucket_columns(solution: Solution, counts: TaskCounts, *, probabilities: bool) -> dict[str, Any]:
+    """The columns of the answers, in the rows that :func:`by_task` wants."""
+    posterior, values = solution.posterior, solution.scale.values
     rows = np.arange(solution.buckets.n_buckets)
     margin = solution.margins.values
+    known = counts.gold.labels.tolist() if counts.gold else []
+    unknown = [None] * len(known)
+    n_known = counts.gold.counts.sum(axis=1) if counts.gold else []
     columns: dict[str, Any] = {
-        "label": [*(solution.scale.values[j] for j in solution.mapping), None],
-        "confidence": _with_empty(posterior[rows, solution.mapping], None),
-        "margin": _with_empty(np.where(np.isfinite(margin), margin, np.nan), None),
-        "margin_kind": [*[solution.margins.kind] * len(rows), None],
-        "n_responses": _with_empty(solution.buckets.sizes, 0),
-        "status": [*("tie" if tied else "ok" for tied in solution.margins.tied), "no_response"],
+        "label": [*(values[j] for j in solution.mapping), None, *(values[j] for j in known)],
+        "confidence": [*_floats(posterior[rows, solution.mapping]), None, *(1.0 for _ in known)],
+        "margin": [*_floats(np.where(np.isfinite(margin), margin, np.nan)), None, *unknown],
+        "margin_kind": [*[solution.margins.kind] * len(rows), None, *unknown],
+        "n_responses": np.array([*solution.buckets.sizes, 0, *n_known], np.int64),
+        "status": [*("tie" if tied else "ok" for tied in solution.margins.tied), "no_response", *("gold" for _ in known)],
     }
     if probabilities:
         for j, label in enumerate(solution.scale.labels):
-            columns[f"p_{label}"] = _with_empty(posterior[:, j], None)
+            columns[f"p_{label}"] = [*_floats(posterior[:, j]), None, *(float(j == other) for other in known)]
     return columns
 
 
-def _with_empty(values: Any, empty: Any) -> Any:
-    """Adds the value of a task without responses; not-a-number becomes missing."""
-    if empty is not None:
-        return np.append(values, empty)
-    return [*(None if np.isnan(value) else float(value) for value in values), None]
+def _floats(values: Floats) -> list[float | None]:
+    """Not-a-number becomes missing."""
+    return [None if np.isnan(value) else float(value) for value in values]

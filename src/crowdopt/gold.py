@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.errors import InputError
-from crowdopt.frames import Table, fetch, fetch_integers, settle, small_table, with_texts
+from crowdopt.frames import Table, fetch, fetch_integers, small_table, with_texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,24 +24,51 @@ if TYPE_CHECKING:
 TEXT = "crowdopt.task"
 """The column of tasks as text, by which gold tasks are found."""
 
+GOLD = "gold"
+"""The column that has the index of a gold task's label."""
+
+NOT_GOLD = -1
+"""What other tasks have there."""
+
 
 @dataclass(frozen=True, eq=False)
 class GoldCounts:
-    """The gold tasks, as found in the data.
+    """The gold tasks by their label and their counts of answers: one row for all that have both in common.
 
     Attributes:
-        table: One row per gold task: its text, and the label that it has.
-        responses: Their responses by (label, class, answer).
-        tasks: Their number by label.
-        counts: Their distinct counts of answers, which are not to be estimated.
-        weights: How many of them have each of these.
+        labels: The label of each row.
+        counts: Answers by label.
+        weights: How many tasks have this label and these counts.
     """
 
-    table: Table
-    responses: Ints
-    tasks: Ints
+    labels: Ints
     counts: Ints
     weights: Ints
+
+    @classmethod
+    def of(cls, per_task: Table, columns: dict[str, int], n_labels: int) -> GoldCounts:
+        """Counts the gold tasks of a table (see :func:`with_gold`)."""
+        found = per_task.filter(nw.col(GOLD) != NOT_GOLD).group_by(GOLD, *columns).agg(nw.len().alias("n_tasks"))
+        histogram = fetch_integers(found.sort(GOLD, *columns))
+        counts = np.zeros((len(histogram[GOLD]), n_labels), np.int64)
+        for name, j in columns.items():
+            counts[:, j] = histogram[name]
+        return cls(histogram[GOLD], counts, histogram["n_tasks"])
+
+    @property
+    def responses(self) -> Ints:
+        """Their responses by (label, class, answer)."""
+        n_labels = self.counts.shape[1]
+        responses = np.zeros((n_labels, 1, n_labels), np.int64)
+        np.add.at(responses, self.labels, (self.counts * self.weights[:, None])[:, None])
+        return responses
+
+    @property
+    def tasks(self) -> Ints:
+        """Their number by label."""
+        tasks = np.zeros(self.counts.shape[1], np.int64)
+        np.add.at(tasks, self.labels, self.weights)
+        return tasks
 
     def taken_from(self, counts: Ints, weights: Ints) -> tuple[Ints, Ints]:
         """What is left of a histogram of all tasks: distinct counts, and how many tasks have each."""
@@ -52,8 +79,8 @@ class GoldCounts:
         return distinct[left > 0], left[left > 0]
 
 
-def count_gold(per_task: Table, columns: dict[str, int], gold: Sequence[tuple[str, str]], scale: Scale) -> GoldCounts:
-    """Finds the gold tasks among all tasks, and counts their responses.
+def with_gold(per_task: Table, gold: Sequence[tuple[str, str]], scale: Scale) -> Table:
+    """The table with a further column: the index of the label that a task is known to have.
 
     Raises:
         InputError: If a label is not on the scale, or a task is not in the data.
@@ -65,22 +92,12 @@ def count_gold(per_task: Table, columns: dict[str, int], gold: Sequence[tuple[st
             f"the gold label {label!r} of task {task!r} is not on the scale {', '.join(scale.labels)}; name the whole "
             "scale with --labels"
         )
-    index = [scale.index(label) for _, label in gold]
-    tasks = [task for task, _ in gold]
-    wanted = small_table({TEXT: tasks, "gold": np.array(index, np.int64)}, like=per_task)
-    found = settle(with_text(per_task).join(wanted, on=TEXT, how="inner").select(TEXT, "gold", *columns))
-    _check_found(tasks, found)
-    histogram = fetch_integers(found.group_by("gold", *columns).agg(nw.len().alias("n_tasks")))
-    labels, weights = histogram["gold"], histogram["n_tasks"]
-    counts = np.zeros((len(weights), scale.n_labels), np.int64)
-    for name, j in columns.items():
-        counts[:, j] = histogram[name]
-    responses = np.zeros((scale.n_labels, 1, scale.n_labels), np.int64)
-    np.add.at(responses, labels, (counts * weights[:, None])[:, None])
-    by_label = np.zeros(scale.n_labels, np.int64)
-    np.add.at(by_label, labels, weights)
-    values = small_table({TEXT: tasks, "gold": [scale.values[j] for j in index]}, like=per_task)
-    return GoldCounts(values, responses, by_label, counts, weights)
+    tasks, index = [task for task, _ in gold], [scale.index(label) for _, label in gold]
+    known = small_table({TEXT: tasks, GOLD: np.array(index, np.int64)}, like=per_task)
+    table = with_text(per_task)
+    _check_found(known, table)
+    joined = table.join(known, on=TEXT, how="left").drop(TEXT)
+    return joined.with_columns(nw.col(GOLD).fill_null(NOT_GOLD).cast(nw.Int64))
 
 
 def with_text(table: Table) -> Table:
@@ -88,8 +105,7 @@ def with_text(table: Table) -> Table:
     return with_texts(table.with_columns(nw.col("task").alias(TEXT)), [TEXT])
 
 
-def _check_found(tasks: list[str], found: Table) -> None:
-    texts = set(fetch(found.select(TEXT))[TEXT])
-    if unknown := [task for task in tasks if task not in texts]:
+def _check_found(known: Table, table: Table) -> None:
+    if unknown := sorted(fetch(known.join(table, on=TEXT, how="anti").select(TEXT))[TEXT]):
         more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
         raise InputError(f"the gold task {unknown[0]!r}{more} is not in the data")

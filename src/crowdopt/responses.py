@@ -23,7 +23,7 @@ from crowdopt.frames import (
     settle_by,
     with_texts,
 )
-from crowdopt.gold import GoldCounts, count_gold
+from crowdopt.gold import GoldCounts, with_gold
 from crowdopt.read.columns import check_answer_columns, choose_responses
 from crowdopt.scale import MAX_LABELS, Scale, canonical_text, hint_bins
 from crowdopt.scores import bin_responses
@@ -69,7 +69,7 @@ class TaskCounts:
     """Responses per task and label, and the buckets that they make.
 
     Attributes:
-        table: One row per task: task, and a count column for every label that occurs.
+        table: One row per task: task, a count column for every label that occurs, and the gold label if there are any.
         columns: The count columns, and for each the index of its label.
         buckets: The distinct counts.
         n_no_response: Tasks without any usable response; they are in ``table`` but in no bucket.
@@ -159,7 +159,8 @@ def count_tasks(responses: Responses, folder: Path | None = None) -> TaskCounts:
     _check_counted(int(weights @ counts.sum(axis=1)), responses)
     gold = None
     if responses.reading.gold:
-        gold = count_gold(per_task, columns, responses.reading.gold, scale)
+        per_task = with_gold(per_task, responses.reading.gold, scale)
+        gold = GoldCounts.of(per_task, columns, scale.n_labels)
         counts, weights = gold.taken_from(counts, weights)
     buckets, _ = Buckets.from_arrays(counts, weights)
     if gold is not None and not buckets.n_buckets:

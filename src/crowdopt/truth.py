@@ -35,12 +35,13 @@ def compare(solution: Solution, truth: Any, *, same_place: bool) -> Accuracy:
     """
     if solution.source is None:
         raise CrowdoptError("a solution that was loaded from a file has no tasks to compare")
-    answers = by_task({"answer": np.append(solution.mapping, NO_LABEL)}, solution, solution.source.counts)
+    gold = solution.source.counts.gold
+    none = np.full(1 + (len(gold.labels) if gold else 0), NO_LABEL)  # without a response, or given: no merit to have it
+    answers = by_task({"answer": np.append(solution.mapping, none)}, solution, solution.source.counts)
     answers = answers.filter(nw.col("answer") != NO_LABEL)
     known = _known(solution, truth, like=answers, same_place=same_place)
-    if (gold := solution.source.counts.gold) is not None:  # given, so no merit to have it right
+    if gold is not None:
         known = _without_gold(known, solution.reading)
-        answers = with_text(answers).join(gold.table, on=TEXT, how="anti").drop(TEXT)
     known, answers = _same_tasks(known, answers)
     joined = known.join(answers, on="task", how="left")
     right = nw.when(nw.col("answer") == nw.col("true")).then(nw.lit(1)).alias("right")
