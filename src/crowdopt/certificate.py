@@ -56,7 +56,9 @@ class Certificate:
         work: Mappings (or steps) that the engine evaluated: a measure of effort free of the machine's noise.
         seconds: Time the engine took. Not part of any comparison.
         fingerprint: SHA-256 of the buckets and label texts that the certificate speaks of.
-        witness: What lets another program check the bound, where the data alone do not; else None.
+        witness: What lets another program check the bound, where the data alone do not; else None. For the engine
+            ``columns``: ``prices`` of all buckets and the ``gains`` of all labels, or a ``bucket`` by whose label the
+            space is split, with a witness for each part as ``children`` by label.
     """
 
     proof: Proof
@@ -70,7 +72,7 @@ class Certificate:
     work: int
     seconds: float = field(compare=False)
     fingerprint: str
-    witness: None = None
+    witness: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if (self.bound is None) != (self.proof is Proof.NONE):
@@ -117,12 +119,10 @@ class Certificate:
                 work=int(data["work"]),
                 seconds=_number(data["seconds"]),
                 fingerprint=_text(data["fingerprint"]),
-                witness=data["witness"],
+                witness=_witness(data["witness"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise SolutionFileError(f"the certificate is damaged: {_reason(error)}") from error
-        if certificate.witness is not None:
-            raise SolutionFileError("the certificate has a witness that this version does not know")
         if data.get("gap") != certificate.gap:
             raise SolutionFileError(f"the certificate's gap {data.get('gap')!r} does not follow from its bound")
         return certificate
@@ -136,6 +136,12 @@ def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"{value!r} is not a number")
     return float(value)
+
+
+def _witness(value: Any) -> dict[str, Any] | None:
+    if value is not None and not isinstance(value, dict):
+        raise TypeError(f"{type(value).__name__} is no witness")
+    return value
 
 
 def _text(value: Any) -> str:

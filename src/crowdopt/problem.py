@@ -21,6 +21,10 @@ PLAIN = Objective()
 """Nothing added: the likelihood of the responses alone."""
 
 
+PRICE_TOLERANCE, PRICE_PRECISION = 1e-6, 1e-9
+"""Within how many nats, or what part of the log-likelihood, prices prove an optimum."""
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Find the mapping of ``buckets`` in ``space`` that maximises ``objective``."""
@@ -53,6 +57,15 @@ class Problem:
         if self.objective.offsets is not None:
             bound += float(phi(self.objective.offsets.counts).sum())
         return bound + self.buckets.n_tasks * math.log(max(self.objective.shares, default=1.0))
+
+    def price_tolerance(self, value: float) -> float:
+        """The tolerance of proofs by prices at a log-likelihood of about ``value``.
+
+        A price for every bucket is found by iteration, and its bound is a sum over all of them, so the gap cannot be
+        driven down to the rounding of one evaluation. A millionth of a nat, or a billionth of the log-likelihood, is
+        some hundred times what rounding does to such sums, and no likelihood ratio that anyone would act on.
+        """
+        return max(PRICE_TOLERANCE, PRICE_PRECISION * abs(value))
 
     def tolerance(self, value: float) -> float:
         """The tolerance at a log-likelihood of about ``value``."""

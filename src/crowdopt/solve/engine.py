@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from crowdopt.certificate import Certificate, Proof, Space, Stop
 from crowdopt.errors import InputError
@@ -81,6 +81,8 @@ class Outcome:
         stop: Why the engine stopped.
         margins: Where the engine has better ones than the loss of moving one bucket.
         runner_up: The likeliest of all other mappings in the space, where the engine knows it.
+        tolerance: Within which the engine proves, where that is not the tolerance of an evaluation.
+        witness: What lets another program check the bound, where the data alone do not.
     """
 
     mapping: Ints
@@ -91,6 +93,8 @@ class Outcome:
     stop: Stop = Stop.FINISHED
     margins: Margins | None = None
     runner_up: Ints | None = None
+    tolerance: float | None = None
+    witness: dict[str, Any] | None = None
 
 
 class Engine(Protocol):
@@ -103,7 +107,7 @@ class Engine(Protocol):
 
 def certify(problem: Problem, outcome: Outcome, *, engine: str, seconds: float, fingerprint: str) -> Certificate:
     """Turns an outcome into a certificate: PROVED only where the gap closes, whatever the engine believes."""
-    tolerance = problem.tolerance(outcome.objective)
+    tolerance = problem.tolerance(outcome.objective) if outcome.tolerance is None else outcome.tolerance
     if outcome.bound is None:
         proof = Proof.NONE
     else:
@@ -120,4 +124,5 @@ def certify(problem: Problem, outcome: Outcome, *, engine: str, seconds: float, 
         work=outcome.work,
         seconds=seconds,
         fingerprint=fingerprint,
+        witness=outcome.witness,
     )

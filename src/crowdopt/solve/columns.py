@@ -1,0 +1,151 @@
+"""Categories: the likeliest of all mappings, proved by prices.
+
+Maximises the log-likelihood over all mappings, for any number of labels, one class of workers and every objective. The
+search (search.py) finds a mapping; prices of buckets prove that none is better, or by how much one could be: for any
+prices λ, F ≤ Σ_b λ_b + Σ_j g_j(λ), g_j(λ) being the most that a set of buckets is worth to label j (market.py), computed
+exactly by branch and bound over directions of counts (pricing.py). Prices at which this is tight are found by projections
+and a linear program (prove.py), and where there are none the space is split (branch.py).
+
+The certificate's witness are the prices, for the whole space or for each of its parts; another program only has to price
+them. Its tolerance is that of ``Problem.price_tolerance``: prices are sums over many buckets, found by projections, and so
+cannot be as exact as an evaluation. Mappings closer than it are not told apart, and neither is claimed to be better.
+
+Cost: O(B · R) per cell of the pricing, whose number grows exponentially with R: hundredths of a second for three labels,
+tenths for four, seconds for five. Past the limits the answer is BOUNDED, by the prices so far.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crowdopt.certificate import Space, Stop
+from crowdopt.solve.branch import Branching, Pool
+from crowdopt.solve.engine import Limits, Outcome
+from crowdopt.solve.market import Market
+from crowdopt.solve.names import renamed
+from crowdopt.solve.prove import Prover, Verdict
+from crowdopt.solve.search import Climbs
+from crowdopt.solve.shake import shake
+from crowdopt.solve.terms import Goods, terms_of
+from crowdopt.solve.ties import choose
+
+if TYPE_CHECKING:
+    from crowdopt.problem import Problem
+    from crowdopt.types import Ints
+
+
+def columns(problem: Problem, limits: Limits) -> Outcome:
+    """The optimum over all mappings, or the best found and a bound when the limits are reached."""
+    return Columns(problem, limits).run()
+
+
+class Columns:
+    """One run.
+
+    Attributes:
+        bound: No mapping is better, so far.
+        witness: What proves that.
+        work: Steps of climbs, cells and rounds of projections.
+    """
+
+    def __init__(self, problem: Problem, limits: Limits) -> None:
+        self.problem, self.limits, self.bound = problem, limits, problem.plain_bound
+        self.witness: dict[str, Any] | None = None
+        self.stop = Stop.FINISHED
+        self.climbs = Climbs(problem, limits)
+        self.rng = np.random.Generator(np.random.PCG64([limits.seed, 1]))
+        self.market = Market(Goods.of(problem), tuple(terms_of(problem)))
+        self.pool = Pool(len(self.market.terms), len(self.market.goods))
+        self.proving = 0
+
+    @property
+    def work(self) -> int:
+        """All work so far."""
+        return self.climbs.work + self.proving
+
+    def run(self) -> Outcome:
+        """Searches, proves, and improves what cannot be proved, until that is of no use."""
+        self.climbs.run()
+        self.stop = self.climbs.stop
+        shaken = False
+        while self.stop is Stop.FINISHED:
+            mapping, value = self._best()
+            tolerance = self.problem.price_tolerance(value)
+            verdict = self._prove(mapping, value, tolerance)
+            if verdict.proved or verdict.stopped:
+                break
+            if not shaken:
+                shaken = True
+                better = shake(self.climbs, self.rng, tolerance)
+                self.stop = self.climbs.stop
+                if better or self.stop is not Stop.FINISHED:
+                    continue
+            if not self._branch(mapping, tolerance, verdict):
+                break
+        return self._outcome()
+
+    def _best(self) -> tuple[Ints, float]:
+        """The best mapping so far."""
+        key = max(self.climbs.found, key=lambda key: (self.climbs.found[key], key))
+        mapping = np.frombuffer(key, np.int64)
+        return mapping, float(self.market.values(mapping).sum())
+
+    def _go_on(self, bound: float, work: int) -> bool:
+        """Counts work, keeps a better bound, asks the limits."""
+        self.proving += work
+        value = max(self.climbs.found.values())
+        stop = self.limits.reached(value, max(min(self.bound, bound), value), self.work)
+        self.stop = stop or self.stop
+        return stop is None
+
+    def _prove(self, mapping: Ints, value: float, tolerance: float) -> Verdict:
+        """Tries to prove that no mapping is better, at once for the whole space."""
+        prover = Prover(self.market, mapping, value, tolerance, self.rng, self._go_on)
+        verdict = prover.run({at: sets for at, sets in enumerate(self.pool.sets) if len(sets)})
+        for at, sets in prover.found().items():
+            self.pool.add(at, sets)
+        gains = verdict.gains[self.market.term_of]
+        self._keep(verdict.bound, {"prices": verdict.prices.tolist(), "gains": gains.tolist()})
+        return verdict
+
+    def _branch(self, mapping: Ints, tolerance: float, verdict: Verdict) -> bool:
+        """Splits the space until all is proved or the limits are reached; or returns True when it finds better."""
+        tree = Branching(self.market, mapping, tolerance, self.rng, self._go_on, self.pool)
+        tree.run(verdict)
+        if tree.better is not None:
+            self.climbs.keep(tree.better[None])
+            self.climbs.climb(tree.better[None].copy())
+            return True
+        if self.stop is Stop.FINISHED and tree.heap:
+            self.stop = Stop.MEMORY
+        self._keep(tree.bound, tree.witness())
+        return False
+
+    def _keep(self, bound: float, witness: dict[str, Any] | None) -> None:
+        """Keeps a bound if it is the best."""
+        if bound < self.bound:
+            self.bound, self.witness = bound, witness
+
+    def _outcome(self) -> Outcome:
+        """The best mapping under its best names, with its bound."""
+        problem = self.problem
+        best = max(self.climbs.found.values())
+        slack = problem.tolerance(best) + self.climbs.moves.error
+        near = [np.frombuffer(key, np.int64) for key, value in self.climbs.found.items() if value >= best - slack]
+        if problem.objective.interchangeable:
+            near = [renamed(problem, mapping) for mapping in near]
+        exact = max(problem.objective.of_mapping(problem.buckets, mapping) for mapping in near)
+        mapping = choose(problem, near, exact - problem.tolerance(exact)).copy()
+        value = problem.objective.of_mapping(problem.buckets, mapping)
+        return Outcome(
+            mapping,
+            value,
+            max(self.bound, value),
+            Space.ALL,
+            self.work,
+            self.stop,
+            tolerance=problem.price_tolerance(value),
+            witness=self.witness,
+        )

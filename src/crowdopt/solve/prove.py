@@ -1,0 +1,201 @@
+"""Proving: that no mapping of a market is better than a target, or how much better one could be."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crowdopt.solve import hints
+from crowdopt.solve.master import Master
+from crowdopt.solve.prices import Prices
+from crowdopt.solve.pricing import Priced, Pricing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crowdopt.solve.market import Market
+    from crowdopt.types import Bools, Floats, Ints
+
+MOST_ROUNDS, MOST_PROGRAMS = 60, 8
+"""Rounds of finding cuts and moving prices, and of them those that need the linear program, before giving up."""
+
+CELLS_WHEN_FAILED = 20_000
+"""Cells that are looked at, per term, for the bound of prices that prove nothing more."""
+
+CUTS_AT_ONCE = 40
+"""Violated sets that are made cuts in one round, of each term."""
+
+FLIPPED = 20
+"""Best sets of which one bucket is flipped when refitting finds no violated one."""
+
+SHARE = 0.1
+"""Part of the tolerance that prices may take up."""
+
+
+@dataclass(eq=False)
+class Verdict:
+    """What came out.
+
+    Attributes:
+        proved: Whether no mapping is better than the target, within the tolerance.
+        bound: No mapping of the market is better than this.
+        prices: The prices behind the bound.
+        gains: By term, what a label can gain at most.
+        mixture: Where it failed: sets by share, greatest first, that cover all buckets (master.py).
+        stopped: Whether the limits stopped it.
+    """
+
+    proved: bool
+    bound: float
+    prices: Floats
+    gains: Floats
+    mixture: list[tuple[float, int, Bools]] = field(default_factory=list)
+    stopped: bool = False
+
+
+class Prover:
+    """One attempt.
+
+    Args:
+        market: The market.
+        mapping: A good mapping of it, best a local optimum.
+        target: What no mapping should be better than; at least what ``mapping`` reaches.
+        tolerance: Within which.
+        rng: For random starts.
+        go_on: Told a bound and the work done since the last call; asks to stop by returning False.
+    """
+
+    def __init__(
+        self,
+        market: Market,
+        mapping: Ints,
+        target: float,
+        tolerance: float,
+        rng: np.random.Generator,
+        go_on: Callable[[float, int], bool],
+    ) -> None:
+        self.market, self.target, self.tolerance, self.rng, self.go_on = market, target, tolerance, rng, go_on
+        self.prices = Prices(market, mapping, target, tolerance)
+        self.share = SHARE * tolerance / market.n_labels
+        self.active = [at for at, term in enumerate(market.terms) if term.log_share > -np.inf]
+        self.probabilities = np.zeros((0, market.goods.responses.shape[1]))
+        self.master: Master | None = None
+        self.best = self.prices.prices, math.inf
+        self.stopped = False
+        self.programs = 0
+
+    def run(self, known: dict[int, Bools]) -> Verdict:
+        """Tries to prove the target, beginning with known sets by term."""
+        for at, sets in known.items():
+            self.prices.add(at, sets)
+        if known:
+            self.prices.project()
+        for _ in range(MOST_ROUNDS):
+            if not self._find_cuts():
+                verdict = self._settle()
+                if verdict is not None:
+                    return verdict
+            if not self.go_on(math.inf, 1):
+                self.stopped = True
+                break
+            if not self.prices.project() and not self._find_room():
+                break
+        return self._failed()
+
+    def found(self) -> dict[int, Bools]:
+        """The sets of all cuts, by term."""
+        n = len(self.market.goods)
+        return {
+            at: np.array([s for term, s in self.prices.cuts if term == at], bool).reshape(-1, n) for at in self.active
+        }
+
+    def _find_cuts(self) -> bool:
+        """Adds cuts that are violated, as far as hints find any; remembers the best prices, as far as they tell."""
+        prices, goods = self.prices, self.market.goods
+        worth_most = np.array([term.empty for term in self.market.terms])
+        n_starts = 30 * self.market.n_labels + 20
+        found = False
+        for at in self.active:
+            term = self.market.terms[at]
+            begin = np.concatenate([hints.starts(goods, n_starts, self.rng), self.probabilities[-2 * n_starts :]])
+            sets, worth = hints.good_sets(goods, term, prices.prices, begin)
+            if worth[0] <= prices.gains[at] + self.share:
+                sets, worth = hints.flipped(goods, term, prices.prices, sets[:FLIPPED])
+            worth_most[at] = max(worth_most[at], worth[0])
+            violated = sets[worth > prices.gains[at] + self.share][:CUTS_AT_ONCE]
+            if len(violated):
+                found |= prices.add(at, violated) > 0
+                self._remember(violated @ goods.responses + term.offset)
+        likely = float(prices.prices.sum() + self._times_labels(worth_most))
+        if likely < self.best[1]:
+            self.best = prices.prices.copy(), likely
+        return found
+
+    def _remember(self, counts: Floats) -> None:
+        """Keeps the answer probabilities of sets, to begin with next time."""
+        whole = counts.sum(axis=1, keepdims=True)
+        self.probabilities = np.concatenate([self.probabilities, counts / np.maximum(whole, 1e-300)])
+
+    def _times_labels(self, gains: Floats) -> float:
+        return math.fsum(len(term.labels) * gain for term, gain in zip(self.market.terms, gains, strict=True))
+
+    def _settle(self) -> Verdict | None:
+        """Exact pricing: the proof if no set is worth more than its label gains; else adds what was found as cuts."""
+        prices = self.prices
+        bounds, priced = self._bounds(prices.prices, prices.gains + self.share, self.share / 4, first=True)
+        bound = math.fsum(prices.prices) + self._times_labels(bounds)
+        if bound <= self.target + self.tolerance / 2:
+            return Verdict(True, bound, prices.prices, bounds)
+        if self.stopped:
+            return Verdict(False, bound, prices.prices, bounds, stopped=True)
+        added = sum(prices.add(at, np.array(found.sets)) for at, found in priced.items() if found.sets)
+        return None if added else self._failed()
+
+    def _bounds(
+        self, prices: Floats, thresholds: Floats, slack: float, *, first: bool, most: float = math.inf
+    ) -> tuple[Floats, dict[int, Priced]]:
+        """The most that a label of each term can gain, within slack or below the threshold."""
+        bounds = np.array([term.empty for term in self.market.terms])
+        priced = {}
+        paid = math.fsum(prices)
+        for at in self.active:
+            seen = 0
+
+            def told(bound: float, cells: int, at: int = at) -> bool:
+                nonlocal seen
+                bounds[at] = bound
+                whole = paid + self._times_labels(bounds) if at == self.active[-1] else math.inf
+                self.stopped |= not self.go_on(whole, cells - seen)
+                seen = cells
+                return (not self.stopped and cells < most) or cells == 0  # at least a first bound
+
+            search = Pricing(self.market.goods, self.market.terms[at], prices, thresholds[at], slack)
+            priced[at] = search.run(told, first=first)
+            bounds[at] = priced[at].bound
+        return bounds, priced
+
+    def _find_room(self) -> bool:
+        """Asks the linear program for prices within all cuts; returns whether there are any."""
+        self.programs += 1
+        if self.programs > MOST_PROGRAMS:
+            return False
+        if self.master is None:
+            self.master = Master(self.prices, self.target + SHARE / 2 * self.tolerance)
+        self.master.know(self.prices.cuts)
+        if not self.master.solve():
+            return False
+        self.prices.prices, self.prices.gains = self.master.prices, self.master.gains
+        return True
+
+    def _failed(self) -> Verdict:
+        """The bound of the best prices seen, and where to branch."""
+        slack = max(0.02 * (self.best[1] - self.target), self.share)
+        nothing = np.full(len(self.market.terms), -np.inf)
+        bounds, _ = self._bounds(self.best[0], nothing, slack / self.market.n_labels, first=False, most=CELLS_WHEN_FAILED)
+        bound = math.fsum(self.best[0]) + self._times_labels(bounds)
+        mixture = self.master.mixture() if self.master is not None else []
+        proved = bound <= self.target + self.tolerance / 2
+        return Verdict(proved, bound, self.best[0], bounds, mixture, self.stopped)

@@ -1,0 +1,66 @@
+"""Shaking: better mappings from good ones, where climbs from random starts may have missed the best.
+
+Takes the best mappings found so far, replaces the answer probabilities of one or two labels by those of a random bucket,
+gives every bucket the label that explains it best, and climbs (search.py). Over all mappings. It proves nothing; the cost
+is that of the climbs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from crowdopt.solve.search import Climbs
+    from crowdopt.types import Ints
+
+AT_ONCE = 48
+"""Mappings shaken at once."""
+
+PATIENCE = 4
+"""Batches without anything better after which to end."""
+
+BEST = 12
+"""Good mappings that are shaken."""
+
+
+def shake(climbs: Climbs, rng: np.random.Generator, step: float) -> bool:
+    """Adds mappings to those found, until that brings nothing better; returns whether anything was gained."""
+    before = best = max(climbs.found.values())
+    patience = PATIENCE
+    while patience and climbs.go_on():
+        good = _good(climbs, step)
+        shaken = [_shaken(climbs, good[min(int(rng.exponential(3)), len(good) - 1)], rng) for _ in range(AT_ONCE)]
+        climbs.climb(np.unique(np.stack(shaken), axis=0))
+        after = max(climbs.found.values())
+        patience = PATIENCE if after > best + step else patience - 1
+        best = max(best, after)
+    return best > before + step
+
+
+def _good(climbs: Climbs, step: float) -> list[Ints]:
+    """The best mappings found, one of each value: equal values mostly are equal clusters under other names."""
+    good: list[Ints] = []
+    last = np.inf
+    for key in sorted(climbs.found, key=lambda key: (-climbs.found[key], key)):
+        if climbs.found[key] < last - step:
+            good.append(np.frombuffer(key, np.int64))
+            last = climbs.found[key]
+        if len(good) == BEST:
+            break
+    return good
+
+
+def _shaken(climbs: Climbs, mapping: Ints, rng: np.random.Generator) -> Ints:
+    """Every bucket under the label that explains it best, after one or two labels were begun anew."""
+    problem = climbs.problem
+    allowed = np.flatnonzero(problem.objective.shares or np.ones(problem.buckets.n_labels))
+    counts = problem.buckets.counts[:, 0, :].astype(float)
+    by_label = problem.buckets.by_label(mapping)[0][:, 0, :] + 0.5
+    if problem.objective.offsets is not None:
+        by_label = by_label + problem.objective.offsets.counts[:, 0, :]
+    for label in rng.permutation(allowed)[: rng.integers(1, 3)]:
+        by_label[label] = counts[rng.integers(len(counts))] + rng.uniform(0.05, 1.0)
+    logs = np.log(by_label / by_label.sum(axis=1, keepdims=True))
+    return np.asarray(allowed[(counts @ logs[allowed].T).argmax(axis=1)])

@@ -1,0 +1,131 @@
+"""Terms: what a label makes of a set of buckets.
+
+The log-likelihood is a sum over labels of Ψ_j(S_j), S_j being the buckets under label j (objective.py). Here Ψ_j is
+taken for sets of *free* buckets: buckets that are fixed under a label count among its offsets. One class of workers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from crowdopt.problem import Problem
+    from crowdopt.types import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Goods:
+    """Buckets that are free to go under any label.
+
+    Attributes:
+        responses: By (bucket, answer), over all tasks of the bucket.
+        tasks: By bucket.
+    """
+
+    responses: Floats
+    tasks: Floats
+
+    @classmethod
+    def of(cls, problem: Problem) -> Goods:
+        """All buckets of a problem."""
+        return cls(problem.buckets.responses[:, 0, :].astype(float), problem.buckets.weights.astype(float))
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def only(self, which: Ints | Bools) -> Goods:
+        """Some of the buckets."""
+        return Goods(self.responses[which], self.tasks[which])
+
+    def sums(self, sets: Bools) -> tuple[Floats, Floats]:
+        """Responses (set, answer) and tasks (set) of sets of buckets (set, bucket)."""
+        chosen = sets.astype(float)
+        return chosen @ self.responses, chosen @ self.tasks
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """Ψ of a label, for sets of free buckets.
+
+    Attributes:
+        labels: The labels that share this term: nothing tells them apart.
+        offset: G by answer, with the responses of buckets that are fixed under the label.
+        known: Tasks that are known to have the label or fixed under it, where shares are estimated; else 0.
+        total: All tasks there are, known ones included, where shares are estimated; else 0.
+        log_share: Ln π of the label where shares are given; else 0. Minus infinity forbids the label.
+        constant: What the tasks fixed under the label add by the given share.
+    """
+
+    labels: tuple[int, ...]
+    offset: Floats
+    known: float
+    total: float
+    log_share: float
+    constant: float = 0.0
+
+    @property
+    def empty(self) -> float:
+        """Ψ of the empty set."""
+        return float(self.values(np.zeros((1, len(self.offset))), np.zeros(1))[0])
+
+    def values(self, responses: Floats, tasks: Floats) -> Floats:
+        """Ψ of many sets, by their responses (..., answer) and tasks (...)."""
+        counts = responses + self.offset
+        whole = counts.sum(axis=-1, keepdims=True)
+        fit = _times_log(counts, np.where(whole > 0, whole, 1.0)).sum(axis=-1) + self.constant
+        if self.total:
+            return np.asarray(fit + _times_log(tasks + self.known, np.asarray(self.total)))
+        if not self.log_share:
+            return np.asarray(fit)
+        return np.asarray(fit + np.where(tasks > 0, tasks, 0.0) * self._per_task(tasks))
+
+    def with_bucket(self, label: int, responses: Floats, tasks: float) -> Term:
+        """The term of one of the labels when a bucket is fixed under it."""
+        return replace(
+            self,
+            labels=(label,),
+            offset=self.offset + responses,
+            known=self.known + tasks if self.total else self.known,
+            constant=self.constant + (tasks * self.log_share if self.log_share else 0.0),
+        )
+
+    def _per_task(self, tasks: Floats) -> Floats:
+        """Ln π, but zero where there is no task to pay it: minus infinity times zero is zero."""
+        return np.where(tasks > 0, self.log_share, 0.0)
+
+
+def distinct(sets: Bools) -> Bools:
+    """The different ones among sets of buckets (set, bucket), in an order that does not depend on theirs."""
+    if not len(sets):
+        return sets
+    packed = np.packbits(sets, axis=1)
+    keys = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1])))[:, 0]
+    return np.asarray(sets[np.unique(keys, return_index=True)[1]])
+
+
+def terms_of(problem: Problem) -> list[Term]:
+    """The terms of all labels, those that nothing tells apart as one."""
+    objective, buckets = problem.objective, problem.buckets
+    gold = np.array([objective.offset_tasks(label) for label in range(buckets.n_labels)])
+    total = float(buckets.n_tasks + gold.sum()) if objective.kind == "estimated" else 0.0
+    alike: dict[bytes, list[int]] = {}
+    parts: dict[bytes, tuple[Floats, float, float]] = {}
+    for label in range(buckets.n_labels):
+        offset = np.broadcast_to(objective.offset(label), buckets.counts.shape[1:])[0].astype(float)
+        with np.errstate(divide="ignore"):
+            share = float(np.log(objective.shares[label])) if objective.shares else 0.0
+        known = float(gold[label]) if total else 0.0
+        key = np.array([*offset, known, share]).tobytes()
+        alike.setdefault(key, []).append(label)
+        parts[key] = offset, known, share
+    return [
+        Term(tuple(labels), parts[key][0], parts[key][1], total, parts[key][2]) for key, labels in alike.items()
+    ]
+
+
+def _times_log(part: Floats, whole: Floats) -> Floats:
+    """``part * ln(part / whole)``, zero where part is zero."""
+    return np.asarray(part * np.log(np.where(part > 0, part, whole) / whole))
