@@ -44,6 +44,7 @@ class EngineChoice(StrEnum):
 
     auto = "auto"
     chain = "chain"
+    columns = "columns"
     em = "em"
     em1 = "em1"
     em2 = "em2"

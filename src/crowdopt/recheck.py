@@ -103,8 +103,22 @@ class Recheck:
 
         return OrderedOptimum(self.problem, self.deadline)
 
-    def better_than(self, bound: float) -> float | None:
+    def doubt(self, witness: Any, bound: float) -> str | None:
+        """Why a witness of prices does not prove ``bound``; None if it does.
+
+        Raises:
+            Undecided: If that takes too long.
+        """
+        from crowdopt.recheck_prices import doubt
+
+        return doubt(self.problem, witness, bound, self.deadline)
+
+    def better_than(self, bound: float, *, proved: bool = False) -> float | None:
         """The log-likelihood of a mapping in the space that is above ``bound``, or None if there is none.
+
+        Args:
+            bound: The bound.
+            proved: Whether a witness proved the bound, so that only what is cheap is checked once more.
 
         Raises:
             Undecided: If no method here settles it in time.
@@ -114,12 +128,14 @@ class Recheck:
             return None
         if buckets.n_labels**buckets.n_buckets <= MAX_ENUMERATED:
             best = max(log_likelihood(problem, mapping) for mapping in _all_mappings(problem))
+        elif proved:
+            return None
         elif buckets.n_labels == 2 and buckets.n_classes == 1 and scan_settles(problem):
             best = max(_two_label_values(problem, self.deadline))
         elif problem.space is Space.DOMINANCE:
             best = self.ordered.value
         else:
-            raise Undecided("over all mappings of more than two labels the bound has no independent check yet")
+            raise Undecided("over all mappings of more than two labels a bound is checked by prices, and there are none")
         return best if best > bound else None
 
 
@@ -303,15 +319,15 @@ def _single_moves(problem: Problem, mapping: Ints, value: float) -> tuple[Floats
     """The loss of giving one bucket another label, bucket by bucket, and whether that is a tie."""
     buckets = problem.buckets
     responses, tasks = buckets.by_label(mapping)
-    parts = [_label_value(problem, j, responses[j], int(tasks[j])) for j in range(buckets.n_labels)]
+    parts = [label_value(problem, j, responses[j], int(tasks[j])) for j in range(buckets.n_labels)]
     loss, tied = np.full(buckets.n_buckets, np.inf), np.zeros(buckets.n_buckets, bool)
     for b, label in enumerate(mapping.tolist()):
         amount, weight = buckets.responses[b], int(buckets.weights[b])
-        left = _label_value(problem, label, responses[label] - amount, int(tasks[label]) - weight)
+        left = label_value(problem, label, responses[label] - amount, int(tasks[label]) - weight)
         for other in range(buckets.n_labels):
             if other == label:
                 continue
-            joined = _label_value(problem, other, responses[other] + amount, int(tasks[other]) + weight)
+            joined = label_value(problem, other, responses[other] + amount, int(tasks[other]) + weight)
             lost = (parts[label] - left) + (parts[other] - joined)
             loss[b] = min(loss[b], lost)
             votes = buckets.counts[b].sum(axis=0)
@@ -319,7 +335,7 @@ def _single_moves(problem: Problem, mapping: Ints, value: float) -> tuple[Floats
     return loss, tied
 
 
-def _label_value(problem: Problem, label: int, responses: Ints, tasks: int) -> float:
+def label_value(problem: Problem, label: int, responses: Ints, tasks: int) -> float:
     """The term of one label."""
     return math.fsum(_terms(problem, label, responses, tasks))
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 DEFAULT_TIME_LIMIT = 60.0
 
-PROVING_ENGINES = frozenset({"chain", "enumerate", "scan", "search", "trivial"})
+PROVING_ENGINES = frozenset({"chain", "columns", "enumerate", "scan", "search", "trivial"})
 """The engines that leave a bound."""
 
 OTHER_ENGINES = frozenset({"em", "em1", "em2", "em3", "soft-em", "vote"})
@@ -176,6 +176,8 @@ def _about_labels(solution: Solution, problem: Problem) -> Iterator[str]:
     if not math.isclose(certificate.objective, value, rel_tol=0, abs_tol=tolerance):
         yield f"the log-likelihood is {value!r}, not {certificate.objective!r}"
         return
+    if certificate.engine == "columns":
+        tolerance = problem.price_tolerance(value)
     if not math.isclose(certificate.tolerance, tolerance, rel_tol=1e-6):
         yield f"the tolerance should be {tolerance:.3g}, not {certificate.tolerance:.3g}"
     given = solution.objective.given
@@ -186,7 +188,8 @@ def _about_labels(solution: Solution, problem: Problem) -> Iterator[str]:
         high, low = (buckets.counts[b, 0].tolist() for b in pair)
         yield f"the labels break the order: responses {high} dominate {low} and got the lower label"
     # The scan names by the order alone: more yes is never the lower label.
-    names_are_free = certificate.engine in {"chain", "enumerate", "search"} and solution.objective.interchangeable
+    naming = {"chain", "columns", "enumerate", "search"}
+    names_are_free = certificate.engine in naming and solution.objective.interchangeable
     if names_are_free and agreement_of_best_names(problem, mapping) > buckets.agreement(mapping):
         yield "other names of the labels agree with more responses"
     if certificate.engine == "vote":
@@ -198,7 +201,7 @@ def _must_respect_order(solution: Solution) -> bool:
     certificate, buckets = solution.certificate, solution.buckets
     if certificate.proof is Proof.NONE or buckets.n_labels == 1:
         return False
-    plane = buckets.n_labels == 2 and buckets.n_classes == 1
+    plane = buckets.n_labels == 2 and buckets.n_classes == 1 and certificate.engine != "columns"
     return certificate.space is Space.DOMINANCE or (plane and solution.objective.interchangeable)
 
 
@@ -238,9 +241,12 @@ def _about_claims(solution: Solution) -> Iterator[str]:
         "trivial": buckets.n_labels == 1,
         "chain": certificate.space is Space.DOMINANCE,
         "enumerate": certificate.space is Space.DOMINANCE,
+        "columns": certificate.space is Space.ALL and buckets.n_classes == 1,
     }
     if not fitting.get(certificate.engine, True):
         yield f"engine {certificate.engine!r} does not solve such a problem"
+    if certificate.witness is not None and certificate.engine != "columns":
+        yield f"engine {certificate.engine!r} leaves no witness"
 
 
 def _compared_with(solution: Solution, problem: Problem) -> frozenset[str]:
@@ -280,6 +286,10 @@ def _about_bound(solution: Solution, checks: Recheck) -> Iterator[str]:
     if certificate.bound < certificate.objective:
         yield f"the bound {certificate.bound!r} is below the log-likelihood of the answer"
         return
-    best = checks.better_than(certificate.bound + certificate.tolerance)
+    limit = certificate.bound + certificate.tolerance
+    if certificate.witness is not None and (reason := checks.doubt(certificate.witness, limit)):
+        yield reason
+        return
+    best = checks.better_than(limit, proved=certificate.witness is not None)
     if best is not None:
         yield f"there is a mapping in the space with log-likelihood {best!r}, above the bound {certificate.bound!r}"

@@ -19,6 +19,7 @@ from crowdopt.objective import Objective, response_matrix
 from crowdopt.offsets import Offsets, pseudo_counts
 from crowdopt.problem import Problem
 from crowdopt.solve.chain import chain
+from crowdopt.solve.columns import columns
 from crowdopt.solve.em import em, em1, em2, em3, soft_em_engine
 from crowdopt.solve.engine import DEFAULT_TIME_LIMIT, Engine, Limits, OnProgress, Outcome, certify
 from crowdopt.solve.enumerate import enumerate_all
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 ENGINES: dict[str, Engine] = {
     "chain": chain,
+    "columns": columns,
     "em": em,
     "em1": em1,
     "em2": em2,
@@ -99,6 +101,10 @@ def check_engine(problem: Problem, engine: str) -> None:
         raise InputError(f"engine 'scan' is for two labels and one class; here are {buckets.n_labels} labels")
     if engine in {"chain", "enumerate"} and problem.space is not Space.DOMINANCE:
         raise InputError(f"engine {engine!r} searches labels that respect the order: ask for the space 'dominance'")
+    if engine == "columns" and problem.space is not Space.ALL:
+        raise InputError("engine 'columns' searches all labels, whatever their order: ask for the space 'all'")
+    if engine == "columns" and buckets.n_classes > 1:
+        raise InputError(f"engine 'columns' is for one class of workers; here are {buckets.n_classes}")
 
 
 def _answer(problem: Problem, limits: Limits, engine: str) -> tuple[str, Outcome]:
@@ -122,6 +128,8 @@ def _answer(problem: Problem, limits: Limits, engine: str) -> tuple[str, Outcome
             return "chain", chain(problem, limits)
         except TooManyUpSets as reason:
             handed_over = Stop.MEMORY if isinstance(reason, TooMuchMemory) else handed_over
+    elif problem.buckets.n_classes == 1 and not _is_plane(problem):
+        return "columns", columns(problem, limits)
     name = "scan" if _is_plane(problem) else "search"
     outcome = ENGINES[name](problem, limits)
     return name, replace(outcome, stop=handed_over) if outcome.stop is Stop.FINISHED else outcome
@@ -154,7 +162,8 @@ def solve(
     """Finds the likeliest labels for count vectors.
 
     Two labels are proved by a scan. More labels are proved under dominance while few enough sets of buckets respect
-    the order (``chain``); beyond that, and over all mappings, a local search gives a bounded answer.
+    the order (``chain``), beyond which a local search gives a bounded answer; over all mappings by prices
+    (``columns``), which takes the longer the more labels there are.
 
     Args:
         counts: Responses by (row, label), lowest label first, or by (row, class, label); whole numbers.

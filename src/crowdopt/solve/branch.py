@@ -14,32 +14,26 @@ and for many mostly nothing.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crowdopt.solve.market import Market
-from crowdopt.solve.prove import Prover, Verdict
-from crowdopt.solve.terms import distinct
+from crowdopt.solve.prove import Prover, Finding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from crowdopt.solve.market import Market
+    from crowdopt.solve.pool import Pool
     from crowdopt.solve.terms import Term
-    from crowdopt.types import Bools, Floats, Ints
+    from crowdopt.types import Floats, Ints
 
 MOST_NUMBERS = 500_000
 """Numbers that a witness may have; a larger one is not kept."""
 
 MOST_NODES = 100_000
 """Open nodes beyond which the search ends, as they would not fit."""
-
-MOST_KNOWN = 300
-"""Sets known from elsewhere that a proof begins with, of each term."""
-
-MOST_KEPT = 20_000
-"""Sets that are kept for other nodes, of each term."""
 
 
 @dataclass(eq=False)
@@ -62,12 +56,12 @@ class Node:
     gains: Floats
     proof: dict[str, Any] = field(default_factory=dict)
 
-    def keep(self, market: Market, free: Ints, verdict: Verdict) -> None:
-        """Keeps the bound of a verdict if it is better."""
-        if verdict.bound < self.bound:
-            self.bound, self.prices = verdict.bound, np.zeros(len(self.mapping))
-            self.prices[free] = verdict.prices
-            self.gains = verdict.gains[market.term_of]
+    def keep(self, market: Market, free: Ints, finding: Finding) -> None:
+        """Keeps the bound of a finding if it is better."""
+        if finding.bound < self.bound:
+            self.bound, self.prices = finding.bound, np.zeros(len(self.mapping))
+            self.prices[free] = finding.prices
+            self.gains = finding.gains[market.term_of]
 
     def part(self, bucket: int, label: int, mapping: Ints) -> Node:
         """The part in which a bucket has a label: its price is added to what the label can gain."""
@@ -79,33 +73,6 @@ class Node:
     def leaf(self) -> None:
         """Writes the prices into the witness."""
         self.proof |= {"prices": self.prices.tolist(), "gains": self.gains.tolist()}
-
-
-class Pool:
-    """Sets of buckets that turned out to matter, by term of the whole problem."""
-
-    def __init__(self, n_terms: int, n_buckets: int) -> None:
-        self.sets = [np.zeros((0, n_buckets), bool) for _ in range(n_terms)]
-
-    def add(self, term: int, sets: Bools) -> None:
-        """Keeps sets; of too many, the latest."""
-        self.sets[term] = distinct(np.concatenate([self.sets[term], sets])[-MOST_KEPT:])
-
-
-def market_at(whole: Market, fixed: dict[int, int]) -> tuple[Market, Ints]:
-    """The market of the buckets that are not fixed, and which these are."""
-    free = np.array([b for b in range(len(whole.goods)) if b not in fixed], np.int64)
-    terms: list[Term] = []
-    for term in whole.terms:
-        unused = tuple(label for label in term.labels if label not in fixed.values())
-        if unused:
-            terms.append(replace(term, labels=unused))
-        for label in term.labels:
-            if label not in unused:
-                here = [b for b, at in fixed.items() if at == label]
-                tasks = float(whole.goods.tasks[here].sum())
-                terms.append(term.with_bucket(label, whole.goods.responses[here].sum(axis=0), tasks))
-    return Market(whole.goods.only(free), tuple(terms)), free
 
 
 class Branching:
@@ -148,81 +115,53 @@ class Branching:
             node.leaf()
         return self.root.proof
 
-    def run(self, first: Verdict) -> None:
+    def run(self, first: Finding) -> None:
         """Works until all is proved, something better is found or the limits are reached.
 
         Args:
             first: What came out for the whole space.
         """
-        everything, free = market_at(self.whole, {})
+        everything, free = self.whole.part({})
         self.root.keep(everything, free, first)
         self._split(self.root, everything, free, first)
         while self.heap and self.better is None and len(self.heap) < MOST_NODES:
             node = heapq.heappop(self.heap)[2]
             self.nodes += 1
-            market, free = market_at(self.whole, node.fixed)
-            verdict = self._settle(node, market, free)
-            node.keep(market, free, verdict)
-            if verdict.stopped:
+            market, free = self.whole.part(node.fixed)
+            finding = self._settle(node, market, free)
+            node.keep(market, free, finding)
+            if finding.stopped:
                 self._push(node)
                 return
-            if verdict.proved:
+            if finding.proved:
                 self.closed = max(self.closed, node.bound)
                 self.leaves += 1
                 node.leaf()
             else:
-                self._split(node, market, free, verdict)
+                self._split(node, market, free, finding)
 
     def _push(self, node: Node) -> None:
         heapq.heappush(self.heap, (-node.bound, -self.nodes - len(self.heap), node))
 
-    def _settle(self, node: Node, market: Market, free: Ints) -> Verdict:
+    def _settle(self, node: Node, market: Market, free: Ints) -> Finding:
         """Tries to prove that nothing in the node is better than the best mapping known."""
         rest = max(self.bound, self.closed)
         if not len(free):
             values = np.array([term.empty for term in market.terms])
-            return Verdict(True, float(values.sum()), np.zeros(0), values)
+            return Finding(True, float(values.sum()), np.zeros(0), values)
 
         def go_on(bound: float, work: int) -> bool:
             return self.told(max(rest, min(bound, node.bound)), work)
 
         prover = Prover(market, node.mapping[free], self.value, self.tolerance, self.rng, go_on)
-        verdict = prover.run(self._known(node, market, free, prover.prices.prices))
-        for term, sets in prover.found().items():
-            self.pool.add(*self._everywhere(node, market.terms[term], free, sets))
-        return verdict
+        finding = prover.run(self.pool.known(node.fixed, market, free, prover.prices.prices))
+        self.pool.keep(node.fixed, market, free, prover.found())
+        return finding
 
-    def _root_term(self, term: Term) -> int:
-        return int(self.whole.term_of[term.labels[0]])
-
-    def _members(self, node: Node, term: Term) -> list[int]:
-        """The buckets that are fixed under the label of a term."""
-        return [b for b, label in node.fixed.items() if label == term.labels[0]]
-
-    def _known(self, node: Node, market: Market, free: Ints, prices: Floats) -> dict[int, Bools]:
-        """Sets from elsewhere that fit the node, those that are worth most at these prices."""
-        known = {}
-        for at, term in enumerate(market.terms):
-            sets = self.pool.sets[self._root_term(term)]
-            members = self._members(node, term)
-            others = [b for b in node.fixed if b not in members]
-            fits = sets[:, members].all(axis=1) & ~sets[:, others].any(axis=1)
-            here = distinct(sets[fits][:, free])
-            worth = term.values(*market.goods.sums(here)) - here @ prices
-            known[at] = here[np.argsort(-worth, kind="stable")[:MOST_KNOWN]]
-        return known
-
-    def _everywhere(self, node: Node, term: Term, free: Ints, sets: Bools) -> tuple[int, Bools]:
-        """Sets of free buckets as sets of all buckets, with the term of the whole problem."""
-        every = np.zeros((len(sets), len(self.sizes)), bool)
-        every[:, free] = sets
-        every[:, self._members(node, term)] = True
-        return self._root_term(term), every
-
-    def _split(self, node: Node, market: Market, free: Ints, verdict: Verdict) -> None:
+    def _split(self, node: Node, market: Market, free: Ints, finding: Finding) -> None:
         """Fixes one more bucket, under one label of every term; looks for a better mapping on the way."""
-        self._try(node, market, free, self._rounded(market, node.mapping[free], verdict))
-        bucket = int(free[self._choose(market, verdict)])
+        self._try(node, market, free, self._rounded(market, node.mapping[free], finding))
+        bucket = int(free[self._choose(market, finding)])
         children: dict[str, Any] = {}
         node.proof |= {"bucket": bucket, "children": children}
         for term in market.terms:
@@ -231,7 +170,7 @@ class Branching:
             label = term.labels[0]
             child = node.part(bucket, label, self._with(node, term, bucket, label))
             children[str(label)] = child.proof
-            child_market, child_free = market_at(self.whole, child.fixed)
+            child_market, child_free = self.whole.part(child.fixed)
             self._try(child, child_market, child_free, child.mapping[child_free])
             self._push(child)
 
@@ -254,21 +193,21 @@ class Branching:
         if max(before, after) > self.value + self.tolerance:
             self.better = node.mapping
 
-    def _rounded(self, market: Market, mapping: Ints, verdict: Verdict) -> Ints:
+    def _rounded(self, market: Market, mapping: Ints, finding: Finding) -> Ints:
         """A mapping by the sets with the greatest shares; what they leave over stays where it is."""
         rounded, used = np.full(len(mapping), -1), set()
-        for _, at, members in verdict.mixture:
+        for _, at, members in finding.mixture:
             label = next((label for label in market.terms[at].labels if label not in used), None)
             if label is not None and (members & (rounded < 0)).any():
                 used.add(label)
                 rounded[members & (rounded < 0)] = label
         return np.where(rounded < 0, mapping, rounded)
 
-    def _choose(self, market: Market, verdict: Verdict) -> int:
+    def _choose(self, market: Market, finding: Finding) -> int:
         """The bucket, by size, of which the mixture is least decided which term has it, or which buckets go with it."""
         sizes, n = market.goods.responses.sum(axis=1), len(market.goods)
         held, together = np.zeros((len(market.terms), n)), np.zeros((n, n))
-        for share, at, members in verdict.mixture:
+        for share, at, members in finding.mixture:
             held[at] += share * members
             together += share * np.outer(members, members)
         held /= np.maximum(held.sum(axis=0), 1e-300)

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt.certificate import Space, Stop
-from crowdopt.solve.branch import Branching, Pool
+from crowdopt.solve.branch import Branching
 from crowdopt.solve.engine import Limits, Outcome
 from crowdopt.solve.market import Market
 from crowdopt.solve.names import renamed
-from crowdopt.solve.prove import Prover, Verdict
+from crowdopt.solve.pool import Pool
+from crowdopt.solve.prove import Prover, Finding
 from crowdopt.solve.search import Climbs
 from crowdopt.solve.shake import shake
 from crowdopt.solve.terms import Goods, terms_of
@@ -34,6 +35,10 @@ from crowdopt.solve.ties import choose
 if TYPE_CHECKING:
     from crowdopt.problem import Problem
     from crowdopt.types import Ints
+
+
+CELLS_FOR_THE_WHOLE = 400_000
+"""Cells that are looked at, per term, for the bound over the whole space where it has to be split."""
 
 
 def columns(problem: Problem, limits: Limits) -> Outcome:
@@ -57,7 +62,7 @@ class Columns:
         self.climbs = Climbs(problem, limits)
         self.rng = np.random.Generator(np.random.PCG64([limits.seed, 1]))
         self.market = Market(Goods.of(problem), tuple(terms_of(problem)))
-        self.pool = Pool(len(self.market.terms), len(self.market.goods))
+        self.pool = Pool(self.market)
         self.proving = 0
 
     @property
@@ -73,16 +78,17 @@ class Columns:
         while self.stop is Stop.FINISHED:
             mapping, value = self._best()
             tolerance = self.problem.price_tolerance(value)
-            verdict = self._prove(mapping, value, tolerance)
-            if verdict.proved or verdict.stopped:
+            finding = self._prove(mapping, value, tolerance)
+            if finding.proved or finding.stopped:
                 break
             if not shaken:
                 shaken = True
+                self.climbs.bound = self.bound
                 better = shake(self.climbs, self.rng, tolerance)
                 self.stop = self.climbs.stop
                 if better or self.stop is not Stop.FINISHED:
                     continue
-            if not self._branch(mapping, tolerance, verdict):
+            if not self._branch(mapping, tolerance, finding):
                 break
         return self._outcome()
 
@@ -100,20 +106,20 @@ class Columns:
         self.stop = stop or self.stop
         return stop is None
 
-    def _prove(self, mapping: Ints, value: float, tolerance: float) -> Verdict:
+    def _prove(self, mapping: Ints, value: float, tolerance: float) -> Finding:
         """Tries to prove that no mapping is better, at once for the whole space."""
         prover = Prover(self.market, mapping, value, tolerance, self.rng, self._go_on)
-        verdict = prover.run({at: sets for at, sets in enumerate(self.pool.sets) if len(sets)})
-        for at, sets in prover.found().items():
-            self.pool.add(at, sets)
-        gains = verdict.gains[self.market.term_of]
-        self._keep(verdict.bound, {"prices": verdict.prices.tolist(), "gains": gains.tolist()})
-        return verdict
+        every = np.arange(len(mapping))
+        finding = prover.run(self.pool.known({}, self.market, every, prover.prices.prices), CELLS_FOR_THE_WHOLE)
+        self.pool.keep({}, self.market, every, prover.found())
+        gains = finding.gains[self.market.term_of]
+        self._keep(finding.bound, {"prices": finding.prices.tolist(), "gains": gains.tolist()})
+        return finding
 
-    def _branch(self, mapping: Ints, tolerance: float, verdict: Verdict) -> bool:
+    def _branch(self, mapping: Ints, tolerance: float, finding: Finding) -> bool:
         """Splits the space until all is proved or the limits are reached; or returns True when it finds better."""
         tree = Branching(self.market, mapping, tolerance, self.rng, self._go_on, self.pool)
-        tree.run(verdict)
+        tree.run(finding)
         if tree.better is not None:
             self.climbs.keep(tree.better[None])
             self.climbs.climb(tree.better[None].copy())

@@ -10,7 +10,7 @@ the free buckets and the terms of all labels; buckets that are fixed under a lab
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,21 @@ class Market:
         for at, term in enumerate(self.terms):
             index[list(term.labels)] = at
         return index
+
+    def part(self, fixed: dict[int, int]) -> tuple[Market, Ints]:
+        """The market of the buckets that are left when some are fixed under labels; and which these are."""
+        free = np.array([b for b in range(len(self.goods)) if b not in fixed], np.int64)
+        terms: list[Term] = []
+        for term in self.terms:
+            unused = tuple(label for label in term.labels if label not in fixed.values())
+            if unused:
+                terms.append(replace(term, labels=unused))
+            for label in term.labels:
+                if label not in unused:
+                    here = [b for b, at in fixed.items() if at == label]
+                    tasks = float(self.goods.tasks[here].sum())
+                    terms.append(term.with_buckets(label, self.goods.responses[here].sum(axis=0), tasks))
+        return Market(self.goods.only(free), tuple(terms)), free
 
     def sets(self, mapping: Ints) -> Bools:
         """The buckets under each label: (label, bucket)."""

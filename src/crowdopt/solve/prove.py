@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from crowdopt.solve.market import Market
     from crowdopt.types import Bools, Floats, Ints
 
-MOST_ROUNDS, MOST_PROGRAMS = 60, 8
+MOST_ROUNDS, MOST_PROGRAMS = 30, 5
 """Rounds of finding cuts and moving prices, and of them those that need the linear program, before giving up."""
 
 CELLS_WHEN_FAILED = 20_000
@@ -36,7 +36,7 @@ SHARE = 0.1
 
 
 @dataclass(eq=False)
-class Verdict:
+class Finding:
     """What came out.
 
     Attributes:
@@ -87,23 +87,21 @@ class Prover:
         self.stopped = False
         self.programs = 0
 
-    def run(self, known: dict[int, Bools]) -> Verdict:
-        """Tries to prove the target, beginning with known sets by term."""
-        for at, sets in known.items():
-            self.prices.add(at, sets)
-        if known:
+    def run(self, known: dict[int, Bools], cells: int = CELLS_WHEN_FAILED) -> Finding:
+        """Tries to prove the target, beginning with known sets by term; ``cells`` are for the bound if that fails."""
+        if sum(self.prices.add(at, sets) for at, sets in known.items()):
             self.prices.project()
         for _ in range(MOST_ROUNDS):
             if not self._find_cuts():
-                verdict = self._settle()
-                if verdict is not None:
-                    return verdict
+                finding = self._settle(cells)
+                if finding is not None:
+                    return finding
             if not self.go_on(math.inf, 1):
                 self.stopped = True
                 break
             if not self.prices.project() and not self._find_room():
                 break
-        return self._failed()
+        return self._failed(cells)
 
     def found(self) -> dict[int, Bools]:
         """The sets of all cuts, by term."""
@@ -142,17 +140,17 @@ class Prover:
     def _times_labels(self, gains: Floats) -> float:
         return math.fsum(len(term.labels) * gain for term, gain in zip(self.market.terms, gains, strict=True))
 
-    def _settle(self) -> Verdict | None:
+    def _settle(self, cells: int) -> Finding | None:
         """Exact pricing: the proof if no set is worth more than its label gains; else adds what was found as cuts."""
         prices = self.prices
         bounds, priced = self._bounds(prices.prices, prices.gains + self.share, self.share / 4, first=True)
         bound = math.fsum(prices.prices) + self._times_labels(bounds)
         if bound <= self.target + self.tolerance / 2:
-            return Verdict(True, bound, prices.prices, bounds)
+            return Finding(True, bound, prices.prices, bounds)
         if self.stopped:
-            return Verdict(False, bound, prices.prices, bounds, stopped=True)
+            return Finding(False, bound, prices.prices, bounds, stopped=True)
         added = sum(prices.add(at, np.array(found.sets)) for at, found in priced.items() if found.sets)
-        return None if added else self._failed()
+        return None if added else self._failed(cells)
 
     def _bounds(
         self, prices: Floats, thresholds: Floats, slack: float, *, first: bool, most: float = math.inf
@@ -190,12 +188,12 @@ class Prover:
         self.prices.prices, self.prices.gains = self.master.prices, self.master.gains
         return True
 
-    def _failed(self) -> Verdict:
+    def _failed(self, cells: int) -> Finding:
         """The bound of the best prices seen, and where to branch."""
         slack = max(0.02 * (self.best[1] - self.target), self.share)
         nothing = np.full(len(self.market.terms), -np.inf)
-        bounds, _ = self._bounds(self.best[0], nothing, slack / self.market.n_labels, first=False, most=CELLS_WHEN_FAILED)
+        bounds, _ = self._bounds(self.best[0], nothing, slack / self.market.n_labels, first=False, most=cells)
         bound = math.fsum(self.best[0]) + self._times_labels(bounds)
         mixture = self.master.mixture() if self.master is not None else []
         proved = bound <= self.target + self.tolerance / 2
-        return Verdict(proved, bound, self.best[0], bounds, mixture, self.stopped)
+        return Finding(proved, bound, self.best[0], bounds, mixture, self.stopped)

@@ -82,8 +82,8 @@ class Term:
             return np.asarray(fit)
         return np.asarray(fit + np.where(tasks > 0, tasks, 0.0) * self._per_task(tasks))
 
-    def with_bucket(self, label: int, responses: Floats, tasks: float) -> Term:
-        """The term of one of the labels when a bucket is fixed under it."""
+    def with_buckets(self, label: int, responses: Floats, tasks: float) -> Term:
+        """The term of one of the labels when buckets with these responses and tasks are fixed under it."""
         return replace(
             self,
             labels=(label,),
