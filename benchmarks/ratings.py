@@ -71,11 +71,15 @@ MOST_CALLS = 6
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is run: ``few`` or ``many`` crowds of a kind and size, each for ``seconds`` or a single call."""
+    """How much is run: ``few`` or ``many`` crowds of a kind and size, each for ``seconds`` or a single call.
+
+    ``counted`` crowds are only looked at for the number of their up-sets.
+    """
 
     sizes: tuple[tuple[int, int], ...]
     few: int
     many: int
+    counted: int
     seconds: float
     lattices: tuple[tuple[int, int], ...]
     em_settings: tuple[tuple[int, int], ...]
@@ -92,6 +96,7 @@ FULL = Plan(
     sizes=SIZES,
     few=3,
     many=10,
+    counted=30,
     seconds=3.0,
     lattices=tuple(PAPER),
     em_settings=((2, 5), (3, 3), (3, 5)),
@@ -103,6 +108,7 @@ QUICK = Plan(
     sizes=((3, 5), (4, 4), (4, 8)),
     few=1,
     many=2,
+    counted=2,
     seconds=0.5,
     lattices=((3, 3), (3, 4), (5, 3)),
     em_settings=((2, 5), (3, 3)),
@@ -178,6 +184,11 @@ def count_up_sets(buckets: Buckets) -> int | None:
         return None
 
 
+def is_listed(counts: Ints) -> bool:
+    """Whether the chain engine can list the up-sets of a crowd."""
+    return count_up_sets(Buckets.from_arrays(counts)[0]) is not None
+
+
 def timed(counts: Ints, weights: Ints | None = None, engine: str = "auto") -> tuple[float, Certificate]:
     """Seconds of one call, and the certificate."""
     before = time.perf_counter()
@@ -235,35 +246,32 @@ def part_a(plan: Plan) -> list[dict[str, Any]]:
     """Times and proofs of crowds of many sizes."""
     if plan is not QUICK:
         warm_up()
-    found: list[Timed] = []
+    found, listed = list[Timed](), dict[tuple[tuple[int, int], str], str]()
     for (n_labels, size), kind in itertools.product(plan.sizes, KINDS):
         say(f"(a) {n_labels} labels, {size} responses, {kind}")
-        seeds = range(plan.crowds((n_labels, size)))
-        found += [measure(kind, n_labels, size, seed, plan.seconds) for seed in seeds]
-    groups = itertools.groupby(found, key=lambda run: ((run.n_labels, run.size), run.kind))
-    rows = [_row_a(size, kind, list(runs)) for (size, kind), runs in groups]
+        runs = [measure(kind, n_labels, size, seed, plan.seconds) for seed in range(plan.crowds((n_labels, size)))]
+        found += sorted(runs, key=lambda run: (run.engine, run.seed))
+        few = sum(is_listed(draw(kind, n_labels, size, seed)) for seed in range(plan.counted))
+        listed[(n_labels, size), kind] = f"{few} of {plan.counted}"
+    groups = itertools.groupby(found, key=lambda run: ((run.n_labels, run.size), run.kind, run.engine))
+    rows = [_row_a(size, kind, listed[size, kind], list(runs)) for (size, kind, _), runs in groups]
     columns = (
-        *("labels", "responses", "crowd", "crowds", "buckets", "up-sets", "engine", "proof", "largest gap"),
-        *(
-            "work, median",
-            "time, median",
-            "time, worst",
-            "target",
-            "processor, median",
-            "search: first answer",
-            "search: last gain",
-        ),
+        *("labels", "responses", "crowd", "can be listed", "engine", "crowds", "buckets", "up-sets", "proof"),
+        *("largest gap", "work, median", "time, median", "time, worst", "target", "processor, median"),
+        *("first answer", "last gain"),
     )
     caption = (
         f"Ordered labels under dominance, {N_TASKS:,} tasks: `crowdopt.solve(counts)` once compiled code is loaded. "
-        "A crowd's time is the median of its calls; the median and the worst are over crowds. Processor time is free of "
-        "what else the machine does. Gaps are in nats."
+        f"*Can be listed*: crowds that have no more than {MAX_UP_SETS:,} up-sets, so that the chain engine can prove "
+        "its answer. A crowd's time is the median of its calls; the median and the worst are over crowds. Processor "
+        "time hangs less on what else the machine does. *First answer* and *last gain*: when the search had one to "
+        "hand over, and when it last found a better one (medians). Gaps are in nats."
     )
     show("ratings.py (a)", caption, columns, rows)
     return [asdict(run) for run in found]
 
 
-def _row_a(size: tuple[int, int], kind: str, runs: list[Timed]) -> list[str]:
+def _row_a(size: tuple[int, int], kind: str, listed: str, runs: list[Timed]) -> list[str]:
     times = [run.seconds for run in runs]
     proofs = Counter(run.proof if run.stop == Stop.FINISHED else f"{run.proof} ({run.stop})" for run in runs)
     first = [run.first for run in runs if run.first is not None]
@@ -271,10 +279,11 @@ def _row_a(size: tuple[int, int], kind: str, runs: list[Timed]) -> list[str]:
     return [
         *(str(number) for number in size),
         kind,
+        listed,
+        runs[0].engine,
         str(len(runs)),
         span(run.buckets for run in runs),
         _up_sets([run.up_sets for run in runs]),
-        tally(Counter(run.engine for run in runs)),
         tally(proofs),
         nats(max(run.gap or 0.0 for run in runs)),
         f"{statistics.median(run.work for run in runs):,.0f}",
@@ -289,10 +298,7 @@ def _row_a(size: tuple[int, int], kind: str, runs: list[Timed]) -> list[str]:
 
 def _up_sets(numbers: Sequence[int | None]) -> str:
     listed = [number for number in numbers if number is not None]
-    many = f"more than {MAX_UP_SETS:,}"
-    if not listed:
-        return many
-    return span(listed) if len(listed) == len(numbers) else f"{min(listed):,} to {many}"
+    return span(listed) if listed else f"more than {MAX_UP_SETS:,}"
 
 
 def _against_target(size: tuple[int, int], times: list[float]) -> str:
@@ -305,7 +311,7 @@ def _against_target(size: tuple[int, int], times: list[float]) -> str:
 
 def part_b(plan: Plan) -> list[dict[str, Any]]:
     """The work of the chain engine against the number of mappings."""
-    found, rows = [], []
+    found, rows = list[dict[str, Any]](), list[list[str]]()
     rng = np.random.Generator(np.random.PCG64(0))
     for n_labels, size in plan.lattices:
         say(f"(b) {n_labels} labels, {size} responses")
@@ -362,7 +368,7 @@ def part_b(plan: Plan) -> list[dict[str, Any]]:
 
 def part_c(plan: Plan) -> list[dict[str, Any]]:
     """Hard EM from the paper's starts against the optimum."""
-    found, rows = [], []
+    found, rows = list[dict[str, Any]](), list[list[str]]()
     for (n_labels, size), kind in itertools.product(plan.em_settings, ("diagonal", "random")):
         say(f"(c) {n_labels} labels, {size} responses, {kind}")
         losses: dict[str, list[float]] = {name: [] for name in (*START_NAMES, "*")}
@@ -422,36 +428,31 @@ def part_c(plan: Plan) -> list[dict[str, Any]]:
     return found
 
 
-def part_d(plan: Plan) -> list[dict[str, Any]]:
-    """The search engine against the chain engine."""
+def part_d(plan: Plan, solved: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The search engine against the chain engine; ``solved`` are the crowds of part (a)."""
     if plan is not QUICK:
         warm_up()
     found: list[dict[str, Any]] = []
     for kind, (n_labels, size) in itertools.product(("random", "diagonal"), plan.search_sizes):
         say(f"(d) {n_labels} labels, {size} responses, {kind}")
         for seed in range(plan.search_crowds):
-            counts = draw(kind, n_labels, size, seed)
-            chain_seconds, best = timed(counts, engine="chain")
-            search_seconds, searched = timed(counts, engine="search")
-            found.append(
-                {
-                    "n_labels": n_labels,
-                    "size": size,
-                    "kind": kind,
-                    "seed": seed,
-                    "loss": best.objective - searched.objective,
-                    "claimed_gap": searched.gap,
-                    "chain_seconds": chain_seconds,
-                    "search_seconds": search_seconds,
-                }
-            )
-    rows = []
+            seconds, best = timed(draw(kind, n_labels, size, seed), engine="chain")
+            found.append(_searched("small", (n_labels, size, kind, seed), best.objective, seconds))
+    say("(d) larger crowds")
+    for run in solved:
+        if run["engine"] == "chain" and (run["n_labels"], run["size"]) not in plan.search_sizes:
+            at = (run["n_labels"], run["size"], run["kind"], run["seed"])
+            found.append(_searched("larger", at, run["objective"], run["seconds"]))
+    rows, small = list[list[str]](), [run for run in found if run["part"] == "small"]
     for kind in ("random", "diagonal"):
-        of_kind = [run for run in found if run["kind"] == kind]
+        of_kind = [run for run in small if run["kind"] == kind]
         for n_labels, size in plan.search_sizes:
             runs = [run for run in of_kind if (run["n_labels"], run["size"]) == (n_labels, size)]
             rows.append(_row_d(kind, str(n_labels), str(size), runs))
         rows.append(_row_d(kind, "all", "", of_kind))
+    larger = [run for run in found if run["part"] == "larger"]
+    for (n_labels, size), group in itertools.groupby(larger, key=lambda run: (run["n_labels"], run["size"])):
+        rows.append(_row_d("those of (a)", str(n_labels), str(size), list(group)))
     columns = (
         *("crowd", "labels", "responses", "optimum found", "worst loss", "largest gap claimed"),
         *("search, median", "chain, median"),
@@ -459,6 +460,23 @@ def part_d(plan: Plan) -> list[dict[str, Any]]:
     caption = f"The search engine where the chain engine knows the optimum, {N_TASKS:,} tasks. In nats."
     show("ratings.py (d)", caption, columns, rows)
     return found
+
+
+def _searched(part: str, at: tuple[int, int, str, int], optimum: float, seconds: float) -> dict[str, Any]:
+    """What the search makes of a crowd whose optimum is known."""
+    n_labels, size, kind, seed = at
+    search_seconds, certificate = timed(draw(kind, n_labels, size, seed), engine="search")
+    return {
+        "part": part,
+        "n_labels": n_labels,
+        "size": size,
+        "kind": kind,
+        "seed": seed,
+        "loss": optimum - certificate.objective,
+        "claimed_gap": certificate.gap,
+        "chain_seconds": seconds,
+        "search_seconds": search_seconds,
+    }
 
 
 def _row_d(kind: str, n_labels: str, size: str, runs: list[dict[str, Any]]) -> list[str]:
@@ -556,8 +574,9 @@ def main() -> None:
     plan = QUICK if chosen.quick else FULL
     figures: dict[str, Any] = {"environment": environment(), "quick": chosen.quick}
     print(describe(figures["environment"]) + "\n")
-    for name, part in (("a", part_a), ("b", part_b), ("c", part_c), ("d", part_d)):
+    for name, part in (("a", part_a), ("b", part_b), ("c", part_c)):
         figures[name] = part(plan)
+    figures["d"] = part_d(plan, figures["a"])
     write_json(chosen.json, figures)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crowdopt.scale import Scale
     from crowdopt.types import Ints
 
-TEXT = "crowdopt.task"
+TEXT = "crowdopt_task"
 """The column of tasks as text, by which gold tasks are found."""
 
 GOLD = "gold"

@@ -90,7 +90,7 @@ def pseudo_counts(matrix: Any, buckets: Buckets) -> Floats | None:
         return None
     try:
         array = np.asarray(matrix, dtype=float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"the prior matrix must hold numbers: {error}") from None
     n_labels, n_classes = buckets.n_labels, buckets.n_classes
     if array.ndim == 2 and n_classes == 1:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import replace
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal
 
 from crowdopt.advice import advise, advise_scale
@@ -119,8 +121,9 @@ def aggregate(
     >>> solution.answers[["task", "label"]].to_dict("list")
     {'task': ['a', 'b', 'c'], 'label': ['yes', 'no', 'no']}
     """
-    if isinstance(labels, str):
-        raise InputError(f"labels must be a list, lowest first, not the text {labels!r}")
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise InputError(f"labels must be a list, lowest first, not {labels!r}")
+    seconds, n_bytes, seed = _number(time_limit, "the time limit"), parse_bytes(memory_limit), _checked_seed(seed)
     n_bins, edges = parse_bins(bins)
     reading = Reading(
         task=task,
@@ -151,7 +154,7 @@ def aggregate(
             space=space,
             engine=engine,
             seed=seed,
-            limits=Limits(time_limit, on_progress, parse_bytes(memory_limit), seed),
+            limits=Limits(seconds, on_progress, n_bytes, seed),
         )
         if truth is not None:
             report("comparing with the truth")
@@ -236,17 +239,27 @@ def parse_bytes(text: str | None) -> int | None:
     """
     if text is None:
         return None
-    found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)(i?)B?\s*", str(text), re.IGNORECASE)
+    shape = r"\s*([0-9]{0,15}\.?[0-9]{1,15})\s*([KMGT]?)(i?)B?\s*"
+    found = re.fullmatch(shape, text, re.IGNORECASE) if isinstance(text, str) else None
     if found is None:
-        raise InputError(f"cannot read the memory limit {text!r}: write it like 500MB or 2GB")
+        raise InputError(f"cannot read the memory limit {text!r}: write a text like 500MB or 2GB, nothing negative")
     power = " KMGT".index(found[2].upper() or " ")
     return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
 
 
 def _number(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise InputError(f"{name} must be a number of at least 0, not {value!r}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise InputError(f"{name} is too large") from None
+
+
+def _checked_seed(seed: Any) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise InputError(f"the seed must be a whole number of at least 0, not {seed!r}")
+    return int(seed)
 
 
 def _space(space: str | None, scale: Scale) -> Space:
@@ -268,4 +281,4 @@ def _objective(selectivity: str | dict[Any, float], scale: Scale) -> Objective:
     shares = {canonical_text(name): share for name, share in selectivity.items()}
     if set(shares) != set(scale.labels):
         raise InputError(f"selectivity must give a share for each of {', '.join(scale.labels)}")
-    return Objective("given", tuple(float(shares[label]) for label in scale.labels))
+    return Objective("given", tuple(_number(shares[label], "a share") for label in scale.labels))

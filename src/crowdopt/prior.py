@@ -17,8 +17,6 @@ from crowdopt.offsets import pseudo_counts
 from crowdopt.scale import canonical_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from crowdopt.buckets import Buckets
     from crowdopt.scale import Scale
     from crowdopt.solution import Solution
@@ -80,18 +78,19 @@ def _read_table(path: Path) -> dict[str, dict[str, float]]:
     return table
 
 
-def _by_label(table: Mapping[Any, Any], scale: Scale) -> Floats:
-    """A table by the names of the labels as an array in the order of the scale."""
-    named = {canonical_text(true): row for true, row in table.items()}
-    matrix = np.zeros((scale.n_labels, scale.n_labels))
-    for what, names in (("row", named), *(("column", row) for row in named.values())):
+def _by_label(table: dict[Any, Any], scale: Scale) -> list[list[Any]]:
+    """A table by the names of the labels as rows in the order of the scale."""
+    if not all(isinstance(row, dict) for row in table.values()):
+        raise InputError("the prior matrix must have a dict of pseudo-counts by answer for each true label")
+    for what, names in (("row", table), *(("column", row) for row in table.values())):
         texts = [canonical_text(name) for name in names]
         if sorted(texts) != sorted(scale.labels):
             raise InputError(
                 f"the prior matrix must have one {what} for each of {', '.join(scale.labels)}; it has "
                 f"{', '.join(texts) or 'none'}"
             )
-    for true, row in named.items():
-        for answered, count in row.items():
-            matrix[scale.index(true), scale.index(canonical_text(answered))] = count
-    return matrix
+    named = {
+        canonical_text(true): {canonical_text(answered): count for answered, count in row.items()}
+        for true, row in table.items()
+    }
+    return [[named[true][answered] for answered in scale.labels] for true in scale.labels]
