@@ -20,6 +20,7 @@ from crowdopt.cli import main
 from crowdopt.errors import InputError, SolutionFileError
 from crowdopt.offsets import Offsets
 from crowdopt.scale import canonical_text
+from crowdopt.simulate import crowd
 from ways import BACKENDS, ROWS, WAYS, canonical, facts, plain, to_arrow, to_pandas, to_polars, to_text
 
 GOLD = {0: "no", 7: "yes", 14: "yes", 21: "no", 28: "no"}
@@ -446,6 +447,7 @@ def test_a_solution_is_the_prior_of_the_next(labels, smoothing, tmp_path):
         "array": counts,
         "list": counts.tolist(),
         "dict": dict(zip(["no", "yes"], [dict(zip(["no", "yes"], row, strict=True)) for row in counts], strict=True)),
+        "frame": pd.DataFrame(swapped, index=["yes", "no"], columns=["yes", "no"]),
         "csv": write_matrix(tmp_path / "prior.csv", counts, ["no", "yes"]),
         "other order": write_matrix(tmp_path / "other.csv", swapped, ["yes", "no"]),
         "tsv": str(write_matrix(tmp_path / "prior.tsv", counts, ["no", "yes"], "\t")),
@@ -630,6 +632,25 @@ def test_gold_that_agrees_with_itself_but_not_with_the_data_is_rejected(honest, 
     assert "the responses to gold tasks by label differ from the data" in found.reasons
 
 
+OTHERS = {
+    "another label": [*ROWS, (8, "w0", "maybe")],
+    "no gold task": [row for row in ROWS if row[0] != 7],
+    "another response to gold": [*ROWS, (7, "x", "no")],
+    "fewer responses": ROWS[:-1],
+    "other tasks": [(task + 1000, worker, label) for task, worker, label in ROWS],
+    "one label": [(task, worker, "no") for task, worker, _ in ROWS],
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_data_are_rejected(honest, name, tmp_path):
+    honest.save(tmp_path / "solution.json")
+    for data in (to_polars(OTHERS[name]), to_text(OTHERS[name], tmp_path)):
+        found = verify(tmp_path / "solution.json", data)
+        assert found.verdict == "REJECTED"
+        assert found.reasons
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -757,6 +778,29 @@ def test_the_estimator_takes_all_of_it():
     assert follower.solution_.objective.offsets.prior[:, 0] == pytest.approx(
         counts_behind(solution, ROWS, ["no", "yes"]) + BASIC
     )
+
+
+def test_shares_that_are_estimated_count_gold_tasks():
+    solution = aggregate(to_polars(ROWS), gold=GOLD, selectivity="estimate")
+    labels = [label for _, label, *_ in canonical(solution)]
+    shares = [labels.count(label) / len(labels) for label in ("no", "yes")]
+    assert solution.summary()["selectivity"]["shares"] == pytest.approx(shares)
+    assert GlobalOptimum(gold=GOLD, selectivity="estimate").fit(to_pandas(ROWS)).priors_.tolist() == pytest.approx(
+        shares
+    )
+    free = [label for _, label, status, *_ in canonical(solution) if status != "gold"]
+    assert solution.summary()["label_shares"] == pytest.approx(
+        [free.count("no") / len(free), free.count("yes") / len(free)]
+    )
+
+
+@pytest.mark.parametrize("known", [{"gold": True}, {"smoothing": 100}, {"prior_matrix": [[400, 100], [100, 400]]}])
+def test_what_is_known_is_no_sign_of_rare_labels(known):
+    """A crowd as even as can be: no advice, however much is known beforehand."""
+    made = crowd(600, 30, 5, matrix=[[0.8, 0.2], [0.2, 0.8]], seed=1)
+    if "gold" in known:
+        known = {"gold": dict(zip(made.tasks[:300].tolist(), made.truth[:300].tolist(), strict=True))}
+    assert aggregate(pl.DataFrame(made.to_dict()), **known).advice == ()
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
 import oracle
@@ -88,11 +87,10 @@ def test_ratings_are_proved_over_all_that_respect_the_order(n_labels, responses,
     shares = "estimate" if selectivity == "estimate" else None
     assert value_of(solution, rows, shares) == pytest.approx(certificate.objective)
     assert reread(solution, rows, tmp_path) == "CONFIRMED"
-    # Nobody finds better ones that respect the order, and those who need not respect it find at least as good ones.
-    for engine in ("search", "em1"):
-        other = aggregate(to_polars(rows), selectivity=selectivity, engine=engine).certificate
-        assert engine == "em1" or other.objective <= certificate.objective + 1e-9
-        assert other.bound is None or other.bound >= certificate.objective
+    # Nobody finds better ones that respect the order, and no bound on them is lower.
+    other = aggregate(to_polars(rows), selectivity=selectivity, engine="search").certificate
+    assert other.objective <= certificate.objective + 1e-9
+    assert other.bound >= certificate.objective
     everything = aggregate(to_polars(rows), selectivity=selectivity, space="all").certificate
     assert everything.bound >= certificate.objective
 
@@ -105,10 +103,7 @@ def test_categories_are_bounded_over_everything(n_labels, responses, selectivity
     certificate = solution.certificate
     assert (certificate.proof, certificate.stop, certificate.engine) == ("BOUNDED", "FINISHED", "search")
     assert certificate.space == "all"
-    assert (solution.scale.kind, solution.scale.labels) == (
-        "nominal",
-        tuple(sorted(NAMES.values())[:0] or sorted({r[2] for r in rows})),
-    )
+    assert (solution.scale.kind, solution.scale.labels) == ("nominal", tuple(sorted({row[2] for row in rows})))
     assert 0 < certificate.gap < np.inf
     assert certificate.gap == certificate.bound - certificate.objective
     shares = "estimate" if selectivity == "estimate" else None
@@ -123,8 +118,7 @@ def test_categories_are_bounded_over_everything(n_labels, responses, selectivity
 
 def test_small_problems_against_brute_force():
     rng = np.random.default_rng(3)
-    for _ in range(15):
-        n_labels = int(rng.integers(3, 5))
+    for n_labels in [3, 4] * 5:
         rows = [
             (f"t{task}", f"w{w}", str(rng.integers(n_labels) + 1))
             for task in range(6 if n_labels == 3 else 5)
@@ -187,7 +181,7 @@ def test_the_kind_of_table_changes_nothing(make, way, tmp_path):
     expected = aggregate(to_polars(rows))
     assert facts(solution) == facts(expected)
     assert solution.summary()["next_best"] == expected.summary()["next_best"]
-    assert verify(expected, WAYS[way](rows, tmp_path)).verdict == "CONFIRMED" or way.startswith("wide")
+    assert verify(solution, WAYS[way](rows, tmp_path)).verdict == "CONFIRMED"
 
 
 @pytest.mark.parametrize("make", [ratings, categories])
@@ -263,8 +257,10 @@ def test_no_time_at_all(crowdopt, tmp_path, make, size):
     assert "stopped by the time limit" in said.splitlines()[0]
 
 
-@pytest.mark.parametrize("limit", ["1KB", "0.5 KiB", "1000B", "1", " 2kb "])
-@pytest.mark.parametrize("way", ["pandas", "polars-lazy", "arrow", "duckdb"])
+@pytest.mark.parametrize(
+    ("limit", "way"),
+    [("1KB", "pandas"), ("0.5 KiB", "polars-lazy"), ("1000B", "arrow"), ("1", "duckdb"), (" 2kb ", "polars")],
+)
 def test_little_memory_leaves_the_chain_to_the_search(limit, way, tmp_path):
     rows = ratings(3, (1, 4))
     solution = aggregate(WAYS[way](rows, tmp_path), memory_limit=limit)
@@ -329,11 +325,11 @@ def test_progress_that_says_nothing_changes_nothing():
 
 @pytest.mark.parametrize("make", [ratings, categories])
 def test_the_seed_reaches_the_search(crowdopt, tmp_path, make):
-    rows = make(5, (1, 3), 150)
+    rows = make(4, (1, 3), 80)
     path = to_text(rows, tmp_path)
     best = {"ratings": aggregate(to_polars(rows)).certificate.objective, "categories": np.inf}[make.__name__]
     found = []
-    for seed in (0, 1, 2, 3, 1):
+    for seed in (0, 1, 2, 1):
         saved = tmp_path / "solution.json"
         out = crowdopt("aggregate", path, "--engine", "search", "--seed", seed, "--json", "--solution", saved)
         facts_ = json.loads(out)
@@ -342,7 +338,7 @@ def test_the_seed_reaches_the_search(crowdopt, tmp_path, make):
         assert crowdopt("verify", saved, path) == "CONFIRMED\n"
         found.append((facts_["work"], facts_["log_likelihood"]))
         assert aggregate(to_polars(rows), engine="search", seed=seed).certificate.work == facts_["work"]
-    assert found[1] == found[4]
+    assert found[1] == found[3]
     assert len({work for work, _ in found}) > 1
 
 
@@ -358,32 +354,27 @@ def test_the_seed_is_no_matter_where_nothing_is_drawn():
 @pytest.fixture(scope="module")
 def many_up_sets(tmp_path_factory):
     """Ratings that need compiled loops."""
-    rows = ratings(3, 10, 1000)
+    rows = rows_of(crowd(1000, 20, 10, labels=["1", "2", "3"], matrix=uniform_errors(3, 0.5), seed=0))
     buckets = aggregate(to_polars(rows), time_limit=0).buckets
     assert MAX_DENSE < len(UpSets.of(Order.of(buckets.counts), 40_000)) < 5_000
     return to_text(rows, tmp_path_factory.mktemp("many"))
 
 
-@pytest.mark.parametrize("where", ["/proc/no/such/folder", "a file", "a folder"])
-def test_a_fresh_process_says_nothing_of_its_cache(many_up_sets, tmp_path, where):
-    home = tmp_path / "home"
-    if where == "a file":
-        home.write_text("no folder")
-    elif where == "a folder":
-        home.mkdir()
-    place = str(home) if where.startswith("a ") else where
-    cache_ = str(home / "cache") if where.startswith("a ") else where
+@pytest.mark.parametrize(
+    "environment",
+    [{"XDG_CACHE_HOME": "/proc/no/such/folder", "HOME": "/proc"}, {"XDG_CACHE_HOME": "", "HOME": "file"}],
+    ids=["cache", "home"],
+)
+def test_a_fresh_process_says_nothing_of_a_cache_that_it_cannot_write(many_up_sets, tmp_path, environment):
+    (tmp_path / "file").write_text("no folder")
     done = subprocess.run(
         [PROGRAM, "aggregate", many_up_sets, "--json"],
-        capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path,
-        env=os.environ | {"HOME": place, "XDG_CACHE_HOME": cache_, "PYTHONWARNINGS": "default::UserWarning"},
+        capture_output=True, text=True, check=False, timeout=300, cwd=tmp_path, env=os.environ | environment,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert (found["proof"], found["engine"]) == ("PROVED", "chain")
-    kept = sorted(path.suffix for path in home.rglob("*") if path.is_file()) if where == "a folder" else []
-    assert bool(kept) == (where == "a folder")
-    assert sorted(path.name for path in tmp_path.iterdir()) == (["home"] if where.startswith("a ") else [])
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 # Words
@@ -434,19 +425,15 @@ def test_labels_that_nobody_gives_stay_on_the_scale():
     assert solution.certificate.objective >= three.certificate.objective - 1e-9
 
 
-def test_many_labels():
-    """As many as there may be: beyond what the chain lists, and still bounded and confirmed."""
-    rng = np.random.default_rng(1)
-    truth = rng.integers(0, 64, 150)
-    rows = [
-        (f"t{task}", f"w{w}", int(truth[task]) if rng.random() < 0.8 else int(rng.integers(64)))
-        for task in range(150)
-        for w in range(3)
-    ]
-    data = pl.DataFrame(rows, schema=["task", "worker", "label"], orient="row")
-    for scale in ("ordinal", "nominal"):
-        solution = aggregate(data, scale=scale, labels=range(64) if scale == "ordinal" else (), time_limit=1)
-        assert solution.certificate.proof == "BOUNDED"
-        assert solution.certificate.engine == "search"
-        assert 0 < solution.certificate.gap < np.inf
-        assert verify(solution, data).verdict == "CONFIRMED"
+def test_more_up_sets_than_can_be_listed(tmp_path):
+    rows = rows_of(crowd(120, 20, (1, 4), labels=list("123456"), matrix=uniform_errors(6, 0.4), seed=0))
+    solution = aggregate(to_polars(rows), time_limit=1)
+    certificate = solution.certificate
+    assert (certificate.proof, certificate.engine, certificate.space) == ("BOUNDED", "search", "dominance")
+    assert 0 < certificate.gap < np.inf
+    assert value_of(solution, rows) == pytest.approx(certificate.objective)
+    assert reread(solution, rows, tmp_path) == "CONFIRMED"
+    with pytest.raises(InputError, match="more than 40,000 sets of buckets respect the order: too many"):
+        aggregate(to_polars(rows), engine="chain")
+    with pytest.raises(InputError, match="enumerate"):
+        aggregate(to_polars(rows), engine="enumerate")

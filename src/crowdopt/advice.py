@@ -52,15 +52,16 @@ def advise(problem: Problem, mapping: Ints) -> tuple[str, ...]:
 
 
 def advise_scale(scale: Scale, buckets: Buckets) -> tuple[str, ...]:
-    """What to tell the user if numbers that were taken as ordered look like names of categories."""
-    if not scale.inferred or scale.kind != "ordinal" or scale.n_labels < 3:
+    """What to tell the user if labels that are taken as ordered look like names of categories."""
+    if scale.kind != "ordinal" or scale.n_labels < 3:
         return ()
     ordered = agreement(buckets.counts, buckets.weights, "ordinal").alpha
     unordered = agreement(buckets.counts, buckets.weights, "nominal").alpha
     if ordered is None or unordered is None or ordered >= unordered:
         return ()
     found = f"Krippendorff's alpha is {ordered:.3f} taken as ordered, {unordered:.3f} as categories"
-    return (f"these numbers do not behave like an order ({found}): try --scale nominal",)
+    what = "numbers" if scale.inferred else "labels"
+    return (f"these {what} do not behave like an order ({found}): try --scale nominal",)
 
 
 def _two_labels_without_selectivity(problem: Problem) -> bool:
@@ -88,8 +89,10 @@ class _Estimate:
 
     def __init__(self, problem: Problem) -> None:
         buckets = problem.buckets
-        estimated = Cuts(replace(problem, objective=Objective("estimated")))
-        uniform = Cuts(problem).values.max() - buckets.n_tasks * np.log(buckets.n_labels)
+        offsets = problem.objective.offsets
+        n_known = int(offsets.gold_tasks.sum()) if offsets else 0
+        estimated = Cuts(replace(problem, objective=Objective("estimated", offsets=offsets)))
+        uniform = Cuts(problem).values.max() - (buckets.n_tasks + n_known) * np.log(buckets.n_labels)
         best = int(estimated.values.argmax())
         self.gain = float((estimated.values[best] - uniform) / buckets.n_tasks)
         self.n_used = int((estimated.tasks[best] > 0).sum())

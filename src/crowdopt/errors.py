@@ -28,6 +28,10 @@ class DuplicateError(InputError):
     """A worker answered the same task more than once and no rule says what to do."""
 
 
+class GoldError(InputError):
+    """A task of known label is not in the data, or its label is not on the scale."""
+
+
 class SolutionFileError(InputError):
     """A solution file is damaged, of another version, or not a solution file."""
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 from crowdopt.advice import advise, advise_scale
@@ -14,7 +14,7 @@ from crowdopt.bins import parse_bins
 from crowdopt.certificate import Space
 from crowdopt.errors import InputError
 from crowdopt.objective import Objective, parse_selectivity
-from crowdopt.offsets import Offsets
+from crowdopt.offsets import Offsets, number
 from crowdopt.prior import read_prior
 from crowdopt.problem import Problem
 from crowdopt.read.columns import choose_truth
@@ -123,7 +123,7 @@ def aggregate(
     """
     if isinstance(labels, str) or not isinstance(labels, Iterable):
         raise InputError(f"labels must be a list, lowest first, not {labels!r}")
-    seconds, n_bytes, seed = _number(time_limit, "the time limit"), parse_bytes(memory_limit), _checked_seed(seed)
+    seconds, n_bytes, seed = number(time_limit, "the time limit"), parse_bytes(memory_limit), _checked_seed(seed)
     n_bins, edges = parse_bins(bins)
     reading = Reading(
         task=task,
@@ -181,7 +181,7 @@ def solve_source(
         buckets.n_classes,
         gold=(counts.gold.responses, counts.gold.tasks) if counts.gold else None,
         prior=read_prior(prior_matrix, scale, buckets),
-        smoothing=_number(smoothing, "smoothing"),
+        smoothing=number(smoothing, "smoothing"),
     )
     objective = replace(_objective(selectivity, scale), offsets=offsets)
     problem = Problem(buckets, _space(space, scale), objective)
@@ -247,15 +247,6 @@ def parse_bytes(text: str | None) -> int | None:
     return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
 
 
-def _number(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise InputError(f"{name} must be a number of at least 0, not {value!r}")
-    try:
-        return float(value)
-    except OverflowError:
-        raise InputError(f"{name} is too large") from None
-
-
 def _checked_seed(seed: Any) -> int:
     if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
         raise InputError(f"the seed must be a whole number of at least 0, not {seed!r}")
@@ -281,4 +272,4 @@ def _objective(selectivity: str | dict[Any, float], scale: Scale) -> Objective:
     shares = {canonical_text(name): share for name, share in selectivity.items()}
     if set(shares) != set(scale.labels):
         raise InputError(f"selectivity must give a share for each of {', '.join(scale.labels)}")
-    return Objective("given", tuple(_number(shares[label], "a share") for label in scale.labels))
+    return Objective("given", tuple(number(shares[label], "a share") for label in scale.labels))

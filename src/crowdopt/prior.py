@@ -10,6 +10,7 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 
 from crowdopt.errors import InputError
@@ -32,6 +33,8 @@ def read_prior(source: Any, scale: Scale, buckets: Buckets) -> Floats | None:
         source = Solution.load(path) if path.suffix.lower() == ".json" else _read_table(path)
     if isinstance(source, Solution):
         return _counts_behind(source, scale)
+    if hasattr(source, "columns"):
+        source = _by_index(source)
     if isinstance(source, dict):
         source = _by_label(source, scale)
     return pseudo_counts(source, buckets)
@@ -60,7 +63,7 @@ def _read_table(path: Path) -> dict[str, dict[str, float]]:
             rows = [row for row in csv.reader(file, delimiter=delimiter) if row]
     except OSError as error:
         raise InputError(f"cannot read the prior matrix {path}: {error.strerror}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
+    except (ValueError, csv.Error) as error:  # not text, or not even the name of a file
         raise InputError(f"the prior matrix {path} is not a table of text: {error}") from error
     if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows):
         raise InputError(
@@ -76,6 +79,16 @@ def _read_table(path: Path) -> dict[str, dict[str, float]]:
         except ValueError as error:
             raise InputError(f"the prior matrix {path} must hold numbers: {error}") from None
     return table
+
+
+def _by_index(frame: Any) -> dict[Any, dict[Any, Any]]:
+    """A pandas frame with the true labels as its index; other tables have no names of rows."""
+    if not nw.dependencies.is_pandas_dataframe(frame):
+        raise InputError(
+            "a prior matrix must be a pandas frame with the true labels as index, a nested dict or an array"
+        )
+    rows = frame.to_numpy().tolist()
+    return {true: dict(zip(frame.columns, row, strict=True)) for true, row in zip(frame.index, rows, strict=True)}
 
 
 def _by_label(table: dict[Any, Any], scale: Scale) -> list[list[Any]]:
