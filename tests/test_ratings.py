@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import crowdopt as crowdopt_package
 import oracle
 from crowdopt import Solution, aggregate, verify
 from crowdopt.cli import main
@@ -366,7 +368,12 @@ def many_up_sets(tmp_path_factory):
     ids=["cache", "home"],
 )
 def test_a_fresh_process_says_nothing_of_a_cache_that_it_cannot_write(many_up_sets, tmp_path, environment):
-    (tmp_path / "file").write_text("no folder")
+    """Nor beside the program: installed by somebody else, it has no folder for compiled code there."""
+    package = tmp_path / "site" / "crowdopt"
+    shutil.copytree(Path(crowdopt_package.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for beside in (tmp_path / "file", package / "solve" / "__pycache__"):
+        beside.write_text("no folder")
+    environment = environment | {"PYTHONPATH": str(tmp_path / "site")}
     done = subprocess.run(
         [PROGRAM, "aggregate", many_up_sets, "--json"],
         capture_output=True, text=True, check=False, timeout=300, cwd=tmp_path, env=os.environ | environment,
@@ -374,7 +381,7 @@ def test_a_fresh_process_says_nothing_of_a_cache_that_it_cannot_write(many_up_se
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert (found["proof"], found["engine"]) == ("PROVED", "chain")
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "site"]
 
 
 # Words

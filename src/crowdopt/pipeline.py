@@ -154,6 +154,7 @@ def aggregate(
             space=space,
             engine=engine,
             seed=seed,
+            scale_said=bool(scale or reading.labels or bins is not None),
             limits=Limits(seconds, on_progress, n_bytes, seed),
         )
         if truth is not None:
@@ -171,6 +172,7 @@ def solve_source(
     space: Literal["dominance", "all"] | None = None,
     engine: str = "auto",
     seed: int = 0,
+    scale_said: bool = False,
     limits: Limits,
 ) -> Solution:
     """Solves what was counted."""
@@ -198,7 +200,7 @@ def solve_source(
         seed=seed,
         advice=(
             *(advise(problem, solved.mapping) if solved.certificate.bound is not None else ()),
-            *advise_scale(scale, buckets),
+            *(() if scale_said else advise_scale(scale, buckets)),
         ),
         runner_up=solved.runner_up,
         source=source,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdopt.order import tails
-from crowdopt.recheck import Alternatives, Undecided, check_clock, log_likelihood
+from crowdopt.recheck import Undecided, check_clock, log_likelihood
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,15 +89,10 @@ class OrderedOptimum:
         near = self._as_good(at_least, limit)
         return None if near is None else self._otherwise(mapping, near)
 
-    def alternatives(self, mapping: Ints, value: float) -> Alternatives:
-        """Compares a mapping of log-likelihood ``value`` with all others that respect the order."""
-        near = self._as_good(self.value - self._problem.tolerance(value), MAX_NEAR)
+    def agrees_more(self, mapping: Ints, at_least: float, limit: int = MAX_NEAR) -> bool:
+        """Whether a mapping of F >= ``at_least`` agrees with more responses; False if more than ``limit`` come near."""
         agreement = self._problem.buckets.agreement
-        return Alternatives(
-            loss=self.margins(mapping, value),
-            tied=None if near is None else self._otherwise(mapping, near),
-            agrees_more=any(agreement(other) > agreement(mapping) for other in near or ()),
-        )
+        return any(agreement(other) > agreement(mapping) for other in self._as_good(at_least, limit) or ())
 
     def _as_good(self, at_least: float, limit: int) -> list[Ints] | None:
         """The mappings of F >= ``at_least``; None if more than ``limit`` come near that."""

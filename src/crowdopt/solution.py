@@ -198,7 +198,11 @@ class Solution:
     def _reported_shares(self) -> list[float] | None:
         if self.objective.kind == "none":
             return None
-        return [float(share) for share in np.exp(self.objective.log_shares(self._by_label[1]))]
+        if self.objective.shares:
+            return list(self.objective.shares)
+        known = self.objective.offsets.gold_tasks if self.objective.offsets else 0
+        tasks = self._by_label[1] + known
+        return [float(share) for share in tasks / tasks.sum()]
 
     def to_dict(self) -> dict[str, Any]:
         """The whole solution as plain JSON values: what is in the file."""

@@ -20,7 +20,7 @@ from crowdopt.errors import GoldError, InputError, SolutionFileError
 from crowdopt.moves import MAX_BUCKETS
 from crowdopt.order import violation
 from crowdopt.problem import Problem
-from crowdopt.recheck import Recheck, Undecided, agreement_of_best_names, log_likelihood
+from crowdopt.recheck import Alternatives, Recheck, Undecided, agreement_of_best_names, log_likelihood
 from crowdopt.solution import Solution, Totals
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def check_against(
         return Verification(Verdict.REJECTED, tuple(wrong))
     checks = Recheck(problem, time.monotonic() + time_limit)
     undecided = []
-    for check in (_about_bound, _about_margins):
+    for check in (_about_bound, _about_margins, _about_choice):
         try:
             for reason in check(solution, checks):
                 wrong.append(reason)  # one by one, as what was found before time ran out counts
@@ -136,7 +136,9 @@ def check_against(
             undecided.append(str(undone))
     if wrong:
         return Verification(Verdict.REJECTED, tuple(wrong))
-    return Verification(Verdict.BOUND_NOT_RECHECKED if undecided else Verdict.CONFIRMED, tuple(undecided))
+    return Verification(
+        Verdict.BOUND_NOT_RECHECKED if undecided else Verdict.CONFIRMED, tuple(dict.fromkeys(undecided))
+    )
 
 
 def _about_gold(solution: Solution, gold: GoldCounts | None) -> Iterator[str]:
@@ -222,7 +224,8 @@ def _about_margins(solution: Solution, checks: Recheck) -> Iterator[str]:
         yield "the margins are at most upper bounds, not exact"
         return
     if margins.kind == "exact" and solution.certificate.engine != "scan":
-        other = checks.ordered.alternatives(mapping, value)
+        tied = checks.ordered.tied(mapping, checks.ordered.value - tolerance)
+        other = Alternatives(checks.ordered.margins(mapping, value), tied, agrees_more=False)  # see _about_choice
     else:
         other = recheck.alternatives(problem, mapping, value, _compared_with(solution, problem), checks.deadline)
     close = 2 * tolerance + (_lookup_error(problem) if solution.certificate.engine == "chain" else 0.0)
@@ -242,6 +245,17 @@ def _about_margins(solution: Solution, checks: Recheck) -> Iterator[str]:
         yield "the ties do not follow from the data"
     elif other.tied is None:
         raise Undecided("too many labels are as likely as the best for an independent check of the ties")
+
+
+def _about_choice(solution: Solution, checks: Recheck) -> Iterator[str]:
+    """An engine that looked at all mappings that respect the order took the likeliest, and of these by agreement."""
+    certificate, tolerance = solution.certificate, checks.problem.tolerance(solution.certificate.objective)
+    if certificate.engine not in {"chain", "enumerate"} or certificate.stop is not Stop.FINISHED:
+        return
+    if certificate.objective < checks.ordered.value - 2 * tolerance - _lookup_error(checks.problem):
+        yield "other labels are likelier, which an engine that finished has seen"
+    if checks.ordered.agrees_more(solution.mapping, checks.ordered.value - tolerance):
+        yield "other labels are as likely and agree with more responses"
 
 
 def _lookup_error(problem: Problem) -> float:
