@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 import threading
@@ -81,6 +82,12 @@ def printable(text: str) -> str:
     \x1b[31mred
     """
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def print_json(facts: dict[str, Any]) -> None:
+    """Prints one line of JSON; escapes what standard output cannot show."""
+    ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    sys.stdout.write(json.dumps(facts, ensure_ascii=ascii_only, allow_nan=False) + "\n")
 
 
 def _status() -> Status:
