@@ -9,7 +9,7 @@ from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
-from crowdopt.advice import advise, advise_scale
+from crowdopt.advice import advise, advise_scale, advise_unanswered
 from crowdopt.bins import parse_bins
 from crowdopt.certificate import Space
 from crowdopt.errors import InputError
@@ -201,6 +201,7 @@ def solve_source(
         advice=(
             *(advise(problem, solved.mapping) if solved.certificate.bound is not None else ()),
             *(() if scale_said else advise_scale(scale, buckets)),
+            *(advise_unanswered(scale, buckets, solved.mapping) if solved.certificate.bound is not None else ()),
         ),
         runner_up=solved.runner_up,
         source=source,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from crowdopt.buckets import Buckets
     from crowdopt.gold import GoldCounts
+    from crowdopt.margins import Margins
     from crowdopt.scale import Scale
 
 DEFAULT_TIME_LIMIT = 60.0
@@ -233,12 +234,19 @@ def _about_margins(solution: Solution, checks: Recheck) -> Iterator[str]:
         yield "the margins do not follow from the data"
     if margins.kind == "exact" and other.tied is not None and other.loss.min() < -2 * tolerance:
         yield "other labels are likelier, which whoever knows exact margins has seen"
+    bound = solution.certificate.bound
+    if bound is not None and value - other.loss.min() > bound + 2 * tolerance:
+        yield "another labelling, which the margins are compared with, is above the bound"
     if other.agrees_more:
         yield "other labels are as likely and agree with more responses"
-    if solution.certificate.engine == "vote":
-        return
+    if solution.certificate.engine != "vote":
+        yield from _about_ties(margins, other, 2 * tolerance)
+
+
+def _about_ties(margins: Margins, other: Alternatives, close: float) -> Iterator[str]:
+    """The same ties; of too many to look at, at least none where another label costs something."""
     if other.tied is None:
-        wrong = bool((margins.tied & (other.loss > 2 * tolerance)).any())
+        wrong = bool((margins.tied & (other.loss > close)).any())
     else:
         wrong = not np.array_equal(other.tied, margins.tied)
     if wrong:
