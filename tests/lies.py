@@ -43,7 +43,8 @@ def judge(lied: dict, solution: Solution, data, **options) -> Verification:
 
 
 def gold_of(solution: Solution):
-    return solution.source.counts.gold
+    """What was counted of gold tasks, if the solution was made from data."""
+    return solution.source.counts.gold if solution.source else None
 
 
 # What is true, by brute force.
@@ -118,6 +119,13 @@ def margins_of(problem: Problem, mapping, value: float, engine: str, kind: str):
     return [max(x, 0.0) if math.isfinite(x) else None for x in loss.tolist()], tied.tolist()
 
 
+def _still_fit(data, margins_and_ties) -> bool:
+    """Whether the margins and ties of a file are those."""
+    table, (margins, tied) = data["buckets"], margins_and_ties
+    numbers = [[math.inf if x is None else x for x in values] for values in (table["margin"], margins)]
+    return bool(np.allclose(*numbers, atol=1e-6)) and tied == table["tied"]
+
+
 # Lies. Each takes a solution's dictionary and a random generator, changes it in place, and says what for the
 # record; or returns None where the change would leave the file true or the case does not have such a thing.
 
@@ -165,11 +173,9 @@ def flip_a_label_and_make_the_rest_fit(data, solution, rng):
     if certificate["bound"] is not None:
         certificate |= {"bound": value, "gap": 0.0, "proof": "PROVED"}
         certificate["tolerance"] = problem_of(solution).tolerance(value)
-    elif certificate["engine"] != "vote":
-        loss, tied = margins_of(problem_of(solution), mapping, value, certificate["engine"], "upper")
-        if (loss, tied) == (data["buckets"]["margin"], data["buckets"]["tied"]):
-            return None
-    return "refit"
+        return "refit"
+    fit = _still_fit(data, margins_of(problem_of(solution), mapping, value, certificate["engine"], "upper"))
+    return None if fit and certificate["engine"] != "vote" else "refit"
 
 
 @a_lie
@@ -334,7 +340,8 @@ def turn_the_scale(data, solution, rng):
 
 @a_lie
 def call_a_label_missing(data, solution, rng):
-    if not solution.buckets.counts[..., -1].any():
+    occurs = solution.buckets.counts.any(axis=(0, 1))
+    if not occurs[-1] or occurs.sum() < 2:
         return None
     data["reading"] |= {"na": [solution.scale.labels[-1]], "missing": "drop"}
     return "na"
@@ -535,10 +542,8 @@ def call_exact_margins_upper(data, solution, rng):
     """Exact margins are never larger than upper ones: a lie only where they are smaller."""
     if solution.margins.kind != "exact":
         return None
-    upper, tied = margins_of(problem_of(solution), solution.mapping, solution.certificate.objective, "chain", "upper")
-    exact = data["buckets"]["margin"]
-    numbers = [[math.inf if margin is None else margin for margin in margins] for margins in (exact, upper)]
-    if np.allclose(*numbers, atol=1e-6) and tied == data["buckets"]["tied"]:
+    value = solution.certificate.objective
+    if _still_fit(data, margins_of(problem_of(solution), solution.mapping, value, "chain", "upper")):
         return None
     data["buckets"]["margin_kind"] = "upper"
     return "upper"
@@ -648,19 +653,19 @@ def change_the_prior(data, solution, rng):
 
 
 @a_rating_lie
-def change_the_smoothing_and_keep_the_bound(data, solution, rng):
-    """Likelihood and matrix fit, bound and margins are of the old problem: the bound below what is now the best."""
-    if solution.certificate.proof is not Proof.PROVED:
-        return None
-    objective = replace(solution.objective, offsets=replace(_offsets(solution), smoothing=1e-3))
-    value = objective.of_mapping(solution.buckets, solution.mapping)
-    if value <= solution.certificate.bound + 1e-6:
-        return None
+def change_the_smoothing_and_forget_the_margins(data, solution, rng):
+    """Matrix, likelihood and bound fit, as far as the liar knows; the margins are those of the old problem."""
+    objective = replace(solution.objective, offsets=replace(_offsets(solution), smoothing=float(rng.uniform(2, 3))))
+    before = {name: data["buckets"][name] for name in ("margin", "tied")}
     _tell_offsets(data, objective.offsets)
-    refit(data, solution, solution.mapping, objective)
-    tolerance = Problem(solution.buckets, solution.certificate.space, objective).tolerance(value)
-    data["certificate"] |= {"objective": value, "given": list(objective.given), "gap": 0.0, "tolerance": tolerance}
-    return "old bound"
+    retell(data, solution, solution.mapping, objective)
+    told = {"buckets": before}
+    if data["certificate"]["engine"] == "vote" or _still_fit(
+        told, (data["buckets"]["margin"], data["buckets"]["tied"])
+    ):
+        return None
+    data["buckets"] |= before
+    return "old margins"
 
 
 @a_rating_lie
