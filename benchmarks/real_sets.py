@@ -98,8 +98,8 @@ def show_comparison(found: list[dict[str, Any]]) -> None:
         *(f"log-likelihood: {name}" for name in plain),
     )
     caption = (
-        "The same sets and rows, aggregated in other ways. Log-likelihoods are those of the labels without selectivity. "
-        "A tied vote goes to the lower label."
+        "The same sets and rows, aggregated in other ways. Log-likelihoods are those of the labels without "
+        "selectivity. A tied vote goes to the lower label."
     )
     show("real_sets.py (b)", caption, columns, rows)
 

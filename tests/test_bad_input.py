@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import crowdopt
 from crowdopt.cli import main
 
 PROGRAM = Path(sys.executable).parent / "crowdopt"
@@ -71,7 +73,6 @@ CONTENTS = {
         ["2 of 7 rows", "2 without a label", "--missing drop"],
     ),
     "no label at all": (text([("a", "ann", "")]), ["1 of 1 rows", "1 without a label"]),
-    "three labels": (text([*GOOD, ("d", "ann", "maybe")]), ["3 labels", "--engine vote"]),
     "duplicates": (
         text([*GOOD, ("a", "ann", "yes"), ("b", "ann", "yes"), ("c", "bob", "no")]),
         ["3 (task, worker) pairs", "2 with identical labels", "1 with conflicting", "(a, ann)", "--duplicates all"],
@@ -80,6 +81,10 @@ CONTENTS = {
     "many labels": (
         text([(f"t{i}", "ann", f"label {i}") for i in range(1000)]),
         ["1000 different labels", "at most 64"],
+    ),
+    "one label too many": (
+        text([(f"t{i}", "ann", f"label {i}") for i in range(65)]),
+        ["65 different labels", "at most 64"],
     ),
     "many scores": (
         text([(f"t{i}", "ann", f"{i / 7:.3f}") for i in range(1000)]),
@@ -105,12 +110,17 @@ def test_bad_content(fails, name):
 
 
 MAYBE = text([*GOOD, ("d", "ann", "maybe")])
+RATED = text([("a", "ann", "1"), ("a", "bob", "2"), ("b", "ann", "2"), ("b", "bob", "3"), ("c", "bob", "1")])
 SCORES = text([(f"t{i}", "ann", f"{i / 7:.3f}") for i in range(100)])
 CONFLICT = text([*GOOD, ("a", "ann", "no")])
 OPTIONS = {
     "label that is not on the scale": (text(GOOD), ["--labels", "no,maybe"], ["1 label not on", "'yes'", "no, maybe"]),
     "third label where two were named": (text([*GOOD, ("d", "ann", "?")]), ["--labels", "no,yes"], ["1 label", "'?'"]),
+    "labels that are not named": (MAYBE, ["--labels", "no,yes"], ["1 label not on the scale no, yes: 'maybe'"]),
     "one label named": (text(GOOD), ["--labels", "no"], ["at least two"]),
+    "no label named": (text(GOOD), ["--labels", ","], ["twice"]),
+    "65 labels named": (text(GOOD), ["--labels", ",".join(["no", "yes", *map("l{}".format, range(63))])],
+                        ["65 different labels; at most 64", "'no', 'yes', 'l0'"]),
     "label named twice": (text(GOOD), ["--labels", "no,no"], ["twice"]),
     "order of texts": (MAYBE, ["--scale", "ordinal"], ["--labels, lowest first", "'maybe', 'no', 'yes'"]),
     "order of categories": (
@@ -118,6 +128,7 @@ OPTIONS = {
         ["--space", "dominance", "--engine", "vote"],
         ["dominance needs ordered labels: say --scale ordinal, or --labels from lowest to highest"],
     ),
+    "order of categories for an engine": (MAYBE, ["--engine", "chain"], ["engine 'chain'", "the space 'dominance'"]),
     "order of what is said to be categories": (
         MAYBE,
         ["--labels", "no,maybe,yes", "--scale", "nominal", "--space", "dominance", "--engine", "vote"],
@@ -193,7 +204,21 @@ OPTIONS = {
     "unknown encoding": (text(GOOD), ["--encoding", "klingon"], ["unknown encoding 'klingon'", "windows-1252"]),
     "wrong encoding": (text(GOOD) + b"\xff,x,no\n", ["--encoding", "utf-16"], ["not utf-16", "another --encoding"]),
     "long delimiter": (text(GOOD), ["--delimiter", "::"], ["one character"]),
+    "shares of three labels that are not all": (
+        RATED, ["--selectivity", "1=0.3,2=0.3,3=0.3"], ["selectivity must sum to 1, not 0.9"]
+    ),
+    "two shares of three labels": (RATED, ["--selectivity", "1=0.5,2=0.5"], ["a share for every label; missing: 3"]),
+    "scan of three labels": (RATED, ["--engine", "scan"], ["engine 'scan' is for two labels", "here are 3 labels"]),
+    "chain over everything": (RATED, ["--engine", "chain", "--space", "all"], ["engine 'chain'", "'dominance'"]),
+    "enumeration of everything": (RATED, ["--engine", "enumerate", "--space", "all"], ["engine 'enumerate'"]),
+    "smoothing that is nan": (text(GOOD), ["--smoothing", "nan"], ["smoothing must be", "nan"]),
+    "smoothing that is infinite": (text(GOOD), ["--smoothing", "inf"], ["smoothing must be", "inf"]),
+    "negative seed": (text(GOOD), ["--seed", "-1"], ["the seed must be a whole number of at least 0, not -1"]),
+    "time limit that is nan": (text(GOOD), ["--time-limit", "nan"], ["time limit", "nan"]),
     "memory limit": (text(GOOD), ["--memory-limit", "lots"], ["memory limit", "'lots'"]),
+    "memory limit below zero": (text(GOOD), ["--memory-limit=-1GB"], ["memory limit", "'-1GB'", "negative"]),
+    "memory limit of nothing": (text(GOOD), ["--memory-limit", ""], ["memory limit", "''"]),
+    "memory limit of strange units": (text(GOOD), ["--memory-limit", "5 apples"], ["memory limit", "'5 apples'"]),
     "threads": (text(GOOD), ["--threads", "99999999999"], ["threads"]),
 }  # fmt: skip
 TRUTHS = {
@@ -210,6 +235,91 @@ def test_bad_option(fails, name):
     message = fails(*aggregate(*options), files={"data.csv": content} | TRUTHS)
     for part in expected:
         assert part in message
+
+
+GOLD = {
+    "off the scale": (
+        b"task,label\na,0\nb,1\n",
+        ["gold label '0' of task 'a' is not on the scale no, yes", "--labels"],
+    ),
+    "of an unknown task": (b"task,label\na,no\nx,no\n", ["the gold task 'x' is not in the data"]),
+    "of unknown tasks": (b"task,label\nx,no\ny,yes\n", ["the gold task 'x' (and 1 more) is not in the data"]),
+    "that contradicts itself": (b"task,label\na,no\na,yes\n", ["the gold gives task 'a' two different labels"]),
+    "that is empty": (b"", ["gold.csv is empty"]),
+    "without rows": (b"task,label\n", ["the gold has no rows with a task and a label"]),
+    "without a known label": (b"task,label\na,\n,no\n", ["the gold has no rows with a task and a label"]),
+    "without a column of labels": (b"task\na\n", ["no column named 'label'"]),
+    "of everything": (b"task,label\na,no\nb,no\nc,yes\n", ["every task with a response has a gold label"]),
+    "in another encoding": ("task,label\né,no\n".encode("windows-1252"), ["gold.csv", "UTF-8", "windows-1252"]),
+}
+
+
+@pytest.mark.parametrize("name", GOLD)
+def test_bad_gold(fails, name):
+    content, expected = GOLD[name]
+    message = fails(*aggregate("--gold", "gold.csv"), files={"data.csv": text(GOOD), "gold.csv": content})
+    for part in expected:
+        assert part in message
+
+
+def test_gold_that_is_missing(fails):
+    message = fails(*aggregate("--gold", "nowhere.csv"), files={"data.csv": text(GOOD)})
+    assert "no such file: nowhere.csv" in message
+
+
+def test_a_truth_that_is_gold(fails):
+    files = {"data.csv": text(GOOD), "known.csv": b"task,label\na,no\n"}
+    message = fails(*aggregate("--gold", "known.csv", "--truth", "known.csv"), files=files)
+    assert "all tasks of the truth are gold" in message
+
+
+PRIORS = {
+    "three answers": (b",no,yes,maybe\nno,1,2,3\nyes,1,2,3\n", "one column for each of no, yes; it has no, yes, maybe"),
+    "three labels": (b",no,yes\nno,1,2\nyes,1,2\nmaybe,1,2\n", "one row for each of no, yes; it has no, yes, maybe"),
+    "a missing row": (b",no,yes\nno,1,2\n", "one row for each of no, yes; it has no"),
+    "a missing column": (b",no\nno,1\nyes,2\n", "one column for each of no, yes; it has no"),
+    "a row twice": (b",no,yes\nno,1,2\nno,1,2\n", "prior.csv has two rows for 'no'"),
+    "a column twice": (b",no,no\nno,1,2\nyes,1,2\n", "one column for each of no, yes; it has no"),
+    "uneven rows": (b",no,yes\nno,1,2\nyes,1\n", "prior.csv must be a table"),
+    "no names": (b"1,2\n3,4\n", "one row for each of no, yes; it has 3"),
+    "another delimiter": (b";no;yes\nno;1;2\nyes;1;2\n", "one row for each of no, yes; it has no;1;2, yes;1;2"),
+    "negative": (b",no,yes\nno,1,2\nyes,1,-2\n", "a pseudo-count in the prior matrix must be"),
+    "words": (b",no,yes\nno,1,few\nyes,1,2\n", "prior.csv must hold numbers: could not convert string to float: 'few'"),
+    "a hole": (b",no,yes\nno,1,\nyes,1,2\n", "prior.csv must hold numbers: could not convert string to float: ''"),
+    "nan": (b",no,yes\nno,1,nan\nyes,1,2\n", "a pseudo-count in the prior matrix must be"),
+    "infinite": (b",no,yes\nno,1,inf\nyes,1,2\n", "a pseudo-count in the prior matrix must be"),
+    "empty": (b"", "prior.csv must be a table"),
+    "header only": (b",no,yes\n", "prior.csv must be a table"),
+    "image": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "prior.csv is not a table of text"),
+}
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_bad_prior_matrix(fails, name):
+    content, expected = PRIORS[name]
+    files = {"data.csv": text(GOOD), "prior.csv": content}
+    assert expected in fails(*aggregate("--prior-matrix", "prior.csv"), files=files)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("nowhere.csv", "cannot read the prior matrix nowhere.csv"),
+        (".", "cannot read the prior matrix ."),
+        ("nowhere.json", "cannot read nowhere.json"),
+        ("rated.json", "the prior solution has the label '1', which is not on the scale no, yes"),
+        ("object.json", "not a crowdopt solution file"),
+        ("broken.json", "broken.json is not a solution file"),
+        ("damaged.json", "the solution file is damaged: 'gold_responses' is missing"),
+    ],
+)
+def test_bad_prior_solution(fails, name, expected):
+    Path("rated.csv").write_bytes(RATED)
+    solution = crowdopt.aggregate("rated.csv").to_dict()
+    files = {"data.csv": text(GOOD), "object.json": b'{"a": 1}', "broken.json": b'{"format": "crowdopt solution",'}
+    for file, content in {"rated.json": solution, "damaged.json": solution | {"offsets": {"smoothing": 1}}}.items():
+        files[file] = json.dumps(content).encode()
+    assert expected in fails(*aggregate("--prior-matrix", name), files=files)
 
 
 @pytest.mark.parametrize(
@@ -298,7 +408,17 @@ def test_solution_that_cannot_be_read(fails, solution, expected):
 
 
 @pytest.mark.parametrize(
-    "options", [["--engine", "magic"], ["--time-limit", "-1"], ["--duplicates", "some"], ["--zzz"]]
+    "options",
+    [
+        ["--engine", "magic"],
+        ["--time-limit", "-1"],
+        ["--duplicates", "some"],
+        ["--smoothing", "-1"],
+        ["--smoothing", "much"],
+        ["--space", "everything"],
+        ["--scale", "interval"],
+        ["--zzz"],
+    ],
 )
 def test_bad_choice_is_explained_without_a_traceback(monkeypatch, capfd, tmp_path, options):
     monkeypatch.chdir(tmp_path)
@@ -333,12 +453,20 @@ def test_real_process_fails_in_one_line_and_leaves_nothing(tmp_path, name):
 
 
 @pytest.mark.parametrize("pattern", ["*.csv", "d?ta.csv", "**/data.csv"])
-@pytest.mark.parametrize("option", ["input", "truth"])
+@pytest.mark.parametrize("option", ["input", "truth", "gold"])
 def test_answers_cannot_take_the_place_of_what_a_pattern_finds(fails, pattern, option):
-    named = [pattern] if option == "input" else ["other.tsv", "--truth", pattern]
+    named = [pattern] if option == "input" else ["other.tsv", f"--{option}", pattern]
     files = {"data.csv": text(GOOD), "other.tsv": text(GOOD).replace(b",", b"\t")}
     assert "one of the inputs" in fails("aggregate", *named, "-o", "data.csv", files=files)
     assert Path("data.csv").read_bytes() == text(GOOD)
+
+
+@pytest.mark.parametrize("target", ["output", "solution"])
+def test_answers_cannot_take_the_place_of_a_prior(fails, target):
+    name = {"output": "prior.csv", "solution": "prior.json"}[target]
+    files = {"data.csv": text(GOOD), name: b",no,yes\nno,1,2\nyes,1,2\n"}
+    assert "one of the inputs" in fails(*aggregate("--prior-matrix", name, **{target: name}), files=files)
+    assert Path(name).read_bytes() == files[name]
 
 
 def test_old_answers_survive_a_failure(fails):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from pathlib import Path
+
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -46,11 +50,131 @@ def test_data_that_is_no_table(data, message):
         ({"time_limit": float("nan")}, "time limit"),
         ({"duplicates": "some"}, "must be one of"),
         ({"keep": ["absent"]}, "no column named 'absent'"),
+        ({"labels": 5}, "must be a list"),
+        ({"labels": None}, "must be a list"),
+        ({"labels": ["yes"]}, "at least two"),
+        ({"labels": ["no", "maybe"]}, "1 label not on the scale no, maybe: 'yes'"),
+        ({"labels": range(65)}, "not on the scale"),
+        ({"selectivity": {"no": 0.5, "yes": "half"}}, "a share must be a number"),
+        ({"selectivity": {"no": 0.5, "yes": 0.4}}, "sum to 1"),
+        ({"time_limit": "long"}, "time limit"),
+        ({"time_limit": None}, "time limit"),
+        ({"memory_limit": 5}, "memory limit 5"),
+        ({"memory_limit": "lots"}, "memory limit 'lots'"),
+        ({"memory_limit": "-1GB"}, "negative"),
+        ({"memory_limit": "9" * 400}, "memory limit"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 0.5}, "seed"),
+        ({"seed": "zero"}, "seed"),
+        ({"seed": True}, "seed"),
+        ({"engine": "scan", "labels": ["no", "maybe", "yes"]}, "for two labels"),
+        ({"engine": "chain", "space": "all"}, "'dominance'"),
+        ({"engine": "chain", "labels": ["no", "maybe", "yes"], "scale": "nominal"}, "'dominance'"),
+        ({"space": "dominance", "labels": ["no", "maybe", "yes"], "scale": "nominal"}, "needs ordered labels"),
     ],
 )
 def test_options_that_mean_nothing(options, message):
     with pytest.raises(InputError, match=message):
         crowdopt.aggregate(FRAME, **options)
+
+
+def matrix(**changed):
+    """A prior matrix by names, with some entries changed."""
+    cells = {"no": {"no": 1, "yes": 2}, "yes": {"no": 3, "yes": 4}}
+    return {true: row | {"no": changed.get(true, row["no"])} for true, row in cells.items()}
+
+
+@pytest.mark.parametrize(
+    ("gold", "message"),
+    [
+        (5, "cannot read a builtins.int"),
+        (True, "cannot read a builtins.bool"),
+        ([], "cannot read a builtins.list"),
+        ([("a", "no")], "cannot read a builtins.list"),
+        (FRAME["label"], "cannot read a pandas.Series"),
+        ("no such file.csv", "no such file"),
+        ({}, "no rows with a task and a label"),
+        ({"a": None, "b": float("nan")}, "no rows with a task and a label"),
+        ({"a": "maybe"}, "gold label 'maybe' of task 'a' is not on the scale no, yes"),
+        ({"a": ["no"]}, "is not on the scale"),
+        ({"z": "no"}, "gold task 'z' is not in the data"),
+        ({1: "no"}, "gold task '1' is not in the data"),
+        ({1: "no", "1": "yes"}, "gives task '1' two different labels"),
+        ({"a": "no", "b": "no", "c": "no"}, "nothing left to estimate"),
+        (FRAME[["task"]], "no column named 'label'"),
+        (FRAME[["task", "label"]], "the gold gives task 'b' two different labels"),
+        (FRAME[["task", "label"]].iloc[:0], "no rows with a task and a label"),
+        (pl.DataFrame({"task": [["a"]], "label": ["no"]}), "nested"),
+        (pl.DataFrame({"task": ["a"], "label": [["no"]]}), "nested"),
+    ],
+)
+def test_gold_that_means_nothing(gold, message):
+    with pytest.raises(InputError, match=message):
+        crowdopt.aggregate(FRAME, gold=gold)
+
+
+@pytest.mark.parametrize(
+    ("prior", "message"),
+    [
+        (5, "2 rows"),
+        (True, "2 rows"),
+        ("x", "cannot read the prior matrix x"),
+        (b"x", "must hold numbers"),
+        (Path("no such file.json"), "cannot read no such file.json"),
+        ([], "2 rows"),
+        ([1, 2], r"2 rows \(true labels\) of 2 numbers \(answers\), not the shape \(2,\)"),
+        ([[1, 2], [3]], "must hold numbers"),
+        ([[1, 2, 3]] * 3, r"not the shape \(3, 3\)"),
+        ([[[1, 2], [3, 4]]] * 2, r"not the shape \(2, 2, 2\)"),
+        ([[1, 2], [3, -4]], "a pseudo-count in the prior matrix must be"),
+        ([[1, 2], [3, float("nan")]], "a pseudo-count in the prior matrix must be"),
+        ([[1, 2], [3, float("inf")]], "a pseudo-count in the prior matrix must be"),
+        ([[1, 2], [3, 1e16]], "a pseudo-count in the prior matrix must be"),
+        ([[1, 2], [3, 10**400]], "must hold numbers"),
+        ([[1, 2], [3, "many"]], "must hold numbers"),
+        ([[1, 2], [3, None]], "pseudo-count|must hold numbers"),
+        ([[1, 2], [3, 4j]], "must hold numbers"),
+        (object(), "must hold numbers"),
+        (pd.DataFrame([[1, 2], [3, 4]]), "one row for each of no, yes; it has 0, 1"),
+        (pd.DataFrame([[1, 2], [3, 4]], index=["no", "no"], columns=["no", "yes"]), "one row for each of no, yes"),
+        (pd.DataFrame([[1, 2], [3, 4]], index=["no", "yes"], columns=["no", "no"]), "one column for each of no, yes"),
+        (pl.DataFrame({"no": [1, 2], "yes": [3, 4]}), "a pandas frame with the true labels as index"),
+        (duckdb.sql("SELECT 1 AS no, 2 AS yes"), "a pandas frame with the true labels as index"),
+        ({}, "one row for each of no, yes; it has none"),
+        ({"no": 1, "yes": 2}, "a dict of pseudo-counts by answer for each true label"),
+        ({"no": [1, 2], "yes": [3, 4]}, "a dict of pseudo-counts by answer for each true label"),
+        ({"no": {"no": 1, "yes": 2}}, "one row for each of no, yes; it has no"),
+        ({"no": {"no": 1}, "yes": {"no": 1, "yes": 2}}, "one column for each of no, yes; it has no"),
+        (matrix() | {"maybe": {"no": 1, "yes": 2}}, "one row for each of no, yes; it has no, yes, maybe"),
+        (matrix(no="many"), "must hold numbers"),
+        (matrix(yes=[1]), "must hold numbers"),
+        (matrix(yes=-1), "a pseudo-count in the prior matrix must be"),
+        (matrix(yes=None), "pseudo-count|must hold numbers"),
+        (matrix(yes=10**400), "must hold numbers"),
+        (crowdopt.aggregate(FRAME.replace("yes", "ja")), "prior solution has the label 'ja'"),
+    ],
+)
+def test_a_prior_that_means_nothing(prior, message):
+    with pytest.raises(InputError, match=message):
+        crowdopt.aggregate(FRAME, prior_matrix=prior)
+
+
+@pytest.mark.parametrize(
+    "smoothing", ["a", "1", True, None, [1], -1, -0.1, float("nan"), float("inf"), 1e16, 10**400, 1j]
+)
+def test_smoothing_that_means_nothing(smoothing):
+    with pytest.raises(InputError, match=r"^smoothing (must be|is too large)"):
+        crowdopt.aggregate(FRAME, smoothing=smoothing)
+    with pytest.raises(InputError, match="smoothing"):
+        crowdopt.GlobalOptimum(smoothing=smoothing).fit(FRAME)
+
+
+@pytest.mark.parametrize("smoothing", [np.float64(0.5), np.float32(0.5), Fraction(1, 2), 0.5])
+def test_numbers_of_other_kinds_are_numbers(smoothing):
+    expected = crowdopt.aggregate(FRAME, smoothing=0.5)
+    found = crowdopt.aggregate(FRAME, smoothing=smoothing, seed=np.int64(3), time_limit=np.int64(60))
+    assert found.certificate == expected.certificate
+    assert crowdopt.verify(crowdopt.Solution.from_dict(found.to_dict()), FRAME).verdict == "CONFIRMED"
 
 
 def test_names_with_a_double_quote_need_a_new_name_in_files(tmp_path):

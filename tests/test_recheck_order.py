@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import oracle
-from crowdopt import recheck_order
+from crowdopt import recheck, recheck_order
 from crowdopt.buckets import Buckets
 from crowdopt.objective import Objective
 from crowdopt.offsets import Offsets
@@ -207,7 +207,7 @@ def test_a_deadline_that_passes_later_stops_margins_and_ties(monkeypatch):
     optimum = OrderedOptimum(problem, time.monotonic() + 3600)
     mapping = np.zeros(problem.buckets.n_buckets, np.int64)
     now = time.monotonic()
-    monkeypatch.setattr(recheck_order.time, "monotonic", lambda: now + 7200)
+    monkeypatch.setattr(recheck.time, "monotonic", lambda: now + 7200)
     with pytest.raises(Undecided, match="time limit"):
         optimum.margins(mapping, optimum.value)
     with pytest.raises(Undecided, match="time limit"):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from crowdopt.errors import InputError
 from crowdopt.simulate import crowd, random_matrix
+from crowdopt.simulate_tables import Lattice, skewed_shares, tasks_by_share
 
 MATRIX = np.array([[0.7, 0.2, 0.1], [0.05, 0.9, 0.05], [0.0, 0.4, 0.6]])
 SHARE = np.array([0.5, 0.2, 0.3])
@@ -174,6 +175,12 @@ def test_arguments_are_not_aliased():
         ({"seed": -1}, "seed must be"),
         ({"seed": None}, "seed must be"),
         ({"seed": 1.5}, "seed must be"),
+        ({"skew": -1}, "skew must be"),
+        ({"skew": np.nan}, "skew must be"),
+        ({"experts": 11}, "experts must be"),
+        ({"experts": -1}, "experts must be"),
+        ({"experts": 1.5}, "experts must be"),
+        ({"experts": 2, "expert_matrix": [[0.9, 0.2], [0.5, 0.5]]}, "expert_matrix must sum"),
     ],
 )
 def test_impossible_crowds(changes, message):
@@ -184,3 +191,136 @@ def test_impossible_crowds(changes, message):
 def test_a_matrix_needs_two_labels():
     with pytest.raises(InputError, match="at least two"):
         random_matrix(1, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("n_labels", [2, 3, 5])
+def test_any_matrix_may_be_drawn(n_labels):
+    rng = np.random.default_rng(16)
+    drawn = np.array([random_matrix(n_labels, rng, "any") for _ in range(4000)])
+    np.testing.assert_allclose(drawn.sum(axis=2), 1)
+    np.testing.assert_allclose(drawn.mean(axis=0), 1 / n_labels, atol=0.03)
+    on_diagonal = (drawn.argmax(axis=2) == np.arange(n_labels)).sum(axis=0)
+    assert within_noise(on_diagonal, 4000, 1 / n_labels).all()
+
+
+def test_swapping_is_as_good_as_drawing_anew():
+    rng = np.random.default_rng(17)
+    swapped = np.array([random_matrix(3, rng)[1] for _ in range(4000)])
+    rows = np.array([random_matrix(3, rng, "any")[1] for _ in range(12_000)])
+    kept = rows[rows.argmax(axis=1) == 1]
+    for power in (1, 2):
+        np.testing.assert_allclose((swapped**power).mean(axis=0), (kept**power).mean(axis=0), atol=0.015)
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_monotone_likelihood_ratios(n_labels):
+    rng = np.random.default_rng(18)
+    for _ in range(50):
+        drawn = random_matrix(n_labels, rng, "mlr")
+        ratio = drawn[1:] / drawn[:-1]
+        assert (np.diff(ratio, axis=1) >= -1e-12).all()
+        np.testing.assert_allclose(drawn.sum(axis=1), 1)
+
+
+def test_matrices_that_cannot_be_drawn():
+    with pytest.raises(InputError, match="too rare"):
+        random_matrix(4, np.random.default_rng(0), "mlr")
+    with pytest.raises(InputError, match="any, diagonal, mlr"):
+        random_matrix(3, np.random.default_rng(0), "best")
+
+
+def test_skewed_sizes():
+    drawn = crowd(40_000, 9, (2, 5), skew=1.5, seed=19)
+    sizes = np.unique(drawn.task, return_counts=True)[1]
+    share = np.arange(1, 5) ** -1.5
+    assert within_noise(np.bincount(sizes)[2:], 40_000, share / share.sum()).all()
+
+
+def test_experts_answer_by_their_own_matrix():
+    regular, expert = np.array([[0.7, 0.3], [0.4, 0.6]]), np.array([[0.95, 0.05], [0.1, 0.9]])
+    drawn = crowd(20_000, 10, 5, matrix=regular, experts=3, expert_matrix=expert, seed=20)
+    assert drawn.experts == ("w01", "w02", "w03")
+    by_expert = np.isin(drawn.worker, drawn.experts)
+    true, answer = np.repeat(drawn.truth, 5) == "yes", drawn.label == "yes"
+    for asked, matrix in ((by_expert, expert), (~by_expert, regular)):
+        for label in (0, 1):
+            some = asked & (true == label)
+            assert within_noise(answer[some].sum(), some.sum(), matrix[label, 1])
+
+
+def test_experts_err_half_as_often_by_default():
+    drawn = crowd(10, 4, 2, matrix=[[0.6, 0.4], [0.2, 0.8]], experts=1, seed=21)
+    np.testing.assert_allclose(drawn.expert_matrix, [[0.8, 0.2], [0.1, 0.9]])
+    nobody = crowd(10, 4, 2, seed=21)
+    assert nobody.experts == ()
+    assert nobody.expert_matrix is None
+
+
+def test_tables_are_distributed_as_crowds_are():
+    n, size = 30_000, 3
+    drawn = crowd(n, 10, size, labels=("a", "b", "c"), selectivity=SHARE, matrix=MATRIX, seed=22)
+    answers = np.searchsorted(drawn.labels, drawn.label).reshape(n, size)
+    counts = np.stack([(answers == label).sum(axis=1) for label in range(3)], axis=1)
+    lattice = Lattice.full(3, size)
+    probability = lattice.probabilities(MATRIX)
+    true = np.searchsorted(drawn.labels, drawn.truth)
+    for label in range(3):
+        seen = np.array([(counts[true == label] == bucket[0]).all(axis=1).sum() for bucket in lattice.counts])
+        assert within_noise(seen, (true == label).sum(), probability[label]).all()
+        table = lattice.draw(np.bincount(true), MATRIX, np.random.default_rng(23))
+        assert within_noise(table[label], (true == label).sum(), probability[label]).all()
+        assert table[label].sum() == (true == label).sum()
+
+
+@given(
+    seed=st.integers(0, 2**32), n_labels=st.integers(2, 4), sizes=st.lists(st.integers(0, 4), min_size=1, max_size=2)
+)
+def test_probabilities_of_buckets_sum_to_one_before_rounding_is_mended(seed, n_labels, sizes):
+    rng = np.random.default_rng(seed)
+    lattice = Lattice.full(n_labels, sizes)
+    matrices = np.array([random_matrix(n_labels, rng, "any") for _ in sizes])
+    raw = lattice.ways * np.prod(matrices.swapaxes(0, 1)[:, None] ** lattice.counts, axis=(2, 3))
+    np.testing.assert_allclose(raw.sum(axis=1), 1)
+    np.testing.assert_allclose(lattice.probabilities(matrices), raw)
+    assert (lattice.counts.sum(axis=2) == sizes).all()
+    assert len(np.unique(lattice.counts.reshape(len(lattice.counts), -1), axis=0)) == len(lattice.counts)
+
+
+def test_classes_are_drawn_independently():
+    expert, regular = [[0.9, 0.1], [0.2, 0.8]], [[0.6, 0.4], [0.3, 0.7]]
+    lattice = Lattice.full(2, [1, 2])
+    alone = [Lattice.full(2, 1).probabilities(expert), Lattice.full(2, 2).probabilities(regular)]
+    product = (alone[0][:, :, None] * alone[1][:, None, :]).reshape(2, -1)
+    np.testing.assert_allclose(lattice.probabilities([expert, regular]), product)
+
+
+def test_mixed_sizes_have_their_shares():
+    shares = skewed_shares(4, 1.0)
+    lattice = Lattice.mixed(3, shares)
+    by_size = np.bincount(lattice.counts.sum(axis=(1, 2)), lattice.probabilities(MATRIX)[1])[1:]
+    np.testing.assert_allclose(by_size, shares)
+
+
+@given(n=st.integers(1, 2000), parts=st.lists(st.integers(1, 50), min_size=1, max_size=5))
+def test_exact_shares(n, parts):
+    shares = np.array(parts) / sum(parts)
+    tasks = tasks_by_share(n, shares)
+    assert tasks.sum() == n
+    assert (np.abs(tasks - n * shares) < 1 + 1e-6).all()
+
+
+def test_the_papers_shares_are_exact():
+    assert tasks_by_share(1000, [0.2, 0.6, 0.2]).tolist() == [200, 600, 200]
+    assert tasks_by_share(1000, [0.4, 0.2, 0.4]).tolist() == [400, 200, 400]
+
+
+@pytest.mark.parametrize("bad", [{"sizes": []}, {"sizes": [-1]}, {"n_labels": 1}])
+def test_lattices_that_do_not_exist(bad):
+    with pytest.raises(InputError, match="there are no counts"):
+        Lattice.full(**{"n_labels": 2, "sizes": 3, **bad})
+
+
+@pytest.mark.parametrize("shares", [[], [0.5, 0.6], [1.5, -0.5]])
+def test_shares_of_sizes_must_sum_to_one(shares):
+    with pytest.raises(InputError, match="sum to 1"):
+        Lattice.mixed(2, shares)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import time
 
 import numpy as np
@@ -14,11 +13,11 @@ import oracle
 from crowdopt import Solution, aggregate, recheck, verify
 from crowdopt.buckets import Buckets
 from crowdopt.certificate import Proof, Space
-from crowdopt.errors import InputError, SolutionFileError
+from crowdopt.errors import InputError
 from crowdopt.problem import Problem
 from crowdopt.recheck import Recheck, Undecided
-from crowdopt.verify import Verdict, Verification, check_against
-from lies import LIES, claim_all_mappings, problem_of
+from crowdopt.verify import Verdict
+from lies import LIES, claim_all_mappings, judge, problem_of
 from test_enumerate import KINDS as ALL_KINDS
 from test_enumerate import random_objective, random_tasks
 
@@ -78,17 +77,6 @@ def test_honest_solutions_are_confirmed(setting, engine, tmp_path):
         solution.save(path)
         again = verify(path, data.sample(frac=1, random_state=seed))
         assert (again.verdict, again.reasons, again.exit_code) == (Verdict.CONFIRMED, (), 0)
-
-
-def judge(lied: dict, solution: Solution, data: pd.DataFrame) -> Verification:
-    """Like ``verify`` of a file with these contents; the data are counted again only if they are read differently."""
-    if lied["reading"] != solution.to_dict()["reading"]:
-        return verify(Solution.from_dict(lied), data)
-    try:
-        loaded = Solution.from_dict(json.loads(json.dumps(lied)))
-    except SolutionFileError as error:
-        return Verification(Verdict.REJECTED, (str(error),))
-    return check_against(loaded, solution.scale, solution.buckets, solution.totals)
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=ids)

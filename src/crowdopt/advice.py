@@ -1,11 +1,12 @@
 """Advice: what a user who is about to be misled should hear.
 
-The answers are the likeliest ones under the model that was asked for. Three signs say that another model may
+The answers are the likeliest ones under the model that was asked for. Some signs say that another model may
 be meant:
 
 - the answers contradict many clear majorities,
-- taking the shares of the labels into account explains the data much better, or
-- labels that were taken as ordered agree better as mere categories.
+- taking the shares of the labels into account explains the data much better,
+- labels that were taken as ordered agree better as mere categories, or the majority's labels break it and are likelier,
+- tasks got a label that nobody answered.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crowdopt.certificate import Space
 from crowdopt.metrics import agreement
 from crowdopt.objective import Objective
 from crowdopt.solve.scan import Cuts
@@ -48,19 +50,39 @@ def advise(problem: Problem, mapping: Ints) -> tuple[str, ...]:
             "the labels look far from equally frequent (estimating their shares gains "
             f"{estimate.gain:.2f} nats per task); try --selectivity estimate"
         )
+    if problem.space is Space.DOMINANCE and problem.buckets.n_labels > 2:
+        objective, buckets = problem.objective, problem.buckets
+        lead = objective.of_mapping(buckets, buckets.counts.sum(axis=1).argmax(axis=1))
+        lead -= objective.of_mapping(buckets, mapping)
+        if lead > problem.tolerance(lead):
+            advice.append(
+                f"the majority's labels, which break the order, are likelier by {lead:,.2f} nats; try --scale nominal, "
+                "or --space all"
+            )
     return tuple(advice)
 
 
+def advise_unanswered(scale: Scale, buckets: Buckets, mapping: Ints) -> tuple[str, ...]:
+    """What to tell the user if tasks got a label that nobody answered, as the likeliest labels may."""
+    _, tasks = buckets.by_label(mapping)
+    unasked = [(scale.labels[j], int(tasks[j])) for j in range(scale.n_labels) if j not in scale.occurring and tasks[j]]
+    return tuple(
+        f"nobody answered {label!r}, and yet it explains {n:,} tasks best; leave it out of --labels if that cannot be"
+        for label, n in unasked
+    )
+
+
 def advise_scale(scale: Scale, buckets: Buckets) -> tuple[str, ...]:
-    """What to tell the user if numbers that were taken as ordered look like names of categories."""
-    if not scale.inferred or scale.kind != "ordinal" or scale.n_labels < 3:
+    """What to tell the user if labels that are taken as ordered look like names of categories."""
+    if scale.kind != "ordinal" or scale.n_labels < 3:
         return ()
     ordered = agreement(buckets.counts, buckets.weights, "ordinal").alpha
     unordered = agreement(buckets.counts, buckets.weights, "nominal").alpha
     if ordered is None or unordered is None or ordered >= unordered:
         return ()
     found = f"Krippendorff's alpha is {ordered:.3f} taken as ordered, {unordered:.3f} as categories"
-    return (f"these numbers do not behave like an order ({found}): try --scale nominal",)
+    what = "numbers" if scale.inferred else "labels"
+    return (f"these {what} do not behave like an order ({found}): try --scale nominal",)
 
 
 def _two_labels_without_selectivity(problem: Problem) -> bool:
@@ -88,8 +110,10 @@ class _Estimate:
 
     def __init__(self, problem: Problem) -> None:
         buckets = problem.buckets
-        estimated = Cuts(replace(problem, objective=Objective("estimated")))
-        uniform = Cuts(problem).values.max() - buckets.n_tasks * np.log(buckets.n_labels)
+        offsets = problem.objective.offsets
+        n_known = int(offsets.gold_tasks.sum()) if offsets else 0
+        estimated = Cuts(replace(problem, objective=Objective("estimated", offsets=offsets)))
+        uniform = Cuts(problem).values.max() - (buckets.n_tasks + n_known) * np.log(buckets.n_labels)
         best = int(estimated.values.argmax())
         self.gain = float((estimated.values[best] - uniform) / buckets.n_tasks)
         self.n_used = int((estimated.tasks[best] > 0).sum())

@@ -83,7 +83,11 @@ def bucket_columns(solution: Solution, counts: TaskCounts, *, probabilities: boo
         "margin": [*_floats(np.where(np.isfinite(margin), margin, np.nan)), None, *unknown],
         "margin_kind": [*[solution.margins.kind] * len(rows), None, *unknown],
         "n_responses": np.array([*solution.buckets.sizes, 0, *n_known], np.int64),
-        "status": [*("tie" if tied else "ok" for tied in solution.margins.tied), "no_response", *("gold" for _ in known)],
+        "status": [
+            *("tie" if tied else "ok" for tied in solution.margins.tied),
+            "no_response",
+            *("gold" for _ in known),
+        ],
     }
     if probabilities:
         for j, label in enumerate(solution.scale.labels):

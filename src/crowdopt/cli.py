@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from importlib.abc import MetaPathFinder
 from pathlib import Path
@@ -12,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from crowdopt._version import __version__
+from crowdopt.commands_reproduce import reproduce
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.options import (
     AsJson,
@@ -26,7 +26,7 @@ from crowdopt.options import (
     Threads,
     TimeLimit,
 )
-from crowdopt.progress import printable
+from crowdopt.progress import print_json, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -220,7 +220,7 @@ def verify(
         console.on_phase("verifying")
         result = run(solution, inputs, time_limit=time_limit, memory_limit=memory_limit, threads=threads)
     if as_json:
-        _print_json({"verdict": result.verdict.value, "reasons": list(result.reasons)})
+        print_json({"verdict": result.verdict.value, "reasons": list(result.reasons)})
     elif not quiet:
         print("\n".join([result.verdict.value, *(f"  {reason}" for reason in result.reasons)]))
     raise typer.Exit(result.exit_code)
@@ -278,6 +278,9 @@ def simulate(
         print(f"{len(made.label):,} responses of {workers:,} workers to {tasks:,} tasks in {output}{where}")
 
 
+app.command()(reproduce)
+
+
 def _write(result: Solution, output: str | None, solution: str | None, *, probabilities: bool) -> None:
     """Writes what is wanted; after that, nothing needs the database any more."""
     try:
@@ -294,18 +297,12 @@ def _report(result: Solution, *, output: str | None, solution: str | None, as_js
     if quiet or output == "-":
         return
     if as_json:
-        _print_json(result.summary())
+        print_json(result.summary())
         return
     from crowdopt.progress import print_summary
     from crowdopt.summary import summarise
 
     print_summary(summarise(result), list(result.scale.labels), output, solution)
-
-
-def _print_json(facts: dict[str, Any]) -> None:
-    """One line; escapes what standard output cannot show."""
-    ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
-    print(json.dumps(facts, ensure_ascii=ascii_only, allow_nan=False))
 
 
 def _check_kept(output: str, read: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ Exceptions::
     ├── InputError                 the data or an option is wrong; says what, where and what to do
     │   ├── ColumnError            a column is missing, ambiguous or of an unusable type
     │   ├── DuplicateError         a worker answered the same task more than once
+    │   ├── GoldError              a task of known label that is not in the data, or a label off the scale
     │   └── SolutionFileError      a solution file that cannot be used
     ├── MissingExtraError          an optional dependency is not installed
     └── OutputError                a result could not be written
@@ -26,6 +27,10 @@ class ColumnError(InputError):
 
 class DuplicateError(InputError):
     """A worker answered the same task more than once and no rule says what to do."""
+
+
+class GoldError(InputError):
+    """A task of known label is not in the data, or its label is not on the scale."""
 
 
 class SolutionFileError(InputError):

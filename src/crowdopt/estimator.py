@@ -118,7 +118,7 @@ class GlobalOptimum:
         self.certificate_ = solution.certificate
         self.labels_ = answers["label"].rename("agg_label")
         self.probas_ = answers[[f"p_{label}" for label in solution.scale.labels]].set_axis(values, axis=1)
-        shares = solution.objective.shares or solution.shares.tolist()
+        shares = solution.summary()["selectivity"]["shares"] or solution.shares.tolist()
         self.priors_ = pandas.Series(shares, index=pandas.Index(values, name="label"), name="prior")
         self.errors_ = self._errors(data, values)
         return self

@@ -69,9 +69,9 @@ def _chosen(frame: Any, choose: Choose) -> list[str]:
     if odd := [name for name in names if not isinstance(name, str)]:
         raise ColumnError(f"column names must be texts, not {odd[0]!r}")
     chosen = choose(names)
-    if frame.implementation.is_duckdb() and (odd := [name for name in chosen if '"' in name]):
-        # Narwhals does not quote it for DuckDB.
-        raise ColumnError(f"a column name with a double quote cannot be used here: rename {odd[0]!r}")
+    if frame.implementation.is_duckdb() and (odd := [name for name in chosen if '"' in name or "." in name]):
+        # Narwhals does not quote it for DuckDB, where a dot stands between a table and its column.
+        raise ColumnError(f"a column name with a dot or a double quote cannot be used here: rename {odd[0]!r}")
     return chosen
 
 

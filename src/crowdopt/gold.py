@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import narwhals as nw
 import numpy as np
 
-from crowdopt.errors import InputError
+from crowdopt.errors import GoldError
 from crowdopt.frames import Table, fetch, fetch_integers, small_table, with_texts
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crowdopt.scale import Scale
     from crowdopt.types import Ints
 
-TEXT = "crowdopt.task"
+TEXT = "crowdopt_task"
 """The column of tasks as text, by which gold tasks are found."""
 
 GOLD = "gold"
@@ -83,12 +83,12 @@ def with_gold(per_task: Table, gold: Sequence[tuple[str, str]], scale: Scale) ->
     """The table with a further column: the index of the label that a task is known to have.
 
     Raises:
-        InputError: If a label is not on the scale, or a task is not in the data.
+        GoldError: If a label is not on the scale, or a task is not in the data.
     """
     off_scale = [(task, label) for task, label in gold if label not in scale.labels]
     if off_scale:
         task, label = off_scale[0]
-        raise InputError(
+        raise GoldError(
             f"the gold label {label!r} of task {task!r} is not on the scale {', '.join(scale.labels)}; name the whole "
             "scale with --labels"
         )
@@ -108,4 +108,4 @@ def with_text(table: Table) -> Table:
 def _check_found(known: Table, table: Table) -> None:
     if unknown := sorted(fetch(known.join(table, on=TEXT, how="anti").select(TEXT))[TEXT]):
         more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
-        raise InputError(f"the gold task {unknown[0]!r}{more} is not in the data")
+        raise GoldError(f"the gold task {unknown[0]!r}{more} is not in the data")

@@ -1,7 +1,7 @@
-"""How much a crowd agrees with itself, before any model is fitted.
+"""How much a crowd agrees with itself, before any model is fitted; and how good estimates are where the truth is known.
 
-Everything here is a sum over pairs of responses to the same task, and so is computed from the buckets:
-the cost does not depend on the number of responses.
+Agreement is a sum over pairs of responses to the same task, and so is computed from the buckets; errors are computed
+from tasks by (true label, bucket), for many crowds at once. The cost does not depend on the number of responses.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import numpy as np
 from crowdopt.errors import InputError
 
 if TYPE_CHECKING:
-    from crowdopt.types import Floats, Ints
+    from collections.abc import Callable
+
+    from crowdopt.types import Bools, Counts, Floats, Ints
 
 Metric = Literal["nominal", "ordinal"]
 
@@ -99,3 +101,80 @@ def _squared_distances(totals: Floats, metric: Metric) -> Floats:
 def _disagreement(table: Floats, distance: Floats) -> Floats:
     """The summed distance of all ordered pairs of responses, for every row of counts."""
     return np.asarray((table @ distance * table).sum(axis=1))
+
+
+def fraction_incorrect(table: Ints, mapping: Ints) -> Floats:
+    """The share of tasks whose label is not the true one.
+
+    Args:
+        table: Tasks by (..., true label, bucket).
+        mapping: Estimated label of each bucket, shape (..., bucket).
+
+    Returns:
+        The shares, shape (...), between 0 and 1.
+
+    >>> float(fraction_incorrect(np.array([[3, 1], [0, 4]]), np.array([0, 1])))
+    0.125
+    """
+    return _mean_penalty(table, mapping, lambda distance: distance > 0)
+
+
+def distance_weighted(table: Ints, mapping: Ints) -> Floats:
+    """The mean number of steps on the scale between estimated and true label: between 0 and labels - 1.
+
+    Args:
+        table: Tasks by (..., true label, bucket).
+        mapping: Estimated label of each bucket, shape (..., bucket).
+
+    >>> float(distance_weighted(np.array([[3, 1], [0, 2], [1, 3]]), np.array([0, 2])))
+    0.6
+    """
+    return _mean_penalty(table, mapping, lambda distance: distance)
+
+
+def _mean_penalty(table: Ints, mapping: Ints, penalty: Callable[[Ints], Counts | Bools]) -> Floats:
+    true = np.arange(table.shape[-2])[:, None]
+    lost = table * penalty(np.abs(mapping[..., None, :] - true))
+    return np.asarray(lost.sum(axis=(-1, -2)) / table.sum(axis=(-1, -2)), dtype=float)
+
+
+def emd_score(estimated: Floats, true: Floats) -> Floats:
+    """Earth mover's distances between the rows of two response matrices, summed over the true labels.
+
+    Moving all of a row by one label costs 1, so that the score is at most labels * (labels - 1): 2 for two labels. For
+    each row it is what ``scipy.stats.wasserstein_distance`` gives, here for many matrices at once.
+
+    Args:
+        estimated: Response matrices, shape (..., true, answered). A row of NaN, as a label without tasks has it, counts
+            as even odds for every answer: nothing is known of it.
+        true: The matrices that they estimate, of the same shape.
+
+    >>> float(emd_score(np.array([[0.9, 0.1], [0.5, 0.5]]), np.array([[0.8, 0.2], [0.25, 0.75]])).round(12))
+    0.35
+    """
+    difference = np.cumsum(_filled(estimated) - true, axis=-1)
+    return np.asarray(np.abs(difference[..., :-1]).sum(axis=(-1, -2)), dtype=float)
+
+
+def jsd_score(estimated: Floats, true: Floats) -> Floats:
+    """Jensen-Shannon divergences between the rows of two response matrices, in bits, summed over the true labels.
+
+    A divergence in bits is between 0 and 1, so that the score is at most the number of labels.
+
+    Args:
+        estimated: Response matrices, shape (..., true, answered), NaN rows as for :func:`emd_score`.
+        true: The matrices that they estimate, of the same shape.
+
+    >>> float(jsd_score(np.array([[1.0, 0.0], [0.3, 0.7]]), np.array([[0.0, 1.0], [0.3, 0.7]])))
+    1.0
+    """
+    from scipy.spatial.distance import jensenshannon
+
+    # SciPy gives the distance, which is the square root of the divergence: of one that rounding made negative, NaN.
+    with np.errstate(invalid="ignore"):
+        distance = np.nan_to_num(jensenshannon(_filled(estimated), true, base=2, axis=-1))
+    return np.asarray((distance**2).sum(axis=-1), dtype=float)
+
+
+def _filled(matrix: Floats) -> Floats:
+    return np.where(np.isnan(matrix).any(axis=-1, keepdims=True), 1 / matrix.shape[-1], matrix)

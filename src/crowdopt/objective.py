@@ -183,14 +183,15 @@ class CountTable:
         self.complete = (buckets.n_responses + 1) * len(self.offsets) <= limit
         number = np.arange(buckets.n_responses + 1 if self.complete else 0)
         self.values = x_log_x(number + self.offsets[:, None])
+        self._at_parts, self._at_wholes = self.parts * len(number), self.wholes * len(number)
         largest = float(x_log_x(np.asarray(buckets.n_responses + known.max())))
-        self.error = (4 + known[0].size) * float(np.finfo(float).eps) * abs(largest)
+        self.error = (4 + known[0].size) * buckets.n_classes * float(np.finfo(float).eps) * abs(largest)
 
     def phi(self, label: int, responses: Ints) -> Floats:
         """Φ of counts (..., class, answer) with the offsets of a label; the table must be complete."""
-        row = label if len(self.parts) > 1 else 0
-        parts = self.values[self.parts[row], responses].sum(axis=(-1, -2))
-        return np.asarray(parts - self.values[self.wholes[row], responses.sum(axis=-1)].sum(axis=-1), dtype=float)
+        row, flat = label if len(self.parts) > 1 else 0, self.values.ravel()
+        parts = flat.take(self._at_parts[row] + responses).sum(axis=(-1, -2))
+        return np.asarray(parts - flat.take(self._at_wholes[row] + responses.sum(axis=-1)).sum(axis=-1), dtype=float)
 
 
 def x_log_x(x: Floats) -> Floats:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from crowdopt.buckets import Buckets
     from crowdopt.types import Counts, Floats, Ints
 
-MAX_OFFSET = 1e15
-"""Larger pseudo-counts would drown the data in rounding."""
+MIN_OFFSET, MAX_OFFSET = 1e-100, 1e12
+"""Smaller pseudo-counts (but for zero) would get lost in rounding, larger ones would drown the data in it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +41,15 @@ class Offsets:
     smoothing: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.smoothing <= MAX_OFFSET:  # nor not-a-number
-            raise InputError(f"smoothing must be a number of at least 0, not {self.smoothing!r}")
+        if not _in_range(np.asarray(self.smoothing)):
+            raise InputError(
+                f"smoothing must be 0, or a number from {MIN_OFFSET:g} to {MAX_OFFSET:g}, not {self.smoothing!r}"
+            )
         shape = self.gold_responses.shape
         if self.prior is not None and self.prior.shape != shape:
             raise InputError(f"the prior matrix must have shape {shape} (label, class, answer), not {self.prior.shape}")
-        if self.prior is not None and not ((self.prior >= 0) & (self.prior <= MAX_OFFSET)).all():
-            raise InputError("the prior matrix must hold pseudo-counts of at least 0")
+        if self.prior is not None and not _in_range(self.prior):
+            raise InputError(f"a pseudo-count in the prior matrix must be 0, or from {MIN_OFFSET:g} to {MAX_OFFSET:g}")
 
     @classmethod
     def of(
@@ -89,8 +92,9 @@ def pseudo_counts(matrix: Any, buckets: Buckets) -> Floats | None:
     if matrix is None:
         return None
     try:
-        array = np.asarray(matrix, dtype=float)
-    except (TypeError, ValueError) as error:
+        given = np.asarray(matrix)
+        array = given.astype(float, casting="same_kind" if given.dtype.kind == "c" else "unsafe")
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"the prior matrix must hold numbers: {error}") from None
     n_labels, n_classes = buckets.n_labels, buckets.n_classes
     if array.ndim == 2 and n_classes == 1:
@@ -98,7 +102,22 @@ def pseudo_counts(matrix: Any, buckets: Buckets) -> Floats | None:
     if array.shape != (n_classes, n_labels, n_labels):
         wanted = f"{n_labels} rows (true labels) of {n_labels} numbers (answers)"
         wanted += f" for each of {n_classes} classes" if n_classes > 1 else ""
-        raise InputError(f"the prior matrix must have {wanted}, not the shape {np.asarray(matrix).shape}")
-    if not (array >= 0).all() or not (array <= MAX_OFFSET).all():
-        raise InputError(f"the prior matrix must hold pseudo-counts of at least 0, at most {MAX_OFFSET:g}")
+        raise InputError(f"the prior matrix must have {wanted}, not the shape {given.shape}")
+    if not _in_range(array):
+        raise InputError(f"a pseudo-count in the prior matrix must be 0, or from {MIN_OFFSET:g} to {MAX_OFFSET:g}")
     return np.swapaxes(array, 0, 1)
+
+
+def _in_range(values: Floats) -> bool:
+    """Whether all values are usable pseudo-counts; not-a-number is not."""
+    return bool(((values == 0) | ((values >= MIN_OFFSET) & (values <= MAX_OFFSET))).all())
+
+
+def number(value: Any, name: str) -> float:
+    """A number that a user gave, as a float; raises if it is none."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InputError(f"{name} must be a number, not {value!r}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise InputError(f"{name} is too large") from None

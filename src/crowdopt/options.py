@@ -67,9 +67,7 @@ TimeLimit = Annotated[
     float,
     typer.Option("--time-limit", min=0, help="Seconds for the engine; past them the result is BOUNDED."),
 ]
-MemoryLimit = Annotated[
-    str | None, typer.Option(help="Memory of the database that reads files and of engines: 1GB.")
-]
+MemoryLimit = Annotated[str | None, typer.Option(help="Memory of the database that reads files and of engines: 1GB.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads of that database.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
-from crowdopt.advice import advise, advise_scale
+from crowdopt.advice import advise, advise_scale, advise_unanswered
 from crowdopt.bins import parse_bins
 from crowdopt.certificate import Space
 from crowdopt.errors import InputError
 from crowdopt.objective import Objective, parse_selectivity
-from crowdopt.offsets import Offsets
+from crowdopt.offsets import Offsets, number
 from crowdopt.prior import read_prior
 from crowdopt.problem import Problem
 from crowdopt.read.columns import choose_truth
@@ -119,8 +121,9 @@ def aggregate(
     >>> solution.answers[["task", "label"]].to_dict("list")
     {'task': ['a', 'b', 'c'], 'label': ['yes', 'no', 'no']}
     """
-    if isinstance(labels, str):
-        raise InputError(f"labels must be a list, lowest first, not the text {labels!r}")
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise InputError(f"labels must be a list, lowest first, not {labels!r}")
+    seconds, n_bytes, seed = number(time_limit, "the time limit"), parse_bytes(memory_limit), _checked_seed(seed)
     n_bins, edges = parse_bins(bins)
     reading = Reading(
         task=task,
@@ -151,7 +154,8 @@ def aggregate(
             space=space,
             engine=engine,
             seed=seed,
-            limits=Limits(time_limit, on_progress, parse_bytes(memory_limit), seed),
+            scale_said=bool(scale or reading.labels or bins is not None),
+            limits=Limits(seconds, on_progress, n_bytes, seed),
         )
         if truth is not None:
             report("comparing with the truth")
@@ -168,6 +172,7 @@ def solve_source(
     space: Literal["dominance", "all"] | None = None,
     engine: str = "auto",
     seed: int = 0,
+    scale_said: bool = False,
     limits: Limits,
 ) -> Solution:
     """Solves what was counted."""
@@ -178,7 +183,7 @@ def solve_source(
         buckets.n_classes,
         gold=(counts.gold.responses, counts.gold.tasks) if counts.gold else None,
         prior=read_prior(prior_matrix, scale, buckets),
-        smoothing=_number(smoothing, "smoothing"),
+        smoothing=number(smoothing, "smoothing"),
     )
     objective = replace(_objective(selectivity, scale), offsets=offsets)
     problem = Problem(buckets, _space(space, scale), objective)
@@ -195,7 +200,8 @@ def solve_source(
         seed=seed,
         advice=(
             *(advise(problem, solved.mapping) if solved.certificate.bound is not None else ()),
-            *advise_scale(scale, buckets),
+            *(() if scale_said else advise_scale(scale, buckets)),
+            *(advise_unanswered(scale, buckets, solved.mapping) if solved.certificate.bound is not None else ()),
         ),
         runner_up=solved.runner_up,
         source=source,
@@ -236,17 +242,18 @@ def parse_bytes(text: str | None) -> int | None:
     """
     if text is None:
         return None
-    found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)(i?)B?\s*", str(text), re.IGNORECASE)
+    shape = r"\s*([0-9]{0,15}\.?[0-9]{1,15})\s*([KMGT]?)(i?)B?\s*"
+    found = re.fullmatch(shape, text, re.IGNORECASE) if isinstance(text, str) else None
     if found is None:
-        raise InputError(f"cannot read the memory limit {text!r}: write it like 500MB or 2GB")
+        raise InputError(f"cannot read the memory limit {text!r}: write a text like 500MB or 2GB, nothing negative")
     power = " KMGT".index(found[2].upper() or " ")
     return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
 
 
-def _number(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"{name} must be a number of at least 0, not {value!r}")
-    return float(value)
+def _checked_seed(seed: Any) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise InputError(f"the seed must be a whole number of at least 0, not {seed!r}")
+    return int(seed)
 
 
 def _space(space: str | None, scale: Scale) -> Space:
@@ -268,4 +275,4 @@ def _objective(selectivity: str | dict[Any, float], scale: Scale) -> Objective:
     shares = {canonical_text(name): share for name, share in selectivity.items()}
     if set(shares) != set(scale.labels):
         raise InputError(f"selectivity must give a share for each of {', '.join(scale.labels)}")
-    return Objective("given", tuple(float(shares[label]) for label in scale.labels))
+    return Objective("given", tuple(number(shares[label], "a share") for label in scale.labels))

@@ -10,6 +10,7 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 
 from crowdopt.errors import InputError
@@ -17,8 +18,6 @@ from crowdopt.offsets import pseudo_counts
 from crowdopt.scale import canonical_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from crowdopt.buckets import Buckets
     from crowdopt.scale import Scale
     from crowdopt.solution import Solution
@@ -34,6 +33,8 @@ def read_prior(source: Any, scale: Scale, buckets: Buckets) -> Floats | None:
         source = Solution.load(path) if path.suffix.lower() == ".json" else _read_table(path)
     if isinstance(source, Solution):
         return _counts_behind(source, scale)
+    if hasattr(source, "columns"):
+        source = _by_index(source)
     if isinstance(source, dict):
         source = _by_label(source, scale)
     return pseudo_counts(source, buckets)
@@ -62,7 +63,7 @@ def _read_table(path: Path) -> dict[str, dict[str, float]]:
             rows = [row for row in csv.reader(file, delimiter=delimiter) if row]
     except OSError as error:
         raise InputError(f"cannot read the prior matrix {path}: {error.strerror}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
+    except (ValueError, csv.Error) as error:  # not text, or not even the name of a file
         raise InputError(f"the prior matrix {path} is not a table of text: {error}") from error
     if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows):
         raise InputError(
@@ -80,18 +81,29 @@ def _read_table(path: Path) -> dict[str, dict[str, float]]:
     return table
 
 
-def _by_label(table: Mapping[Any, Any], scale: Scale) -> Floats:
-    """A table by the names of the labels as an array in the order of the scale."""
-    named = {canonical_text(true): row for true, row in table.items()}
-    matrix = np.zeros((scale.n_labels, scale.n_labels))
-    for what, names in (("row", named), *(("column", row) for row in named.values())):
+def _by_index(frame: Any) -> dict[Any, dict[Any, Any]]:
+    """A pandas frame with the true labels as its index; other tables have no names of rows."""
+    if not nw.dependencies.is_pandas_dataframe(frame):
+        raise InputError(
+            "a prior matrix must be a pandas frame with the true labels as index, a nested dict or an array"
+        )
+    rows = frame.to_numpy().tolist()
+    return {true: dict(zip(frame.columns, row, strict=True)) for true, row in zip(frame.index, rows, strict=True)}
+
+
+def _by_label(table: dict[Any, Any], scale: Scale) -> list[list[Any]]:
+    """A table by the names of the labels as rows in the order of the scale."""
+    if not all(isinstance(row, dict) for row in table.values()):
+        raise InputError("the prior matrix must have a dict of pseudo-counts by answer for each true label")
+    for what, names in (("row", table), *(("column", row) for row in table.values())):
         texts = [canonical_text(name) for name in names]
         if sorted(texts) != sorted(scale.labels):
             raise InputError(
                 f"the prior matrix must have one {what} for each of {', '.join(scale.labels)}; it has "
                 f"{', '.join(texts) or 'none'}"
             )
-    for true, row in named.items():
-        for answered, count in row.items():
-            matrix[scale.index(true), scale.index(canonical_text(answered))] = count
-    return matrix
+    named = {
+        canonical_text(true): {canonical_text(answered): count for answered, count in row.items()}
+        for true, row in table.items()
+    }
+    return [[named[true][answered] for answered in scale.labels] for true in scale.labels]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 import threading
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
 
     from crowdopt.solve.engine import Progress
     from crowdopt.summary import Summary
+
+MAX_NAMED, MAX_SHOWN = 6, 12
+"""Labels up to which the columns of the matrix have long names, and up to which it is printed at all."""
 
 DELAY = 1.0
 """Seconds of work before anything is shown."""
@@ -83,6 +87,12 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+def print_json(facts: dict[str, Any]) -> None:
+    """Prints one line of JSON; escapes what standard output cannot show."""
+    ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    sys.stdout.write(json.dumps(facts, ensure_ascii=ascii_only, allow_nan=False) + "\n")
+
+
 def _status() -> Status:
     from rich.console import Console as RichConsole
 
@@ -109,10 +119,12 @@ def print_summary(summary: Summary, labels: list[str], output: str | None, solut
     matrix = Table(title="How workers answer", title_justify="left", title_style="bold")
     matrix.add_column("tasks labelled")
     for label in labels:
-        matrix.add_column(Text(printable(f"answered {label}")), justify="right")
+        heading = label if len(labels) > MAX_NAMED else f"answered {label}"
+        matrix.add_column(Text(printable(heading)), justify="right")
     for row in summary.matrix:
         matrix.add_row(*(Text(printable(cell)) for cell in row))
-    console.print(matrix)
+    if len(labels) <= MAX_SHOWN:  # a wider one would be nothing but borders
+        console.print(matrix)
     for warning in summary.warnings:
         console.print(Text.assemble(("warning: ", "bold yellow"), warning), soft_wrap=True)
     written = f"answers in {output}" if output else "answers not written: add -o answers.csv"

@@ -69,6 +69,8 @@ class Reading:
             raise InputError("--labels must name at least two labels, lowest first")
         if len(set(self.labels)) < len(self.labels):
             raise InputError(f"--labels names a label twice: {', '.join(self.labels)}")
+        if len({task for task, _ in self.gold}) < len(self.gold):
+            raise InputError("the gold has a task twice")
         if self.bins:
             self.check_binnable()
         named = [self.task] if self.wide else [self.task, self.worker, self.label]

@@ -1,8 +1,8 @@
 """The optimum again, by plain means: what ``verify`` compares a certificate with.
 
-Shares no code with the engines: few buckets are enumerated outright; thresholds are sorted as fractions and
-summed one by one; lines are drawn through every pair of buckets and every bucket is put on a side by a cross
-product of integers. Slower than the engines, and meant to be.
+Shares nothing with the engines but the problem itself: few buckets are enumerated outright; thresholds are sorted as
+fractions and summed one by one; lines are drawn through every pair of buckets and every bucket is put on a side by a
+cross product of integers. Slower than the engines, and meant to be.
 """
 
 from __future__ import annotations
@@ -37,6 +37,12 @@ _DIRECTIONS = 256
 
 class Undecided(Exception):  # noqa: N818 -- an answer, not an error
     """The bound could not be checked; says why."""
+
+
+def check_clock(deadline: float) -> None:
+    """Raises Undecided past the deadline."""
+    if time.monotonic() > deadline:
+        raise Undecided("the time limit was reached before all was checked")
 
 
 def log_likelihood(problem: Problem, mapping: Ints) -> float:
@@ -183,8 +189,8 @@ class Thresholds:
             self.rank[bucket] = len(self.low) - 1
             below = [below[0] + weights[bucket] * no, below[1] + weights[bucket] * yes]
             tasks += weights[bucket]
-            if position % 4096 == 0 and time.monotonic() > deadline:
-                raise Undecided("the time limit was reached before the bound was checked")
+            if position % 4096 == 0:
+                check_clock(deadline)
         self.low.append((below, tasks))
         self.values = [_value(problem, low, self.total, tasks) for low, tasks in self.low]
         self.agreement = [low[0] + self.total[1] - low[1] for low, _ in self.low]
@@ -223,8 +229,7 @@ def _line_values(problem: Problem, deadline: float) -> Iterator[float]:
     yield _split_value(problem, np.zeros(3, np.int64), total)
     yield _split_value(problem, total, total)
     for anchor in range(buckets.n_buckets):
-        if time.monotonic() > deadline:
-            raise Undecided("the time limit was reached before the bound was checked")
+        check_clock(deadline)
         offset = points - points[anchor]
         others = np.flatnonzero((offset >= 0).all(axis=1) & (offset.sum(axis=1) > 0))
         # A line that meets no second bucket while it turns ends level or upright.
@@ -258,17 +263,19 @@ class Alternatives:
     """What the other labellings at hand say about a mapping.
 
     Attributes:
-        loss: Per bucket the least loss among those that give it another label.
-        tied: Whether one of these is as likely as the best, and agrees with as many responses.
+        loss: Per bucket the least loss among those that give it another label; below zero if one is likelier.
+        tied: Whether one of these is as likely as the best, and agrees with as many responses; None if too many are.
         agrees_more: Whether one that is as likely as the mapping agrees with more responses than it does.
     """
 
     loss: Floats
-    tied: Bools
+    tied: Bools | None
     agrees_more: bool
 
 
-def alternatives(problem: Problem, mapping: Ints, value: float, kinds: frozenset[str]) -> Alternatives:
+def alternatives(
+    problem: Problem, mapping: Ints, value: float, kinds: frozenset[str], deadline: float = math.inf
+) -> Alternatives:
     """Compares a mapping with others.
 
     Args:
@@ -277,13 +284,14 @@ def alternatives(problem: Problem, mapping: Ints, value: float, kinds: frozenset
         value: Its log-likelihood.
         kinds: ``moves`` of one bucket, ``closures`` (with what the order asks to move along), ``rising`` thresholds,
             ``falling`` ones, all buckets ``alike``.
+        deadline: When to give up.
     """
     tolerance, agreement = problem.tolerance(value), problem.buckets.agreement(mapping)
     loss = np.full(len(mapping), np.inf)
     tied = np.zeros(len(mapping), bool)
     agrees_more = False
     ways = [rising for rising in (True, False) if ("rising" if rising else "falling") in kinds]
-    thresholds = Thresholds(problem) if ways else None
+    thresholds = Thresholds(problem, deadline) if ways else None
     for rising in ways:
         table = _Cumulative(thresholds, rising=rising)  # type: ignore[arg-type]
         near = table.values >= max(value, float(table.values.max())) - tolerance
@@ -292,9 +300,9 @@ def alternatives(problem: Problem, mapping: Ints, value: float, kinds: frozenset
         tied |= table.best_other(mapping, near & (table.agreement >= agreement), 0) > 0
     for name, compare in (("moves", _single_moves), ("closures", _closure_moves), ("alike", _all_alike)):
         if name in kinds:
-            moved, moved_tied = compare(problem, mapping, value)
+            moved, moved_tied = compare(problem, mapping, value, deadline)
             loss, tied = np.minimum(loss, moved), tied | moved_tied
-    return Alternatives(np.maximum(loss, 0.0), tied, agrees_more)
+    return Alternatives(loss, tied, agrees_more)
 
 
 class _Cumulative:
@@ -315,13 +323,14 @@ class _Cumulative:
         return np.where(wants_high, upto[self.rank], beyond[self.rank + 1]).astype(float)
 
 
-def _single_moves(problem: Problem, mapping: Ints, value: float) -> tuple[Floats, Bools]:
+def _single_moves(problem: Problem, mapping: Ints, value: float, deadline: float) -> tuple[Floats, Bools]:
     """The loss of giving one bucket another label, bucket by bucket, and whether that is a tie."""
     buckets = problem.buckets
     responses, tasks = buckets.by_label(mapping)
     parts = [label_value(problem, j, responses[j], int(tasks[j])) for j in range(buckets.n_labels)]
     loss, tied = np.full(buckets.n_buckets, np.inf), np.zeros(buckets.n_buckets, bool)
     for b, label in enumerate(mapping.tolist()):
+        check_clock(deadline)
         amount, weight = buckets.responses[b], int(buckets.weights[b])
         left = label_value(problem, label, responses[label] - amount, int(tasks[label]) - weight)
         for other in range(buckets.n_labels):
@@ -340,12 +349,13 @@ def label_value(problem: Problem, label: int, responses: Ints, tasks: int) -> fl
     return math.fsum(_terms(problem, label, responses, tasks))
 
 
-def _closure_moves(problem: Problem, mapping: Ints, value: float) -> tuple[Floats, Bools]:
+def _closure_moves(problem: Problem, mapping: Ints, value: float, deadline: float) -> tuple[Floats, Bools]:
     """The loss of giving one bucket another label along with all that the order asks for, and whether that is a tie."""
     buckets, agreement = problem.buckets, problem.buckets.agreement(mapping)
     keys = tails(buckets.counts)
     loss, tied = np.full(buckets.n_buckets, np.inf), np.zeros(buckets.n_buckets, bool)
     for b, label in enumerate(mapping.tolist()):
+        check_clock(deadline)
         above, below = (keys >= keys[b]).all(axis=1), (keys <= keys[b]).all(axis=1)
         for other in range(buckets.n_labels):
             if other == label:
@@ -359,8 +369,9 @@ def _closure_moves(problem: Problem, mapping: Ints, value: float) -> tuple[Float
     return loss, tied
 
 
-def _all_alike(problem: Problem, mapping: Ints, value: float) -> tuple[Floats, Bools]:
+def _all_alike(problem: Problem, mapping: Ints, value: float, deadline: float) -> tuple[Floats, Bools]:
     """The loss of giving all buckets one label, another one than the bucket has, and whether that is a tie."""
+    check_clock(deadline)
     labels = range(problem.buckets.n_labels)
     alone = [log_likelihood(problem, np.full_like(mapping, label)) for label in labels]
     loss = np.array([value - max(alone[j] for j in labels if j != label) for label in mapping.tolist()])

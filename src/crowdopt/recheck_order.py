@@ -1,15 +1,14 @@
 """The optimum over mappings that respect the order again, by plain means: for any number of labels.
 
-Shares no code with the engines. Up-sets are listed as whole numbers whose bits are buckets; the longest path of
-docs/theory.md, Fact 4, is followed one up-set at a time, and every logarithm is taken where it is needed. For an
-up-set U and a label j, ``down[j, U]`` is the best sum of terms of labels j and above when together they label U,
-``up[j, U]`` the best sum of terms of the labels below j when labels j and above label U.
+Shares nothing with the engines but the problem itself. Up-sets are listed as whole numbers whose bits are buckets;
+the longest path of docs/theory.md, Fact 4, is followed one up-set at a time, and every logarithm is taken where it is
+needed. For an up-set U and a label j, ``down[j, U]`` is the best sum of terms of labels j and above when together
+they label U, ``up[j, U]`` the best sum of terms of the labels below j when labels j and above label U.
 """
 
 from __future__ import annotations
 
 import math
-import time
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdopt.order import tails
-from crowdopt.recheck import Undecided
+from crowdopt.recheck import Undecided, check_clock, log_likelihood
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +62,7 @@ class OrderedOptimum:
         # No term is positive and each is good to 8 units, so this is what rounding can do to a sum of them.
         self._error = (8 + n_terms) * float(np.finfo(float).eps) * abs(best)
         near = islice(self._reaching(best - 2 * self._error), MAX_NEAR)
-        self.value = max(_exactly(problem, mapping) for mapping in near)
+        self.value = max(log_likelihood(problem, mapping) for mapping in near)
 
     def margins(self, mapping: Ints, value: float) -> Floats:
         """Per bucket, ``value`` minus the best F of a mapping that respects the order and gives it another label.
@@ -75,7 +74,7 @@ class OrderedOptimum:
         best = np.full(len(mapping), -np.inf)
         # The likeliest first: what they find lets most of the others be passed over.
         for at in np.argsort(-through[label, outer], kind="stable").tolist():
-            _check_clock(self._deadline)
+            check_clock(self._deadline)
             if through[label[at], outer[at]] <= best.min():
                 break
             self._improve(best, mapping, int(label[at]), int(outer[at]), through)
@@ -87,16 +86,26 @@ class OrderedOptimum:
         Returns:
             None if more than ``limit`` mappings come near ``at_least``.
         """
-        buckets = self._problem.buckets
+        near = self._as_good(at_least, limit)
+        return None if near is None else self._otherwise(mapping, near)
+
+    def agrees_more(self, mapping: Ints, at_least: float, limit: int = MAX_NEAR) -> bool:
+        """Whether a mapping of F >= ``at_least`` agrees with more responses; False if more than ``limit`` come near."""
+        agreement = self._problem.buckets.agreement
+        return any(agreement(other) > agreement(mapping) for other in self._as_good(at_least, limit) or ())
+
+    def _as_good(self, at_least: float, limit: int) -> list[Ints] | None:
+        """The mappings of F >= ``at_least``; None if more than ``limit`` come near that."""
         near = list(islice(self._reaching(at_least - self._error), limit + 1))
-        if len(near) > limit:
-            return None
-        agreement = buckets.agreement(mapping)
-        tied = np.zeros(len(mapping), bool)
-        for other in near:
-            if buckets.agreement(other) >= agreement and _exactly(self._problem, other) >= at_least:
-                tied |= other != mapping
-        return tied
+        return (
+            None if len(near) > limit else [other for other in near if log_likelihood(self._problem, other) >= at_least]
+        )
+
+    def _otherwise(self, mapping: Ints, near: list[Ints]) -> Bools:
+        """Which buckets a mapping of ``near`` that agrees with as many responses labels otherwise."""
+        agreement = self._problem.buckets.agreement
+        ties = [other for other in near if agreement(other) >= agreement(mapping)]
+        return np.asarray((np.array([mapping, *ties]) != mapping).any(axis=0))
 
     def _best_below(self) -> Floats:
         """``down``, with a row for a label above the highest, which labels nothing."""
@@ -166,7 +175,7 @@ class OrderedOptimum:
             stack += [((*nested, int(inner[at])), float(sums[at])) for at in good]
 
     def _inside(self, outer: int) -> Ints:
-        _check_clock(self._deadline)
+        check_clock(self._deadline)
         return self._sets.inside(outer)
 
 
@@ -219,7 +228,7 @@ def _list_up_sets(keys: Ints, deadline: float) -> list[int]:
     limit = min(MAX_UP_SETS, MAX_BITS // n_buckets)
     up_sets = [0]
     for bucket in np.argsort(-keys.sum(axis=1), kind="stable").tolist():  # what dominates has a larger sum
-        _check_clock(deadline)
+        check_clock(deadline)
         above = (keys >= keys[bucket]).all(axis=1)
         above[bucket] = False
         needed = int.from_bytes(np.packbits(above, bitorder="little").tobytes(), "little")
@@ -302,30 +311,3 @@ def _fit(responses: Ints, known: Floats) -> Floats:
 def _times_log(part: Floats, rest: Floats) -> Floats:
     """``part * ln(part / (part + rest))``, zero where part is zero; a rest that is given loses no digits near one."""
     return np.asarray(-part * np.log1p(rest / np.maximum(part, _TINY)))
-
-
-def _exactly(problem: Problem, mapping: Ints) -> float:
-    """F of one mapping: term by term, added without rounding on the way."""
-    objective = problem.objective
-    responses, tasks = problem.buckets.by_label(mapping)
-    known = [objective.offset_tasks(label) for label in range(len(tasks))]
-    terms: list[float] = []
-    for label, count in enumerate(tasks.tolist()):
-        for row in (responses[label] + objective.offset(label)).tolist():
-            terms += [_one_times_log(part, math.fsum(row[:at] + row[at + 1 :])) for at, part in enumerate(row)]
-        if objective.kind == "estimated":
-            others = problem.buckets.n_tasks - count + sum(known) - known[label]
-            terms.append(_one_times_log(count + known[label], others))
-        elif objective.kind == "given" and count:
-            share = objective.shares[label]
-            terms.append(count * math.log(share) if share > 0 else -math.inf)
-    return math.fsum(terms)
-
-
-def _one_times_log(part: float, rest: float) -> float:
-    return -part * math.log1p(rest / part) if part else 0.0
-
-
-def _check_clock(deadline: float) -> None:
-    if time.monotonic() > deadline:
-        raise Undecided("the time limit was reached before the bound was checked")

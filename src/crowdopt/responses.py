@@ -11,7 +11,7 @@ import numpy as np
 from crowdopt.bins import bin_labels
 from crowdopt.buckets import Buckets
 from crowdopt.duplicates import resolve_duplicates
-from crowdopt.errors import ColumnError, InputError
+from crowdopt.errors import ColumnError, GoldError, InputError
 from crowdopt.frames import (
     Table,
     adopt,
@@ -164,7 +164,7 @@ def count_tasks(responses: Responses, folder: Path | None = None) -> TaskCounts:
         counts, weights = gold.taken_from(counts, weights)
     buckets, _ = Buckets.from_arrays(counts, weights)
     if gold is not None and not buckets.n_buckets:
-        raise InputError("every task with a response has a gold label: there is nothing left to estimate")
+        raise GoldError("every task with a response has a gold label: there is nothing left to estimate")
     return TaskCounts(per_task, columns, buckets, int(weights[counts.sum(axis=1) == 0].sum()), gold)
 
 

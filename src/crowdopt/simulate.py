@@ -1,13 +1,14 @@
 """Seeded crowds with known truth, for tests, benchmarks and examples.
 
 A crowd is drawn from the model itself: every task has one true label, and every response depends on that
-label alone, through one confusion matrix that all workers share.
+label alone, through one confusion matrix that all workers share, or through one for experts and one for the rest.
+Where only the counts matter, :mod:`crowdopt.simulate_tables` draws those without a single response.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -18,9 +19,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from crowdopt.types import Floats, Ints
+    from crowdopt.types import Bools, Floats, Ints
 
     Texts: TypeAlias = NDArray[np.str_]
+
+MatrixKind = Literal["any", "diagonal", "mlr"]
+"""Which confusion matrices may be drawn: see :func:`random_matrix`."""
+
+_BLOCK = 256
+"""Matrices drawn at once where few of them will do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +42,8 @@ class Crowd:
         truth: The true label of every task.
         matrix: Probability of every answer, by (true label, answered label).
         labels: The labels, in the order of the matrix.
+        experts: The workers who are experts.
+        expert_matrix: The matrix that experts answer by; None if there are none.
     """
 
     task: Texts
@@ -44,6 +53,8 @@ class Crowd:
     truth: Texts
     matrix: Floats
     labels: tuple[str, ...]
+    experts: tuple[str, ...] = ()
+    expert_matrix: Floats | None = None
 
     def to_dict(self) -> dict[str, Texts]:
         """The responses as columns."""
@@ -62,6 +73,9 @@ def crowd(
     labels: Sequence[str] = ("no", "yes"),
     selectivity: ArrayLike | None = None,
     matrix: ArrayLike | None = None,
+    skew: float = 0.0,
+    experts: int = 0,
+    expert_matrix: ArrayLike | None = None,
     seed: int | np.random.Generator,
 ) -> Crowd:
     """Draws a crowd. The same seed gives the same crowd on any machine.
@@ -70,11 +84,15 @@ def crowd(
         n_tasks: Number of tasks.
         n_workers: Number of workers.
         responses: Responses per task, each from another worker: one number for all tasks, or (low, high)
-            for numbers that are uniform between these two, both included.
+            for numbers between these two, both included, which are uniform unless there is a ``skew``.
         labels: The possible answers.
         selectivity: Probability of each label to be the truth of a task; None for all alike.
         matrix: Probability of every answer, by (true label, answered label); None for a
             :func:`random_matrix`.
+        skew: Makes few responses the rule: the k-th of the possible numbers of responses, lowest first, has a
+            probability in proportion to k ** -skew.
+        experts: How many of the workers are experts; which tasks they answer is left to chance, as for all.
+        expert_matrix: The matrix of the experts; None for ``matrix`` with every error half as likely.
         seed: A whole number, or a generator to draw from.
 
     Returns:
@@ -100,31 +118,41 @@ def crowd(
     else:
         confusion = _probabilities(matrix, (n_labels, n_labels), "matrix")
     truth = _pick(share, n_tasks, rng)
-    sizes = rng.integers(low, high, size=n_tasks, endpoint=True)
+    sizes = _sizes(n_tasks, low, high, skew, rng)
     worker = _deal(n_workers, sizes, high, rng)
-    answer = _answers(confusion, np.repeat(truth, sizes), rng)
-    names, tasks = np.array(texts), _ids("t", n_tasks)
+    expert = _experts(experts, n_workers, expert_matrix, confusion)
+    answer = _answers(confusion, expert, np.repeat(truth, sizes), worker < experts, rng)
+    names, tasks, workers = np.array(texts), _ids("t", n_tasks), _ids("w", n_workers)
     return Crowd(
         task=np.repeat(tasks, sizes),
-        worker=_ids("w", n_workers)[worker],
+        worker=workers[worker],
         label=names[answer],
         tasks=tasks,
         truth=names[truth],
         matrix=confusion,
         labels=texts,
+        experts=tuple(workers[:experts].tolist()),
+        expert_matrix=expert if experts else None,
     )
 
 
-def random_matrix(n_labels: int, rng: np.random.Generator) -> Floats:
-    """Draws the confusion matrix of a crowd that is right more often than wrong.
+def random_matrix(n_labels: int, rng: np.random.Generator, kind: MatrixKind = "diagonal") -> Floats:
+    """Draws a confusion matrix.
 
-    With two labels, the two rates of correct answers are uniform between 0.5 and 1. With more, every row is
-    uniform over all distributions, Dirichlet(1, ..., 1), with its largest entry swapped onto the diagonal:
-    the true label is the most likely answer, though it may well have less than half of them.
+    All kinds begin with rows that are uniform over all distributions, Dirichlet(1, ..., 1), each on its own:
+
+    - ``any``: just that; workers may be anything.
+    - ``diagonal``: given that the largest entry of each row is on the diagonal. The true label is the most likely
+      answer, though with three labels or more it may well have less than half of them. With two labels this makes both
+      error rates uniform between 0 and 1/2.
+    - ``mlr``: given that likelihood ratios are monotone, p(i' | j') p(i | j) >= p(i | j') p(i' | j) for i < i', j < j':
+      a higher answer always speaks for a higher truth. Drawn by rejection, of three labels about 1 in 82, so that more
+      labels than three would take too long.
 
     Args:
         n_labels: Number of labels.
         rng: The generator to draw from.
+        kind: Which matrices may be drawn.
 
     Returns:
         The matrix, by (true label, answered label); every row sums to 1.
@@ -134,18 +162,48 @@ def random_matrix(n_labels: int, rng: np.random.Generator) -> Floats:
     """
     if n_labels < 2:
         raise InputError(f"a matrix needs at least two labels, not {n_labels}")
-    if n_labels == 2:
+    if kind not in get_args(MatrixKind):
+        raise InputError(f"the kind of a matrix is one of {', '.join(get_args(MatrixKind))}, not {kind!r}")
+    if kind == "mlr":
+        return _monotone(n_labels, rng)
+    if n_labels == 2 and kind == "diagonal":
         first, second = rng.uniform(0.5, 1, size=2)
         return np.array([[first, 1 - first], [1 - second, second]])
+    rows = _uniform_rows(n_labels, (n_labels,), rng)
+    return _largest_on_diagonal(rows) if kind == "diagonal" else rows
+
+
+def _uniform_rows(n_labels: int, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+    """Draws distributions over labels, uniform over all of them."""
     # The gaps between sorted uniforms are Dirichlet(1, ..., 1). Unlike rng.dirichlet, they need no logarithm,
     # whose last bit differs from machine to machine.
-    cuts = np.sort(rng.random((n_labels, n_labels - 1)), axis=1)
-    rows = np.diff(cuts, axis=1, prepend=0.0, append=1.0)
-    diagonal, largest = np.arange(n_labels), rows.argmax(axis=1)
+    cuts = np.sort(rng.random((*shape, n_labels - 1)), axis=-1)
+    return np.diff(cuts, axis=-1, prepend=0.0, append=1.0)
+
+
+def _largest_on_diagonal(rows: Floats) -> Floats:
+    """Swaps the largest entry of each row with the one on the diagonal.
+
+    All labels being alike in a uniform row, this has the same distribution as drawing anew until the largest is there.
+    """
+    diagonal, largest = np.arange(len(rows)), rows.argmax(axis=1)
     top = rows[diagonal, largest]
     rows[diagonal, largest] = rows[diagonal, diagonal]
     rows[diagonal, diagonal] = top
     return rows
+
+
+def _monotone(n_labels: int, rng: np.random.Generator) -> Floats:
+    """Draws matrices until likelihood ratios are monotone."""
+    if n_labels > 3:
+        raise InputError(f"matrices of kind 'mlr' are drawn for two or three labels, not {n_labels}: they are too rare")
+    while True:
+        drawn = _uniform_rows(n_labels, (_BLOCK, n_labels), rng)
+        # All entries being positive, neighbours are enough: ratios of neighbours multiply up to all others.
+        good = drawn[:, :-1, :-1] * drawn[:, 1:, 1:] >= drawn[:, :-1, 1:] * drawn[:, 1:, :-1]
+        found = np.flatnonzero(good.all(axis=(1, 2)))
+        if len(found):
+            return np.asarray(drawn[found[0]])
 
 
 def uniform_errors(n_labels: int, accuracy: float) -> Floats:
@@ -220,12 +278,32 @@ def _pick(distribution: Floats, n: int, rng: np.random.Generator) -> Ints:
     return np.searchsorted(edges, rng.random(n), side="right").astype(np.int64)
 
 
-def _answers(confusion: Floats, truth: Ints, rng: np.random.Generator) -> Ints:
-    """Draws one answer for every true label."""
+def _sizes(n_tasks: int, low: int, high: int, skew: float, rng: np.random.Generator) -> Ints:
+    """Draws the number of responses of each task."""
+    if not (np.isfinite(skew) and skew >= 0):
+        raise InputError(f"skew must be a number of at least 0, not {skew!r}")
+    if skew == 0:
+        return rng.integers(low, high, size=n_tasks, endpoint=True)
+    share = np.arange(1, high - low + 2) ** -float(skew)
+    return low + _pick(share / share.sum(), n_tasks, rng)
+
+
+def _experts(experts: int, n_workers: int, matrix: ArrayLike | None, confusion: Floats) -> Floats:
+    """The matrix of the experts, once their number makes sense."""
+    if not isinstance(experts, int | np.integer) or not 0 <= experts <= n_workers:
+        raise InputError(f"experts must be a whole number between 0 and n_workers = {n_workers}, not {experts!r}")
+    if matrix is None:
+        return np.asarray((confusion + np.eye(len(confusion))) / 2)
+    return _probabilities(matrix, confusion.shape, "expert_matrix")
+
+
+def _answers(confusion: Floats, expert: Floats, truth: Ints, by_expert: Bools, rng: np.random.Generator) -> Ints:
+    """Draws one answer for every true label, some of them by the matrix of experts."""
     answer = np.empty_like(truth)
-    for label, row in enumerate(confusion):
-        asked = np.flatnonzero(truth == label)
-        answer[asked] = _pick(row, len(asked), rng)
+    for matrix, asks in ((confusion, ~by_expert), (expert, by_expert)):
+        for label, row in enumerate(matrix):
+            asked = np.flatnonzero(asks & (truth == label))
+            answer[asked] = _pick(row, len(asked), rng)
     return answer
 
 

@@ -93,7 +93,7 @@ class Solution:
 
     @cached_property
     def matrix(self) -> Floats:
-        """Response matrix [class, true, answered]; rows sum to one, or are NaN where no task has the label."""
+        """Response matrix [class, true, answered]; rows sum to one, or are NaN where nothing is known of a label."""
         return response_matrix(self._by_label[0], self.objective)
 
     @cached_property
@@ -198,7 +198,11 @@ class Solution:
     def _reported_shares(self) -> list[float] | None:
         if self.objective.kind == "none":
             return None
-        return list(self.objective.shares) or self.shares.tolist()
+        if self.objective.shares:
+            return list(self.objective.shares)
+        known = self.objective.offsets.gold_tasks if self.objective.offsets else 0
+        tasks = self._by_label[1] + known
+        return [float(share) for share in tasks / tasks.sum()]
 
     def to_dict(self) -> dict[str, Any]:
         """The whole solution as plain JSON values: what is in the file."""

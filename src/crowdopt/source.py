@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -82,7 +83,7 @@ def read_gold(gold: Any, reading: Reading, workspace: Workspace | None) -> Readi
 
         gold = pa.table(
             {
-                name: [canonical_text(value) for value in values]
+                name: [None if _is_missing(value) else canonical_text(value) for value in values]
                 for name, values in (("task", gold), ("label", gold.values()))
             }
         )
@@ -94,6 +95,10 @@ def read_gold(gold: Any, reading: Reading, workspace: Workspace | None) -> Readi
             with Workspace() as own:
                 pairs = gold_pairs(open_table(gold, choose, reading, own), reading)
     return replace(reading, gold=pairs)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def workspace_for(data: Any, *, memory_limit: str | None = None, threads: int | None = None) -> Workspace | None:

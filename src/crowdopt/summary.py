@@ -85,7 +85,8 @@ def _proved(solution: Solution) -> str:
     if certificate.proof is Proof.PROVED:
         return f"PROVED: the most likely among {where}; {value} {how}"
     stopped = _STOPPED.get(certificate.stop, "search finished")
-    return f"BOUNDED: within {certificate.gap:,.3g} nats of the most likely among {where}; {value}; {stopped} {how}"
+    gap = f"{certificate.gap:,.0f}" if (certificate.gap or 0.0) >= 1000 else f"{certificate.gap:,.3g}"
+    return f"BOUNDED: within {gap} nats of the most likely among {where}; {value}; {stopped} {how}"
 
 
 def share_uncertain(solution: Solution) -> float:

@@ -47,6 +47,8 @@ def compare(solution: Solution, truth: Any, *, same_place: bool) -> Accuracy:
     right = nw.when(nw.col("answer") == nw.col("true")).then(nw.lit(1)).alias("right")
     found = fetch(joined.select("task", "answer", right).select(nw.col("task", "answer", "right").count()))
     n_truth, n_compared, n_right = (int(found[name][0]) for name in ("task", "answer", "right"))
+    if not n_truth:
+        raise InputError("all tasks of the truth are gold: their labels were given, and nothing is left to compare")
     if not n_compared:
         raise InputError(f"the truth names none of the tasks that have answers; {_first_tasks(known, answers)}")
     return Accuracy(n_right / n_compared, n_compared, n_truth - n_compared)

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt import recheck
-from crowdopt.certificate import Proof, Space
-from crowdopt.errors import InputError, SolutionFileError
+from crowdopt.certificate import Proof, Space, Stop
+from crowdopt.errors import GoldError, InputError, SolutionFileError
+from crowdopt.moves import MAX_BUCKETS
 from crowdopt.order import violation
 from crowdopt.problem import Problem
-from crowdopt.recheck import Recheck, Undecided, agreement_of_best_names, log_likelihood
+from crowdopt.recheck import Alternatives, Recheck, Undecided, agreement_of_best_names, log_likelihood
 from crowdopt.solution import Solution, Totals
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
     from crowdopt.buckets import Buckets
     from crowdopt.gold import GoldCounts
+    from crowdopt.margins import Margins
     from crowdopt.scale import Scale
-    from crowdopt.types import Bools
 
 DEFAULT_TIME_LIMIT = 60.0
 
@@ -39,17 +40,17 @@ PROVING_ENGINES = frozenset({"chain", "columns", "enumerate", "scan", "search", 
 OTHER_ENGINES = frozenset({"em", "em1", "em2", "em3", "soft-em", "vote"})
 """The engines that prove nothing."""
 
-MAX_BUCKETS_MOVED = 2_000
-"""Buckets up to which margins under dominance are those of moves that respect the order."""
-
 
 class Verdict(StrEnum):
     """What came out of a verification."""
 
     CONFIRMED = "CONFIRMED"
-    """What the solution says about the data is right, the bound included; its work, seconds and seed are its own."""
+    """What the solution says about the data is right, the bound included; its work, seconds and seed are its own.
+
+    Of engines that prove nothing (EM), this means the likelihood, counts and margins, not how the labels were found.
+    """
     BOUND_NOT_RECHECKED = "BOUND NOT RE-CHECKED"
-    """Likelihood, labels and counts are right; time or size stopped the check of the bound."""
+    """Likelihood, labels and counts are right; time or size stopped the check of the bound, margins or ties."""
     REJECTED = "REJECTED"
     """Something is wrong."""
 
@@ -99,12 +100,12 @@ def verify(
         source = load(data, solution.reading, workspace, resolved=True)
         scale, buckets = source.responses.scale, source.counts.buckets
         numbers, gold = source.totals, source.counts.gold
+    except GoldError as error:
+        return Verification(Verdict.REJECTED, (str(error),))
     finally:
         if workspace is not None:
             workspace.close()
-    if wrong := tuple(_about_gold(solution, gold)):
-        return Verification(Verdict.REJECTED, wrong)
-    return check_against(solution, scale, buckets, numbers, time_limit=time_limit)
+    return check_against(solution, scale, buckets, numbers, gold, time_limit=time_limit)
 
 
 def check_against(
@@ -112,28 +113,33 @@ def check_against(
     scale: Scale,
     buckets: Buckets,
     numbers: Totals,
+    gold: GoldCounts | None = None,
     *,
     time_limit: float = DEFAULT_TIME_LIMIT,
 ) -> Verification:
     """Checks a solution against what was counted in the data."""
-    if wrong := tuple(_about_data(solution, scale, buckets, numbers)):
-        return Verification(Verdict.REJECTED, wrong)
+    wrong = list(_about_data(solution, scale, buckets, numbers)) or list(_about_gold(solution, gold))
+    if wrong:
+        return Verification(Verdict.REJECTED, tuple(wrong))
     try:
         problem = Problem(buckets, solution.certificate.space, solution.objective)
     except InputError as error:
         return Verification(Verdict.REJECTED, (str(error),))
-    if wrong := tuple(_about_labels(solution, problem)):
-        return Verification(Verdict.REJECTED, wrong)
+    if wrong := list(_about_labels(solution, problem)):
+        return Verification(Verdict.REJECTED, tuple(wrong))
     checks = Recheck(problem, time.monotonic() + time_limit)
     undecided = []
-    for check in (_about_bound, _about_margins):
+    for check in (_about_bound, _about_margins, _about_choice):
         try:
-            wrong += tuple(check(solution, checks))
-        except Undecided as reason:
-            undecided.append(str(reason))
+            for reason in check(solution, checks):
+                wrong.append(reason)  # one by one, as what was found before time ran out counts
+        except Undecided as undone:
+            undecided.append(str(undone))
     if wrong:
-        return Verification(Verdict.REJECTED, wrong)
-    return Verification(Verdict.BOUND_NOT_RECHECKED if undecided else Verdict.CONFIRMED, tuple(undecided))
+        return Verification(Verdict.REJECTED, tuple(wrong))
+    return Verification(
+        Verdict.BOUND_NOT_RECHECKED if undecided else Verdict.CONFIRMED, tuple(dict.fromkeys(undecided))
+    )
 
 
 def _about_gold(solution: Solution, gold: GoldCounts | None) -> Iterator[str]:
@@ -162,6 +168,9 @@ def _about_data(solution: Solution, scale: Scale, buckets: Buckets, numbers: Tot
     )
     if not same:
         yield "the table of counts differs from the data"
+    columns = (solution.mapping, solution.margins.values, solution.margins.tied)
+    if any(column.shape != buckets.weights.shape for column in columns):
+        yield "labels, margins and ties are not one for each bucket"
     for name, value in vars(numbers).items():
         stored = getattr(solution.totals, name)
         if stored != value:
@@ -187,22 +196,26 @@ def _about_labels(solution: Solution, problem: Problem) -> Iterator[str]:
     if _must_respect_order(solution) and (pair := violation(buckets.counts, mapping)):
         high, low = (buckets.counts[b, 0].tolist() for b in pair)
         yield f"the labels break the order: responses {high} dominate {low} and got the lower label"
-    # The scan names by the order alone: more yes is never the lower label.
-    naming = {"chain", "columns", "enumerate", "search"}
-    names_are_free = certificate.engine in naming and solution.objective.interchangeable
-    if names_are_free and agreement_of_best_names(problem, mapping) > buckets.agreement(mapping):
+    if _must_have_best_names(solution) and agreement_of_best_names(problem, mapping) > buckets.agreement(mapping):
         yield "other names of the labels agree with more responses"
     if certificate.engine == "vote":
         yield from _about_votes(solution)
 
 
 def _must_respect_order(solution: Solution) -> bool:
-    """Where the space asks for it, and for two labels that nothing tells apart: there thresholds rise."""
-    certificate, buckets = solution.certificate, solution.buckets
-    if certificate.proof is Proof.NONE or buckets.n_labels == 1:
+    """Where the space asks for it, and after a scan of labels that nothing tells apart: there thresholds rise."""
+    certificate = solution.certificate
+    if certificate.proof is Proof.NONE or solution.buckets.n_labels == 1:
         return False
-    plane = buckets.n_labels == 2 and buckets.n_classes == 1 and certificate.engine != "columns"
-    return certificate.space is Space.DOMINANCE or (plane and solution.objective.interchangeable)
+    rising = certificate.engine == "scan" and solution.objective.interchangeable
+    return certificate.space is Space.DOMINANCE or rising
+
+
+def _must_have_best_names(solution: Solution) -> bool:
+    """Where names are free; but the scan names by the order alone, and engines that were stopped did not get there."""
+    certificate = solution.certificate
+    finished = certificate.engine in {"chain", "enumerate"} and certificate.stop is Stop.FINISHED
+    return (finished or certificate.engine == "search") and solution.objective.interchangeable
 
 
 def _about_margins(solution: Solution, checks: Recheck) -> Iterator[str]:
@@ -213,19 +226,54 @@ def _about_margins(solution: Solution, checks: Recheck) -> Iterator[str]:
     if margins.kind == "exact" and not _margins_can_be_exact(solution, problem):
         yield "the margins are at most upper bounds, not exact"
         return
-    tied: Bools | None
     if margins.kind == "exact" and solution.certificate.engine != "scan":
-        loss = np.maximum(checks.ordered.margins(mapping, value), 0.0)
-        tied, agrees_more = checks.ordered.tied(mapping, checks.ordered.value - tolerance), False
+        tied = checks.ordered.tied(mapping, checks.ordered.value - tolerance)
+        other = Alternatives(checks.ordered.margins(mapping, value), tied, agrees_more=False)  # see _about_choice
     else:
-        other = recheck.alternatives(problem, mapping, value, _compared_with(solution, problem))
-        loss, tied, agrees_more = other.loss, other.tied, other.agrees_more
-    if not np.allclose(loss, margins.values, rtol=1e-6, atol=2 * tolerance):
+        other = recheck.alternatives(problem, mapping, value, _compared_with(solution, problem), checks.deadline)
+    close = 2 * tolerance + (_lookup_error(problem) if solution.certificate.engine == "chain" else 0.0)
+    if not np.allclose(np.maximum(other.loss, 0.0), margins.values, rtol=1e-6, atol=close):
         yield "the margins do not follow from the data"
-    if agrees_more:
+    if margins.kind == "exact" and other.tied is not None and other.loss.min() < -2 * tolerance:
+        yield "other labels are likelier, which whoever knows exact margins has seen"
+    bound = solution.certificate.bound
+    if bound is not None and value - other.loss.min() > bound + 2 * tolerance:
+        yield "another labelling, which the margins are compared with, is above the bound"
+    if other.agrees_more:
         yield "other labels are as likely and agree with more responses"
-    if tied is not None and solution.certificate.engine != "vote" and not np.array_equal(tied, margins.tied):
+    if solution.certificate.engine != "vote":
+        yield from _about_ties(margins, other, 2 * tolerance)
+
+
+def _about_ties(margins: Margins, other: Alternatives, close: float) -> Iterator[str]:
+    """The same ties; of too many to look at, at least none where another label costs something."""
+    if other.tied is None:
+        wrong = bool((margins.tied & (other.loss > close)).any())
+    else:
+        wrong = not np.array_equal(other.tied, margins.tied)
+    if wrong:
         yield "the ties do not follow from the data"
+    elif other.tied is None:
+        raise Undecided("too many labels are as likely as the best for an independent check of the ties")
+
+
+def _about_choice(solution: Solution, checks: Recheck) -> Iterator[str]:
+    """An engine that looked at all mappings that respect the order took the likeliest, and of these by agreement."""
+    certificate, tolerance = solution.certificate, checks.problem.tolerance(solution.certificate.objective)
+    if certificate.engine not in {"chain", "enumerate"} or certificate.stop is not Stop.FINISHED:
+        return
+    if certificate.objective < checks.ordered.value - 2 * tolerance - _lookup_error(checks.problem):
+        yield "other labels are likelier, which an engine that finished has seen"
+    if checks.ordered.agrees_more(solution.mapping, checks.ordered.value - tolerance):
+        yield "other labels are as likely and agree with more responses"
+
+
+def _lookup_error(problem: Problem) -> float:
+    """What looked-up logarithms may do to a margin: rounding of terms of size N ln N (docs/theory.md, "Rounding")."""
+    buckets, offsets = problem.buckets, problem.objective.offsets
+    total = buckets.n_responses + (float(offsets.counts.sum()) if offsets else 0.0)
+    terms = 4 * buckets.n_labels * buckets.n_classes * (4 + buckets.n_classes * (buckets.n_labels + 1))
+    return terms * float(np.finfo(float).eps) * total * math.log(max(total, 2.0))
 
 
 def _about_claims(solution: Solution) -> Iterator[str]:
@@ -247,13 +295,18 @@ def _about_claims(solution: Solution) -> Iterator[str]:
         yield f"engine {certificate.engine!r} does not solve such a problem"
     if certificate.witness is not None and certificate.engine != "columns":
         yield f"engine {certificate.engine!r} leaves no witness"
+    finished, exact = certificate.stop is Stop.FINISHED, solution.margins.kind == "exact"
+    if certificate.engine in {"chain", "enumerate"} and exact and not finished:
+        yield f"engine {certificate.engine!r} leaves exact margins only where it finishes"
+    if certificate.space is Space.DOMINANCE and solution.scale.kind == "nominal" and buckets.n_labels > 2:
+        yield "labels without an order have no mappings that respect it"
 
 
 def _compared_with(solution: Solution, problem: Problem) -> frozenset[str]:
     """The labellings that margins are the least loss among (docs/theory.md, "Margins")."""
     certificate = solution.certificate
     if certificate.engine in {"chain", "enumerate", "search"} and certificate.space is Space.DOMINANCE:
-        return frozenset({"closures" if problem.buckets.n_buckets <= MAX_BUCKETS_MOVED else "alike"})
+        return frozenset({"closures" if problem.buckets.n_buckets <= MAX_BUCKETS else "alike"})
     if certificate.engine != "scan":
         return frozenset({"moves"})
     if solution.margins.kind == "exact" or certificate.space is Space.DOMINANCE:

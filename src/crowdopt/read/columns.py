@@ -104,9 +104,10 @@ def check_answer_columns(names: Sequence[str], *, fold: bool = True) -> None:
             hint = ", or do without --probabilities" if name.startswith("p_") else ""
             raise ColumnError(f"the answers cannot have two columns named {both}; rename one in the data{hint}")
         seen[key] = name
-        if fold and '"' in name:  # Narwhals does not quote it for DuckDB
+        if fold and ('"' in name or "." in name):  # Narwhals does not quote it for DuckDB
+            hint = ": do without --probabilities" if name.startswith("p_") else ""
             raise ColumnError(
-                f"the answers cannot have a column named {name!r}, with a double quote, in a file or DuckDB"
+                f"the answers cannot have a column {name!r}, with a dot or a double quote, in a file or DuckDB{hint}"
             )
 
 

@@ -1,11 +1,12 @@
 """Engines, and the function that picks one.
 
-An engine is a function ``(problem, limits) -> Outcome`` in a file of its own that knows nothing of files,
-frames or other engines. ENGINES is the list of them by name.
+An engine is a function ``(problem, limits) -> Outcome`` in a file of its own that knows nothing of files or frames; of
+other engines only the search, where it needs something to hand over when it is stopped. ENGINES is the list of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +17,7 @@ from crowdopt.certificate import Certificate, Space, Stop
 from crowdopt.errors import InputError
 from crowdopt.margins import Margins, single_moves
 from crowdopt.objective import Objective, response_matrix
-from crowdopt.offsets import Offsets, pseudo_counts
+from crowdopt.offsets import Offsets, number, pseudo_counts
 from crowdopt.problem import Problem
 from crowdopt.solve.chain import chain
 from crowdopt.solve.columns import columns
@@ -161,9 +162,9 @@ def solve(
 ) -> Result:
     """Finds the likeliest labels for count vectors.
 
-    Two labels are proved by a scan. More labels are proved under dominance while few enough sets of buckets respect
-    the order (``chain``), beyond which a local search gives a bounded answer; over all mappings by prices
-    (``columns``), which takes the longer the more labels there are.
+    Two labels are proved by a scan, but for labels told apart under dominance with numbers of responses that vary.
+    These, and more labels under dominance, are proved while few enough sets of buckets respect the order (``chain``);
+    more labels over all mappings by prices (``columns``), which takes the longer the more labels there are.
 
     Args:
         counts: Responses by (row, label), lowest label first, or by (row, class, label); whole numbers.
@@ -195,7 +196,10 @@ def solve(
     if space not in {"dominance", "all"}:
         raise InputError(f"space must be dominance or all, not {space!r}")
     offsets = Offsets.of(
-        buckets.n_labels, buckets.n_classes, prior=pseudo_counts(prior_matrix, buckets), smoothing=smoothing
+        buckets.n_labels,
+        buckets.n_classes,
+        prior=pseudo_counts(prior_matrix, buckets),
+        smoothing=number(smoothing, "smoothing"),
     )
     problem = Problem(buckets, Space(space), _objective(selectivity, offsets))
     names = [str(j) for j in range(buckets.n_labels)]
@@ -210,4 +214,6 @@ def _objective(selectivity: str | Sequence[float], offsets: Offsets | None) -> O
         if selectivity not in {"none", "estimate"}:
             raise InputError(f"selectivity must be none, estimate or a share per label, not {selectivity!r}")
         return Objective("estimated" if selectivity == "estimate" else "none", offsets=offsets)
-    return Objective("given", tuple(float(share) for share in selectivity), offsets)
+    if not isinstance(selectivity, Iterable):
+        raise InputError(f"selectivity must be none, estimate or a share per label, not {selectivity!r}")
+    return Objective("given", tuple(number(share, "a share") for share in selectivity), offsets)

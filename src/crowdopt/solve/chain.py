@@ -152,6 +152,7 @@ def _unfinished(problem: Problem, found: Outcome | None, work: int, stop: Stop) 
             found.mapping, found.objective, found.bound, Space.DOMINANCE, work + found.work, stop, found.margins
         )
     mapping = max(starts(problem, 0), key=lambda candidate: problem.objective.of_mapping(buckets, candidate))
+    mapping = renamed(problem, mapping) if problem.objective.interchangeable else mapping
     value = problem.objective.of_mapping(buckets, mapping)
     margins = closure_moves(problem, mapping)
     return Outcome(mapping, value, max(problem.plain_bound, value), Space.DOMINANCE, work, stop, margins)

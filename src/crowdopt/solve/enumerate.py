@@ -20,6 +20,7 @@ from crowdopt.errors import InputError
 from crowdopt.margins import Margins, closure_moves
 from crowdopt.order import Order
 from crowdopt.solve.engine import Limits, Outcome
+from crowdopt.solve.names import renamed
 from crowdopt.solve.ties import choose
 from crowdopt.upsets import UpSets
 
@@ -170,6 +171,7 @@ def _unfinished(problem: Problem, found: SmallInts, work: int, stop: Stop) -> Ou
     mapping = max(
         [found.astype(np.int64), *same], key=lambda candidate: problem.objective.of_mapping(buckets, candidate)
     )
+    mapping = renamed(problem, mapping) if problem.objective.interchangeable else mapping
     value = problem.objective.of_mapping(buckets, mapping)
     margins = closure_moves(problem, mapping)
     return Outcome(mapping, value, max(problem.plain_bound, value), Space.DOMINANCE, work, stop, margins)

@@ -28,7 +28,7 @@ def _cache_folder() -> Path | None:
     return folder if os.access(folder, os.W_OK) else None
 
 
-_FOLDER = _cache_folder()
+_FOLDER, _BEFORE = _cache_folder(), numba.config.CACHE_DIR
 if _FOLDER is not None:
     numba.config.CACHE_DIR = str(_FOLDER)
 
@@ -201,3 +201,6 @@ def _needed(words, a, best, potential, need):
             need[x >> 6] |= np.uint64(1) << np.uint64(x & 63)
     need &= words[:, a]
     return need.any()
+
+
+numba.config.CACHE_DIR = _BEFORE  # which is for all functions that are compiled in this process

@@ -31,11 +31,8 @@ MAX_DENSE = 1_000
 MAX_TABLE = 20_000_000
 """Entries of the table in which logarithms are looked up."""
 
-MAX_FOR_MARGINS = 250_000_000
+MAX_FOR_MARGINS = 150_000_000
 """Pairs of nested up-sets up to which all of them are looked at once more for exact margins."""
-
-_FIRST = 1_024
-"""Pairs looked at first."""
 
 _PIECE = 50_000_000
 """Pairs that compiled loops look at between two looks at the clock."""
@@ -116,10 +113,11 @@ class _Listed:
 
     def __init__(self, paths: Paths) -> None:
         self.paths, n = paths, len(paths.sets)
-        self.a, self.b = np.nonzero(paths.sets.inside(slice(0, n), n))
-        self.starts = np.searchsorted(self.a, np.arange(n))
-        self.by_b = np.argsort(self.b, kind="stable")
-        self.starts_by_b = np.searchsorted(self.b[self.by_b], np.arange(n))
+        inside = paths.sets.inside(slice(0, n), n)
+        self.a, self.b = np.nonzero(inside)
+        self.n_inside, self.n_around = inside.sum(axis=1), inside.sum(axis=0)
+        position = np.cumsum(inside.ravel()).reshape(n, n) - 1
+        self.by_b = position.T[inside.T]
         responses = paths.responses[self.a] - paths.responses[self.b]
         tasks = paths.tasks[self.a] - paths.tasks[self.b]
         self.terms: list[Floats] = []
@@ -132,30 +130,22 @@ class _Listed:
 
     def descend(self) -> None:
         """Fills ``down`` of the middle labels."""
-        down = self.paths.down
+        down, starts = self.paths.down, np.cumsum(self.n_inside) - self.n_inside
         for label in range(self.paths.top - 1, 0, -1):
-            down[label] = np.maximum.reduceat(self.terms[label - 1] + down[label + 1, self.b], self.starts)
+            down[label] = np.maximum.reduceat(self.terms[label - 1] + down[label + 1, self.b], starts)
 
     def ascend_and_serve(self) -> None:
         """Fills ``up``, and ``with_label`` of the middle labels."""
-        up, down = self.paths.up, self.paths.down
+        up, down, starts = self.paths.up, self.paths.down, np.cumsum(self.n_around) - self.n_around
+        through = []
         for label in range(1, self.paths.top):
             reach = self.terms[label - 1] + up[label, self.a]
-            up[label + 1] = np.maximum.reduceat(reach[self.by_b], self.starts_by_b)
-            self.paths.with_label[:, label] = self._best_between(reach + down[label + 1, self.b])
-
-    def _best_between(self, values: Floats) -> Floats:
-        """For every bucket the best of the pairs (a, b) that have it in a and not in b, best pairs first."""
-        members = self.paths.sets.members
-        best = np.full(members.shape[1], -np.inf)
-        order, at, open_ = np.argsort(-values), 0, np.arange(members.shape[1])
-        while len(open_) and at < len(order):
-            some = order[at : 2 * at + _FIRST]
-            between = members[self.a[some]][:, open_] & ~members[self.b[some]][:, open_]
-            served = between.any(axis=0)
-            best[open_[served]] = values[some[between.argmax(axis=0)[served]]]
-            open_, at = open_[~served], at + len(some)
-        return best
+            up[label + 1] = np.maximum.reduceat(reach[self.by_b], starts)
+            through.append(reach + down[label + 1, self.b])
+        for bucket, holds in enumerate(self.paths.sets.members.T):
+            between = np.flatnonzero(np.repeat(holds, self.n_inside) & ~holds.take(self.b))
+            for label, values in enumerate(through, start=1):
+                self.paths.with_label[bucket, label] = values.take(between).max()
 
 
 class _Compiled:

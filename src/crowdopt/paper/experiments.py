@@ -1,0 +1,208 @@
+"""The paper's experiments: trials in pieces that can run in any process, and the rows that their figures show.
+
+``tasks`` cuts an experiment into items, ``run_item`` runs one of them, ``collect`` puts the results together. Every
+trial has a seed of its own, made of the seed, the experiment, m and its number, so that the same numbers come out
+however the work is divided.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
+
+import numpy as np
+
+from crowdopt.errors import InputError
+from crowdopt.paper.known import Known, read_known
+from crowdopt.paper.setups import BEYOND, PAPER, REPORTED, SETUPS, Setup
+from crowdopt.paper.trials import Crowds, measure, sampled, simulated, solve_all, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from crowdopt.types import Floats
+
+__all__ = ["BEYOND", "PAPER", "SETUPS", "Experiment", "Item", "Row", "Rows", "collect", "run", "run_item", "tasks"]
+
+PIECE = {2: 100, 3: 20}
+"""Trials of an item by the number of labels: a second or less. Ten where there are more labels."""
+
+
+class Row(TypedDict):
+    """One point of a figure: the mean of a metric over trials, and its 95 % interval (NaN for a single trial)."""
+
+    experiment: str
+    m: int
+    algorithm: str
+    metric: str
+    mean: float
+    low: float
+    high: float
+    trials: int
+
+
+Rows: TypeAlias = list[Row]
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """Some trials of an experiment at one m: a piece of work that can be handed to another process.
+
+    Attributes:
+        experiment: Name of the setup.
+        m: Responses per task.
+        first: Number of the first trial.
+        last: Number of the trial after the last.
+        seed: The seed of the whole run.
+        known: Real responses, where the setup asks for them.
+    """
+
+    experiment: str
+    m: int
+    first: int
+    last: int
+    seed: int
+    known: Known | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """All trials of an experiment.
+
+    Attributes:
+        setup: What was done.
+        trials: Trials for each m.
+        n_tasks: Tasks in each trial.
+        values: One number per trial, by (m, algorithm, metric). All algorithms saw the same crowd in a trial.
+    """
+
+    setup: Setup
+    trials: int
+    n_tasks: int
+    values: dict[tuple[int, str, str], Floats]
+
+    @property
+    def name(self) -> str:
+        """What it is called by."""
+        return self.setup.name
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The numbers of responses per task, m."""
+        return tuple(sorted({m for m, _, _ in self.values}))
+
+    @cached_property
+    def rows(self) -> Rows:
+        """A row per m, algorithm and metric that the paper reports."""
+        return [
+            Row(
+                experiment=self.name,
+                m=m,
+                algorithm=algorithm,
+                metric=metric,
+                mean=float(values.mean()),
+                low=low,
+                high=high,
+                trials=self.trials,
+            )
+            for (m, algorithm, metric), values in self.values.items()
+            if metric in REPORTED
+            for low, high in [interval(values)]
+        ]
+
+
+def interval(values: Floats, level: float = 0.95) -> tuple[float, float]:
+    """The interval of the mean of independent values by Student's t; NaN for a single one.
+
+    >>> [round(end, 3) for end in interval(np.array([1.0, 2.0, 3.0]))]
+    [-0.484, 4.484]
+    """
+    from scipy.special import stdtrit
+
+    if len(values) < 2:
+        return float("nan"), float("nan")
+    mean, error = float(values.mean()), float(values.std(ddof=1)) / len(values) ** 0.5
+    wide = float(stdtrit(len(values) - 1, (1 + level) / 2)) * error
+    return mean - wide, mean + wide
+
+
+def tasks(experiment: str, trials: int | None = None, seed: int = 0, folder: str | Path | None = None) -> list[Item]:
+    """Cuts an experiment into items.
+
+    Args:
+        experiment: A name of SETUPS.
+        trials: Trials for each m; None for as many as the paper has.
+        seed: A whole number.
+        folder: The data of an experiment with real responses.
+    """
+    setup = _setup(experiment)
+    trials = setup.trials if trials is None else trials
+    if trials < 1:
+        raise InputError(f"an experiment takes at least one trial, not {trials}")
+    known, sizes = None, setup.sizes
+    if setup.data != "simulated":
+        if folder is None:
+            raise InputError(f"the experiment {experiment!r} needs a folder with responses.csv and truth.csv")
+        known = read_known(folder)
+        sizes = tuple(range(1, known.fewest + 1)) if setup.data == "sampled" else (known.fewest,)
+    if setup.data == "whole":
+        trials = 1  # nothing is left to chance
+    step = PIECE.get(setup.n_labels, 10)
+    return [
+        Item(experiment, m, first, min(first + step, trials), seed, known)
+        for m in sizes
+        for first in range(0, trials, step)
+    ]
+
+
+def run_item(item: Item) -> Floats:
+    """Runs the trials of an item; the result is by (trial, algorithm, metric)."""
+    setup = _setup(item.experiment)
+    crowds = _crowds(setup, item)
+    return measure(setup, crowds, solve_all(setup, crowds))
+
+
+def _crowds(setup: Setup, item: Item) -> Crowds:
+    rngs = [_generator(item, trial) for trial in range(item.first, item.last)]
+    if item.known is None:
+        return simulated(setup, item.m, rngs)
+    return sampled(item.known, item.m, rngs) if setup.data == "sampled" else whole(item.known)
+
+
+def _generator(item: Item, trial: int) -> np.random.Generator:
+    """The generator of one trial. The name of the experiment counts as a number, so that none shares its crowds."""
+    key = (zlib.crc32(item.experiment.encode()), item.m, trial)
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(item.seed, spawn_key=key)))
+
+
+def collect(items: Sequence[Item], results: Sequence[Floats]) -> Experiment:
+    """Puts the results of all items of one experiment together, in whatever order they come."""
+    setup = _setup(items[0].experiment)
+    pieces: dict[int, list[tuple[int, Floats]]] = {}
+    for item, result in zip(items, results, strict=True):
+        if item.experiment != setup.name:
+            raise ValueError(f"items of {setup.name} and of {item.experiment} do not belong together")
+        pieces.setdefault(item.m, []).append((item.first, result))
+    values = {}
+    for m in sorted(pieces):
+        joined = np.concatenate([piece for _, piece in sorted(pieces[m], key=lambda found: found[0])])
+        for a, algorithm in enumerate(setup.algorithms):
+            values.update({(m, algorithm, metric): joined[:, a, k] for k, metric in enumerate(setup.metrics)})
+    known = items[0].known
+    n_tasks = setup.n_tasks if known is None else len(known.truth)
+    return Experiment(setup, max(item.last for item in items), n_tasks, values)
+
+
+def run(experiment: str, trials: int | None = None, seed: int = 0, folder: str | Path | None = None) -> Experiment:
+    """Runs an experiment from beginning to end in this process; arguments as for :func:`tasks`."""
+    items = tasks(experiment, trials, seed, folder)
+    return collect(items, [run_item(item) for item in items])
+
+
+def _setup(name: str) -> Setup:
+    if name not in SETUPS:
+        raise InputError(f"there is no experiment {name!r}; there are {', '.join(SETUPS)}")
+    return SETUPS[name]

@@ -1,0 +1,28 @@
+"""How far EM ends from OPT, trial by trial: differences that averages of log-likelihoods hide."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from crowdopt.paper.experiments import interval
+from crowdopt.paper.setups import ALL_EM, LIKELIHOOD, OPT
+
+if TYPE_CHECKING:
+    from crowdopt.paper.experiments import Experiment
+
+SHORTFALL = "nats below OPT"
+
+
+def shortfalls(experiment: Experiment) -> list[dict[str, Any]]:
+    """Rows as an experiment has them, of how many nats EM is below OPT on the same crowd; negative where above."""
+    rows = []
+    for m in experiment.sizes:
+        best = experiment.values[m, OPT, LIKELIHOOD]
+        for name in ALL_EM:
+            short = best - experiment.values[m, name, LIKELIHOOD]
+            low, high = interval(short)
+            rows.append({
+                "experiment": experiment.name, "m": m, "algorithm": name, "metric": SHORTFALL,
+                "mean": float(short.mean()), "low": low, "high": high, "trials": experiment.trials,
+            })  # fmt: skip
+    return rows

@@ -1,0 +1,178 @@
+"""One page that shows the paper made again: figures inline, claims with verdicts; nothing is loaded from anywhere."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from crowdopt.charts import DARK
+from crowdopt.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from crowdopt.paper.claims import Claim
+    from crowdopt.paper.figures import Figure
+
+SECTIONS = {
+    "1": "Introduction",
+    "3": "Filtering",
+    "3.5.1": "Filtering: simulated crowds",
+    "3.5.2": "Filtering: real responses",
+    "4": "Rating",
+    "4.3": "Rating: simulated crowds",
+    "5": "Extensions",
+    "A": "Appendix A: more about filtering",
+    "B": "Appendix B: more about rating",
+    "C": "Appendix C: varying numbers of responses",
+    "beyond": "Beyond the paper",
+}
+"""The parts of the page by the section of the paper that they are about, in its order."""
+
+VERDICTS = {"holds": "✓", "in part": "◐", "fails": "✗", "not measured": "–"}
+"""All verdicts with their sign: never told by colour alone."""
+
+ERRATA = (
+    "The filtering example exchanges its two error rates",
+    "Cuts are not all reasonable, and the filtering theorem fails as stated",
+    "Algorithm 2 finds only the constant mappings",
+    "Two inequalities are the wrong way round",
+    "For more than two ratings the optimum is not global",
+    "Varying numbers of responses: boundaries are counted twice",
+    "Slips in two proofs",
+    '"Rating" where filtering is meant',
+    "A start of EM whose middle column sums to 1.01",
+    "The proof of the filtering theorem leaves the mappings it speaks of",
+    "Error rates of a label that no item has",
+    "The definition of a lattice is too weak",
+    "The lattice proof makes a bucket with a negative count",
+    "Worker classes: one count is forgotten, and dominance is not transitive",
+    "One digit of Table 2",
+    "Error rates that cannot be",
+)
+"""The entries of docs/errata.md by their titles."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What was run, and what came out.
+
+    Attributes:
+        facts: What a reader needs to run it again: versions, seed, trials, seconds.
+        figures: The figures, in the paper's order.
+        claims: The claims with their verdicts.
+        missing: What could not be run, and how to get it.
+    """
+
+    facts: Mapping[str, str]
+    figures: Sequence[Figure]
+    claims: Sequence[Claim]
+    missing: Sequence[str] = ()
+
+
+@dataclass
+class Part:
+    """One section of the page."""
+
+    key: str
+    title: str
+    number: str
+    figures: list[Figure] = field(default_factory=list)
+    claims: list[tuple[int, Claim]] = field(default_factory=list)
+
+
+def render(run: Run) -> str:
+    """The page as HTML."""
+    jinja = _jinja2()
+    environment = jinja.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja.StrictUndefined
+    )
+    environment.filters |= {"grid": grid, "picture": _trusted}
+    room = files("crowdopt.paper")
+    template = environment.from_string(room.joinpath("page.html").read_text(encoding="utf-8"))
+    return str(
+        template.render(
+            run=run,
+            parts=parts_of(run),
+            verdicts=VERDICTS,
+            counts={verdict: sum(claim.verdict == verdict for claim in run.claims) for verdict in VERDICTS},
+            style=_trusted(room.joinpath("page.css").read_text(encoding="utf-8") + dark_charts()),
+            errata=ERRATA,
+        )
+    )
+
+
+def parts_of(run: Run) -> list[Part]:
+    """The sections that have something to show, with their figures and their claims, numbered as in the summary."""
+    parts = {key: Part(key, title, f"§ {key}" if key[0].isdigit() else "") for key, title in SECTIONS.items()}
+    for figure in run.figures:
+        parts[figure.section].figures.append(figure)
+    for position, claim in enumerate(run.claims, 1):
+        parts[section_of(claim.where)].claims.append((position, claim))
+    return [part for part in parts.values() if part.figures or part.claims]
+
+
+def section_of(where: str) -> str:
+    """The section of the page for a place in the paper: the last that it names, or the nearest one around it.
+
+    >>> section_of("Sections 3.5.1 and 4.3"), section_of("Section 4.2, Table 2"), section_of("Appendix A, Figure 9(c)")
+    ('4.3', '4', 'A')
+    """
+    places = re.findall(r"\b(\d(?:\.\d)*|[ABC])\b", re.split(", (?:Figure|Table)", where)[0])
+    place = places[-1] if places else "beyond"
+    while place not in SECTIONS and "." in place:
+        place = place.rpartition(".")[0]
+    return place if place in SECTIONS else "beyond"
+
+
+def grid(figure: Figure) -> tuple[list[str], list[list[str]]]:
+    """The numbers of a figure as a table: of a plot the means by number of responses, else its rows as they are."""
+    if not figure.series:
+        header = list(figure.rows[0]) if figure.rows else []
+        return header, [[number(row[key]) for key in header] for row in figure.rows]
+    means = {(row["m"], row["algorithm"]): row["mean"] for row in figure.rows}
+    sizes = sorted({row["m"] for row in figure.rows})
+    body = [[str(m), *(number(means.get((m, name))) for name in figure.series)] for m in sizes]
+    return ["m", *figure.series], body
+
+
+def number(value: Any) -> str:
+    """A number for people: whole ones whole, large ones as powers of ten, others with four digits.
+
+    >>> number(28744), number(3**100), number(0.123456), number(-7123.456), number(None)
+    ('28,744', '5.2 × 10^47', '0.1235', '−7,123', '–')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and abs(value) < 10**9:
+        return f"{value:,}".replace("-", "−")
+    if abs(value) >= 10**9:
+        mantissa, _, exponent = f"{value:.1e}".partition("e+")
+        return f"{mantissa} × 10^{int(exponent)}"
+    return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}").replace("-", "−")
+
+
+def dark_charts() -> str:
+    """Rules that recolour the drawings on a dark page; on paper they stay as they are."""
+    rules = "".join(
+        f'.drawing [fill="{light}"]{{fill:{dark}}}.drawing [stroke="{light}"]{{stroke:{dark}}}'
+        for light, dark in DARK.items()
+    )
+    return f"@media screen and (prefers-color-scheme:dark){{{rules}}}"
+
+
+def _trusted(markup: str) -> Any:
+    """Markup of our own, in which everything that came from outside is escaped already."""
+    return _jinja2().utils.markupsafe.Markup(markup)
+
+
+def _jinja2() -> Any:
+    try:
+        import jinja2
+    except ImportError as error:
+        raise MissingExtraError("writing the page", "report") from error
+    return jinja2

@@ -1,0 +1,121 @@
+"""Seeded crowds as tables: how many tasks of each true label have each vector of counts.
+
+Estimates depend on responses only through the counts of each task. Given its true label, these are multinomial; so the
+number of tasks in every bucket is multinomial as well, and a crowd of any size is drawn in microseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crowdopt.errors import InputError
+from crowdopt.solve.enumerate import full_lattice
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from crowdopt.types import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """All vectors of counts that tasks may have.
+
+    Attributes:
+        counts: Responses by (bucket, class, label); sorted where all tasks have the same number of responses.
+        ways: For each bucket the number of orders in which its responses can come (a product of multinomial
+            coefficients), times the probability that a task has so many responses.
+    """
+
+    counts: Ints
+    ways: Floats
+
+    @classmethod
+    def full(cls, n_labels: int, sizes: int | Sequence[int]) -> Lattice:
+        """All tasks have ``sizes`` responses: one number, or one for each class of workers.
+
+        >>> Lattice.full(2, 2).counts[:, 0].tolist(), Lattice.full(2, 2).ways.tolist()
+        ([[0, 2], [1, 1], [2, 0]], [1.0, 2.0, 1.0])
+        """
+        sizes = [sizes] if isinstance(sizes, int | np.integer) else list(sizes)
+        if n_labels < 2 or not sizes or min(sizes) < 0:
+            raise InputError(f"there are no counts of {sizes} responses with {n_labels} labels")
+        classes = [full_lattice(n_labels, size) for size in sizes]
+        counts = np.array([np.stack(rows) for rows in product(*classes)], np.int64)
+        return cls(counts, _orders(counts))
+
+    @classmethod
+    def mixed(cls, n_labels: int, shares: Sequence[float]) -> Lattice:
+        """Tasks have 1, 2, ... responses of one class, with these probabilities.
+
+        >>> Lattice.mixed(2, [0.75, 0.25]).counts[:, 0].tolist()
+        [[0, 1], [1, 0], [0, 2], [1, 1], [2, 0]]
+        """
+        if not len(shares) or min(shares) < 0 or abs(sum(shares) - 1) > 1e-9:
+            raise InputError(f"the probabilities of numbers of responses must sum to 1, unlike {list(shares)}")
+        parts = [cls.full(n_labels, size) for size in range(1, len(shares) + 1)]
+        ways = [part.ways * share for part, share in zip(parts, shares, strict=True)]
+        return cls(np.concatenate([part.counts for part in parts]), np.concatenate(ways))
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return int(self.counts.shape[2])
+
+    def probabilities(self, matrix: ArrayLike) -> Floats:
+        """The probability of every bucket (column) for a task of every true label (row).
+
+        Args:
+            matrix: Probability of every answer, by (true, answered), or by (class, true, answered).
+        """
+        classes, labels = self.counts.shape[1:]
+        given = np.asarray(matrix, dtype=float)
+        full = np.broadcast_to(given, (classes, labels, labels))
+        found = self.ways * np.prod(np.swapaxes(full, 0, 1)[:, None] ** self.counts[None], axis=(2, 3))
+        return np.asarray(found / found.sum(axis=1, keepdims=True))  # which is 1 but for rounding
+
+    def draw(self, tasks: ArrayLike, matrix: ArrayLike, rng: np.random.Generator) -> Ints:
+        """Draws the tasks by (true label, bucket).
+
+        Args:
+            tasks: The number of tasks of each true label.
+            matrix: As for :meth:`probabilities`.
+            rng: The generator to draw from.
+        """
+        return rng.multinomial(np.asarray(tasks), self.probabilities(matrix)).astype(np.int64, copy=False)
+
+
+def tasks_by_share(n_tasks: int, shares: Sequence[float]) -> Ints:
+    """The number of tasks of each label when they have these shares as exactly as can be; what is left over goes first.
+
+    >>> tasks_by_share(1000, [1 / 3, 1 / 3, 1 / 3]).tolist()
+    [334, 333, 333]
+    """
+    exact = n_tasks * np.asarray(shares, dtype=float)
+    whole = np.floor(exact + 1e-9).astype(np.int64)
+    first = np.argsort(-(exact - whole), kind="stable")
+    whole[first[: n_tasks - int(whole.sum())]] += 1
+    return whole
+
+
+def skewed_shares(most: int, skew: float) -> Floats:
+    """Probabilities of 1 to ``most`` responses in proportion to k ** -skew: few responses are the rule.
+
+    >>> skewed_shares(2, 1.0).round(3).tolist()
+    [0.667, 0.333]
+    """
+    share = np.arange(1, most + 1) ** -float(skew)
+    return np.asarray(share / share.sum())
+
+
+def _orders(counts: Ints) -> Floats:
+    """The number of orders in which the responses of each class can come, multiplied over classes."""
+    from scipy.special import comb
+
+    return np.asarray(comb(np.cumsum(counts, axis=2), counts).prod(axis=(1, 2)), dtype=float)

@@ -1,0 +1,99 @@
+"""The benchmarks of answers run, and print what docs/results.md shows. What they measure is not judged here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import SHARED, need
+
+ROOT = Path(__file__).resolve().parents[1]
+QUICK_SETS = ("movies3", "wsd", "ic")
+
+
+def run(script: str, *options: str) -> str:
+    path = ROOT / "benchmarks" / script
+    need(path.is_file(), f"benchmarks/{script}")
+    done = subprocess.run([sys.executable, path, *options], capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def tables(printed: str) -> dict[str, list[dict[str, str]]]:
+    """The rows of every table by its name, each row by column."""
+    found: dict[str, list[dict[str, str]]] = {}
+    for block in printed.split("<!-- end of ")[:-1]:
+        name, _, body = block.partition("<!-- ")[2].partition(" -->")
+        lines = [line for line in body.splitlines() if line.startswith("|")]
+        columns, rule, *rows = ([cell.strip() for cell in line[1:-1].split("|")] for line in lines)
+        assert set(rule) <= {"---", "--:"}
+        found[name] = [dict(zip(columns, row, strict=True)) for row in rows]
+    return found
+
+
+@pytest.fixture(scope="module")
+def ratings(tmp_path_factory):
+    path = tmp_path_factory.mktemp("ratings") / "figures.json"
+    printed = run("ratings.py", "--quick", "--json", str(path))
+    return tables(printed), json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_ratings_times_and_proofs(ratings):
+    shown, figures = ratings
+    assert list(shown) == [f"ratings.py ({part})" for part in "abcd"]
+    rows = shown["ratings.py (a)"]
+    assert [row["crowd"] for row in rows] == ["sharp", "diagonal", "random"] * (len(rows) // 3)
+    for row in rows:
+        proved = row["up-sets"] != "more than 40,000"
+        assert (row["engine"], row["proof"]) == (("chain", "PROVED") if proved else ("search", "BOUNDED"))
+        assert (row["largest gap"] == "0") == proved
+        assert bool(row["first answer"]) != proved
+    assert {row["proof"] for row in rows} == {"PROVED", "BOUNDED"}
+    for run in figures["a"]:
+        assert run["calls"]
+        assert min(run["calls"]) > 0
+        if run["first"] is not None:
+            assert 0 < run["first"] <= run["last"]
+
+
+def test_ratings_work_against_mappings(ratings):
+    shown, figures = ratings
+    counted = {(row["n_labels"], row["size"]): row["mappings"] for row in figures["b"]}
+    assert counted == {(3, 3): 126, (3, 4): 462, (5, 3): 106_441_769}
+    assert [row["same optimum"] for row in shown["ratings.py (b)"]] == ["yes", "yes", ""]
+    assert all(row["proof"] == "PROVED" for row in figures["b"])
+    assert figures["b"][-1]["ratio"] >= 500
+
+
+def test_ratings_heuristics_against_the_optimum(ratings):
+    shown, figures = ratings
+    assert [row["start"] for row in shown["ratings.py (c)"][:4]] == ["EM(1)", "EM(2)", "EM(3)", "EM(*)"]
+    for row in figures["c"]:
+        if row["space"] == ["all"]:
+            assert row["above"] == 0  # nothing is above a proved optimum over all mappings
+    assert all(-1e-6 <= run["loss"] <= run["claimed_gap"] + 1e-6 for run in figures["d"])
+    assert [row["labels"] for row in shown["ratings.py (d)"]] == ["3", "all", "3", "all", "4"]
+
+
+def test_real_sets(shared_set, tmp_path):
+    for name in QUICK_SETS:
+        shared_set(name)
+    path = tmp_path / "figures.json"
+    shown = tables(run("real_sets.py", "--quick", "--json", str(path), "--data", str(SHARED)))
+    assert [row["set"] for row in shown["real_sets.py (a)"]] == [name for name in QUICK_SETS for _ in range(2)]
+    assert [row["set"] for row in shown["real_sets.py (b)"]] == list(QUICK_SETS)
+    proofs = {(row["set"], row["selectivity"]): row["proof"] for row in shown["real_sets.py (a)"]}
+    assert proofs["movies3", "none"] == proofs["ic", "none"] == "PROVED"
+    figures = json.loads(path.read_text(encoding="utf-8"))
+    for entry in figures["sets"]:
+        if entry["crowdopt"]["space"] == "all" and entry["crowdopt"]["proof"] == "PROVED":
+            best = entry["crowdopt"]["log_likelihood"] + entry["crowdopt"]["tolerance"]
+            assert all(entry[other]["log_likelihood"] <= best for other in ("majority vote", "EM(*)", "soft EM"))
+
+
+def test_real_sets_without_data(tmp_path):
+    assert "no data sets" in run("real_sets.py", "--quick", "--data", str(tmp_path))
