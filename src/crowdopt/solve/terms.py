@@ -121,9 +121,7 @@ def terms_of(problem: Problem) -> list[Term]:
         key = np.array([*offset, known, share]).tobytes()
         alike.setdefault(key, []).append(label)
         parts[key] = offset, known, share
-    return [
-        Term(tuple(labels), parts[key][0], parts[key][1], total, parts[key][2]) for key, labels in alike.items()
-    ]
+    return [Term(tuple(labels), parts[key][0], parts[key][1], total, parts[key][2]) for key, labels in alike.items()]
 
 
 def _times_log(part: Floats, whole: Floats) -> Floats:
