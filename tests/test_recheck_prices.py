@@ -159,7 +159,7 @@ def raise_a_gain(witness: dict, rng: np.random.Generator) -> bool:
 def forget_a_part(witness: dict, rng: np.random.Generator) -> bool:
     children = witness.get("children", {})
     if children:
-        del children[sorted(children)[0]]
+        del children[min(children)]
     return bool(children)
 
 

@@ -1,9 +1,10 @@
 """Prices again: whether a witness of prices proves its bound.
 
-For prices λ of buckets and gains μ of labels with Ψ_j(S) − λ(S) ≤ μ_j for every set S of buckets and every label j, no
-mapping is above Σ_b λ_b + Σ_j μ_j: add up the inequalities of the sets of the mapping. A witness has such numbers for all
-mappings, or names a bucket by whose label the mappings are split and a witness for each part. Here the parts are checked
-to be all of them, the sums to be below the bound, and the inequalities to hold (recheck_sets.py).
+For prices λ of buckets and gains μ of labels with Ψ_j(S) − λ(S) ≤ μ_j for every set S of buckets and every label j,
+no mapping is above Σ_b λ_b + Σ_j μ_j: add up the inequalities of the sets of the mapping. A witness has such
+numbers for all mappings, or names a bucket by whose label the mappings are split and a witness for each part. Here
+the parts are checked to be all of them, the sums to be below the bound, and the inequalities to hold
+(recheck_sets.py).
 """
 
 from __future__ import annotations

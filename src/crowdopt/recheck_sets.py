@@ -1,18 +1,20 @@
 """Sets of buckets again: whether any is worth more to a label than it should be.
 
-Looks for a set S of free buckets with Ψ(S) − λ(S) above a threshold: for one label, Ψ(S) = Σ_c Φ(M_c(S)) with M_c(S) the
-responses of class c to S and to the buckets fixed under the label, with what is known beforehand, plus what shares add.
+Looks for a set S of free buckets with Ψ(S) − λ(S) above a threshold: for one label, Ψ(S) = Σ_c Φ(M_c(S)) with
+M_c(S) the responses of class c to S and to the buckets fixed under the label, with what is known beforehand, plus
+what shares add.
 
-The mean answers p_c = M_c / |M_c| lie somewhere, and so in one of finitely many *cells*: a simplex for every class, and a
-range of numbers of tasks where shares are estimated. A cell is bounded in two ways, and split in two if both fail.
+The mean answers p_c = M_c / |M_c| lie somewhere, and so in one of finitely many *cells*: a simplex for every class,
+and a range of numbers of tasks where shares are estimated. A cell is bounded in two ways, and split in two if both
+fail.
 
-1. Φ is convex and of degree one. On the vectors that point into a simplex it is at most the linear function θ that equals
-   it at the corners; so is n ln(n / total) below its chord. A sum of linear functions over buckets is largest with the
-   buckets for which they are positive.
-2. Ψ is convex with gradient ln p. Of the best sets take a smallest: it has b only if ⟨Y_b, ln p⟩ > λ_b, and lacks b only
-   if ⟨Y_b, ln p⟩ ≤ λ_b. The logarithm is concave: its least values are at corners, and the tangent at the centre is above
-   it. Some buckets are thus in, some out. With C the buckets that would be in at the centre, S is worth at most what C is
-   and what each undecided bucket could be on the wrong side by.
+1. Φ is convex and of degree one. On the vectors that point into a simplex it is at most the linear function θ that
+   equals it at the corners; so is n ln(n / total) below its chord. A sum of linear functions over buckets is
+   largest with the buckets for which they are positive.
+2. Ψ is convex with gradient ln p. Of the best sets take a smallest: it has b only if ⟨Y_b, ln p⟩ > λ_b, and lacks b
+   only if ⟨Y_b, ln p⟩ ≤ λ_b. The logarithm is concave: its least values are at corners, and the tangent at the
+   centre is above it. Some buckets are thus in, some out. With C the buckets that would be in at the centre, S is
+   worth at most what C is and what each undecided bucket could be on the wrong side by.
 
 Slower and plainer than the search of the engine, with which it shares no code.
 """
