@@ -62,7 +62,7 @@ def test_no_proof_of_what_is_not_the_best(n_labels, kind):
         short = [mapping for mapping in mappings if market.values(mapping).sum() < best - 2 * tolerance]
         for mapping in short[:3]:
             value = float(market.values(mapping).sum())
-            finding = Prover(market, mapping, value, tolerance, rng, lambda bound, work: True).run({})
+            finding = Prover(market, mapping, value, tolerance, rng, lambda *_: True).run({})
             assert not finding.proved
             assert finding.bound >= best - 1e-9
             offered += 1
