@@ -6,14 +6,16 @@ have a node for every bucket; a set between is an up-set without a smaller one, 
 against the weight.
 
 Adding nodes that all count in favour, with all they ask for, never hurts; nor does leaving out nodes that all count
-against, with all that ask for them. What is left over by that is a minimum cut. Weights are rounded to whole
-numbers, up, so that the result is never below the true one.
+against, with all that ask for them. What is left over by that is a minimum cut. A flow from a node to one that it
+asks for lowers the one and raises the other, which no closure is the worse for: whatever the flow, the sum of what
+then counts in favour is a bound, and the greatest flow makes it the best closure. Flows are whole numbers of some
+unit; what rounding leaves is cut once more, with a finer unit.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,6 +26,9 @@ Shape = Literal["any", "up", "down", "between"]
 
 _WHOLE = 2**30
 """What all weights of a cut sum up to as whole numbers: flows are counted in 32 bits."""
+
+_ROUNDS, _SMALL = 4, 1e-13
+"""Cuts of what is left, each with a finer unit, until it is no more than a small part of all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,49 +57,62 @@ class Closures:
         return cls(asks, np.repeat([1.0, -1.0], n), n)
 
     def best(self, weights: Floats) -> Floats:
-        """No set is worth more than this, for many weights (row, bucket) at once: the best, but for rounding up."""
-        values, inside, open_ = self._fixed(weights)
-        worth = np.where(inside, values, 0.0).sum(axis=1)
+        """No set is worth more than this, for many weights (row, bucket) at once: the best, but for rounding."""
+        values, inside, open_ = self._fixed(np.tile(weights, (1, len(self.sign) // self.n_buckets)) * self.sign)
         for row in np.flatnonzero(open_.any(axis=1)):
-            rest = np.flatnonzero(open_[row])
-            worth[row] += self._cut(values[row, rest], self.asks[np.ix_(rest, rest)])[0]
-        return np.asarray(worth)
+            small = _SMALL * float(np.abs(values[row]).sum())
+            for _ in range(_ROUNDS):
+                rest = np.flatnonzero(open_[row])
+                if values[row, rest].clip(0.0).sum() <= small:
+                    break
+                flow, unit = _greatest_flow(values[row, rest], self.asks[np.ix_(rest, rest)])
+                values[row, rest] -= flow[:-2, :-2].sum(axis=1) * unit  # what leaves a node less what comes in
+                _, inside[row : row + 1], open_[row : row + 1] = self._fixed(values[row : row + 1])
+        return np.asarray(np.where(inside, values, np.where(open_, np.maximum(values, 0.0), 0.0)).sum(axis=1))
 
     def best_set(self, weights: Floats) -> Bools:
         """A set that is the best but for rounding, for one row of weights."""
-        values, inside, open_ = self._fixed(weights[None])
+        values, inside, open_ = self._fixed(np.tile(weights, (1, len(self.sign) // self.n_buckets)) * self.sign)
         rest = np.flatnonzero(open_[0])
         nodes = inside[0].copy()
-        nodes[rest] = self._cut(values[0, rest], self.asks[np.ix_(rest, rest)])[1]
+        nodes[rest] = self._reached(values[0, rest], self.asks[np.ix_(rest, rest)])
         layers = nodes.reshape(-1, self.n_buckets)
         return np.asarray(layers[0] & ~layers[1:].any(axis=0))
 
-    def _fixed(self, weights: Floats) -> tuple[Floats, Bools, Bools]:
+    def _fixed(self, values: Floats) -> tuple[Floats, Bools, Bools]:
         """What nodes count, which are surely in a best closure, and which are open; all by (row, node)."""
-        values = np.tile(weights, (1, len(self.sign) // self.n_buckets)) * self.sign
         asks = self.asks.astype(np.float32)
         against = (values < 0).astype(np.float32) @ asks.T > 0  # asks for a node that does not help
         favour = (values > 0).astype(np.float32) @ asks > 0  # is asked for by one that does
         return values, ~against, against & favour
 
     @staticmethod
-    def _cut(values: Floats, asks: Bools) -> tuple[float, Bools]:
-        """The best closure among some nodes, and its worth, by a minimum cut."""
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+    def _reached(values: Floats, asks: Bools) -> Bools:
+        """The best closure of some nodes: what can still be reached from those in favour after a greatest flow."""
+        flow, unit = _greatest_flow(values, asks)
+        chosen = np.asarray(values - flow[-2, :-2] * unit > unit)
+        open_ways = asks | (flow[:-2, :-2].T > 0)
+        while True:
+            more = chosen | open_ways[chosen].any(axis=0)
+            if (more == chosen).all():
+                return chosen
+            chosen = more
 
-        size, n = float(np.abs(values).sum()), len(values)
-        if not size:
-            return 0.0, np.zeros(n, bool)
-        unit = size / _WHOLE
-        whole = np.ceil(values / unit).astype(np.int64)
-        most = int(whole[whole > 0].sum())
-        capacity = np.zeros((n + 2, n + 2), np.int32)
-        capacity[:n, :n] = np.where(asks & ~np.eye(n, dtype=bool), most + 1, 0)
-        capacity[n, :n] = np.maximum(whole, 0)
-        capacity[:n, n + 1] = np.maximum(-whole, 0)
-        flow = maximum_flow(csr_array(capacity), n, n + 1)
-        reached = breadth_first_order(csr_array(capacity - flow.flow.toarray()), n, return_predecessors=False)
-        chosen = np.zeros(n + 2, bool)
-        chosen[reached] = True
-        return (most - flow.flow_value) * unit, chosen[:n]
+
+def _greatest_flow(values: Floats, asks: Bools) -> tuple[Any, float]:
+    """A greatest flow from nodes in favour to nodes against that they ask for; then a source and a sink; and its unit."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import maximum_flow
+
+    n = len(values)
+    some = np.clip(values, -values[values > 0].sum(), -values[values < 0].sum())  # more cannot flow
+    size = float(np.abs(some).sum())
+    if not size:
+        return np.zeros((n + 2, n + 2), np.int64), 0.0
+    unit = size / _WHOLE
+    whole = np.trunc(some / unit).astype(np.int64)
+    capacity = np.zeros((n + 2, n + 2), np.int32)
+    capacity[:n, :n] = np.where(asks & ~np.eye(n, dtype=bool), _WHOLE, 0)
+    capacity[n, :n] = np.maximum(whole, 0)
+    capacity[:n, n + 1] = np.maximum(-whole, 0)
+    return maximum_flow(csr_array(capacity), n, n + 1).flow.toarray().astype(np.int64), unit
