@@ -194,7 +194,7 @@ def test_parts_must_differ():
 @pytest.mark.parametrize("n_labels", [2, 3, 4])
 def test_prices_prove_what_they_prove_under_dominance(n_labels, kind):
     """The same with up-sets for the highest label, down-sets for the lowest and sets between for the others."""
-    for seed in range(8):
+    for seed in range(3):
         rng = np.random.default_rng([seed, n_labels, KINDS.index(kind), 8])
         free = random_problem(rng, kind, n_labels, equal=bool(seed % 2))
         problem = Problem(free.buckets, Space.DOMINANCE, free.objective)

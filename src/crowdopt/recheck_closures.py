@@ -105,7 +105,7 @@ def _greatest_flow(values: Floats, asks: Bools) -> tuple[Any, float]:
     from scipy.sparse.csgraph import maximum_flow
 
     n = len(values)
-    some = np.clip(values, -values[values > 0].sum(), -values[values < 0].sum())  # more cannot flow
+    some = np.clip(values, -(np.maximum(values, 0.0) @ asks), asks @ np.maximum(-values, 0.0))  # more cannot flow
     size = float(np.abs(some).sum())
     if not size:
         return np.zeros((n + 2, n + 2), np.int64), 0.0
