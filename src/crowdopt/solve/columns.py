@@ -29,7 +29,6 @@ from crowdopt.solve.pool import Pool
 from crowdopt.solve.prove import Prover, Finding
 from crowdopt.solve.search import Climbs
 from crowdopt.solve.shake import shake
-from crowdopt.solve.terms import Goods, terms_of
 from crowdopt.solve.ties import choose
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ class Columns:
         self.stop = Stop.FINISHED
         self.climbs = Climbs(problem, limits)
         self.rng = np.random.Generator(np.random.PCG64([limits.seed, 1]))
-        self.market = Market(Goods.of(problem), tuple(terms_of(problem)))
+        self.market = Market.of(problem)
         self.pool = Pool(self.market)
         self.proving = 0
 
@@ -80,6 +79,8 @@ class Columns:
             tolerance = self.problem.price_tolerance(value)
             finding = self._prove(mapping, value, tolerance)
             if finding.proved or finding.stopped:
+                break
+            if self.market.order is not None:
                 break
             if not shaken:
                 shaken = True
@@ -149,7 +150,7 @@ class Columns:
             mapping,
             value,
             max(self.bound, value),
-            Space.ALL,
+            problem.space,
             self.work,
             self.stop,
             tolerance=problem.price_tolerance(value),

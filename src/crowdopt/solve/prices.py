@@ -57,6 +57,9 @@ class Prices:
         second = would_add.max(axis=1, initial=-np.inf)
         self.low = np.where(np.isfinite(second), np.minimum(second, self.high), self.high - np.abs(self.high) - 1.0)
         self.width = np.maximum(self.high - self.low, 1e-9 * (1.0 + market.goods.responses.sum(axis=1)))
+        if market.order is not None:
+            size = market.goods.responses.sum(axis=1)
+            self.width = np.clip(np.abs(self.high - second), 0.02 * size, 1.5 * size)
         self.prices, self.gains = self.high.copy(), np.zeros(len(market.terms))
         for at, term in enumerate(market.terms):
             self._start(at, list(term.labels))
@@ -66,11 +69,15 @@ class Prices:
             self.gains += room / market.n_labels
         pad = 0.0 if self.tight else np.maximum(2 * self.width, 0.05 * market.goods.responses.sum(axis=1))
         self.least, self.most = self.low - pad, self.high + pad
+        if market.order is not None:
+            self.least, self.most = np.full(len(self.low), -np.inf), np.full(len(self.low), np.inf)
         self._metric()
         self.margin = FIRST_MARGIN
+        self.margins = np.zeros(0)
         size = len(self.prices) + len(self.gains)
         self.rows, self.directions, self.products = np.zeros((0, size)), np.zeros((0, size)), np.zeros((0, 0))
         self.values_of_cuts, self.lengths = np.zeros(0), np.zeros(0)
+        self.neighbours = market.neighbours(mapping)
         self.cuts: list[tuple[int, Bools]] = []
         self.keys: set[tuple[int, bytes]] = set()
 
@@ -135,19 +142,32 @@ class Prices:
         self.directions = np.concatenate([self.directions[keep], directions])
         self.values_of_cuts = np.concatenate([self.values_of_cuts[keep], values])
         self.lengths = np.concatenate([self.lengths[keep], lengths])
+        self.margins = np.concatenate([self.margins[keep], np.full(len(rows), self.margin)])
 
     def project(self) -> bool:
+        if self.market.order is None:
+            return self._project()
+        for _ in range(12):
+            if self._project():
+                return True
+            self.margins[self.hit] *= 0.4
+        return False
+
+    def _project(self) -> bool:
         """Moves the prices until no known cut is violated; or else shrinks the margin, and returns False."""
         x = np.concatenate([self.prices, self.gains])
         n = len(self.prices)
-        short = (self.values_of_cuts - self.rows @ x) / self.lengths + self.margin
+        short = (self.values_of_cuts - self.rows @ x) / self.lengths + self.margins
         done = False
+        self.hit = np.zeros(len(short), bool)
         for _ in range(min(100 + 4 * len(short), MOST_STEPS)):
             beyond = np.maximum(self.least - x[:n], x[:n] - self.most) / self.box_lengths
-            cut, side = int(short.argmax()) if len(short) else -1, int(beyond.argmax())
-            if cut >= 0 and short[cut] > max(self.margin / 2, beyond[side]):
+            excess = np.where(short > self.margins / 2, short, 0.0)
+            cut, side = int(excess.argmax()) if len(short) else -1, int(beyond.argmax())
+            if cut >= 0 and short[cut] > beyond[side] and excess[cut] > 0:
                 by = OVER * short[cut] / self.lengths[cut]
                 x += by * self.directions[cut]
+                self.hit[cut] = True
                 short -= by * self.products[cut] / self.lengths
             elif beyond[side] > 1e-9:
                 by = (1.0 if x[side] < self.least[side] else -1.0) * beyond[side] / self.box_lengths[side]
@@ -157,6 +177,17 @@ class Prices:
                 done = True
                 break
         self.prices, self.gains = x[:n].copy(), x[n:].copy()
-        if not done:
+        self.steps = _
+        if not done and self.market.order is None:
             self.margin *= SHRINK
+            self.margins[:] = self.margin
         return done
+
+    def relax(self, cuts, margins):
+        """Lowers the margins of cuts (term, set)"""
+        for (t, s), m in zip(cuts, margins):
+            self.add(t, s[None])
+            row = np.concatenate([s, np.arange(len(self.gains)) == t]).astype(float)
+            at = np.flatnonzero((self.rows == row).all(axis=1))
+            for i in at:
+                self.margins[i] = min(self.margins[i], m / self.lengths[i])

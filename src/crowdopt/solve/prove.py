@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.solve import hints
+from crowdopt.solve import hints, ordered_hints
+from crowdopt.solve.ordered import OrderedPricing
+from crowdopt.solve.shapes import Shape
 from crowdopt.solve.master import Master
 from crowdopt.solve.prices import Prices
 from crowdopt.solve.pricing import Priced, Pricing
@@ -91,8 +93,9 @@ class Prover:
         """Tries to prove the target, beginning with known sets by term; ``cells`` are for the bound if that fails."""
         if sum(self.prices.add(at, sets) for at, sets in known.items()):
             self.prices.project()
-        for _ in range(MOST_ROUNDS):
-            if not self._find_cuts():
+        for _ in range(MOST_ROUNDS if self.market.order is None else 100):
+            self.new = self._find_cuts()
+            if not self.new:
                 finding = self._settle(cells)
                 if finding is not None:
                     return finding
@@ -119,9 +122,9 @@ class Prover:
         for at in self.active:
             term = self.market.terms[at]
             begin = np.concatenate([hints.starts(goods, n_starts, self.rng), self.probabilities[-2 * n_starts :]])
-            sets, worth = hints.good_sets(goods, term, prices.prices, begin)
+            sets, worth = self._good_sets(term, begin)
             if worth[0] <= prices.gains[at] + self.share:
-                sets, worth = hints.flipped(goods, term, prices.prices, sets[:FLIPPED])
+                sets, worth = self._flipped(term, sets[:FLIPPED])
             worth_most[at] = max(worth_most[at], worth[0])
             violated = sets[worth > prices.gains[at] + self.share][:CUTS_AT_ONCE]
             if len(violated):
@@ -131,6 +134,16 @@ class Prover:
         if likely < self.best[1]:
             self.best = prices.prices.copy(), likely
         return found
+
+    def _good_sets(self, term, begin):
+        if term.shape is Shape.ANY:
+            return hints.good_sets(self.market.goods, term, self.prices.prices, begin)
+        return ordered_hints.good_sets(self.market.goods, term, self.prices.prices, begin, self.market.arcs[term.shape])
+
+    def _flipped(self, term, sets):
+        if term.shape is Shape.ANY:
+            return hints.flipped(self.market.goods, term, self.prices.prices, sets)
+        return ordered_hints.flipped(self.market.goods, term, self.prices.prices, sets, self.market.order)
 
     def _remember(self, counts: Floats) -> None:
         """Keeps the answer probabilities of sets, to begin with next time."""
@@ -170,7 +183,11 @@ class Prover:
                 seen = cells
                 return (not self.stopped and cells < most) or cells == 0  # at least a first bound
 
-            search = Pricing(self.market.goods, self.market.terms[at], prices, thresholds[at], slack)
+            term = self.market.terms[at]
+            if term.shape is Shape.ANY:
+                search = Pricing(self.market.goods, self.market.terms[at], prices, thresholds[at], slack)
+            else:
+                search = OrderedPricing(self.market.goods, term, prices, thresholds[at], slack, self.market.order, term.shape)
             priced[at] = search.run(told, first=first)
             bounds[at] = priced[at].bound
         return bounds, priced
@@ -178,13 +195,24 @@ class Prover:
     def _find_room(self) -> bool:
         """Asks the linear program for prices within all cuts; returns whether there are any."""
         self.programs += 1
-        if self.programs > MOST_PROGRAMS:
+        if self.programs > (MOST_PROGRAMS if self.market.order is None else 100):
             return False
         if self.master is None:
             self.master = Master(self.prices, self.target + SHARE / 2 * self.tolerance)
         self.master.know(self.prices.cuts)
         if not self.master.solve():
             return False
+        if self.market.order is not None:
+            m = self.master
+            d = np.abs(m.duals[1:]); tight = np.flatnonzero(d > 1e-9 * d.max(initial=0))
+            cuts = [(int(m.terms[m.rows[i]]), m.sets[m.rows[i]]) for i in tight]
+            room = [0.7 * m.margin * m.away[m.rows[i]] * m.unit for i in tight]
+            self.prices.relax(cuts, room)
+            by = 0.3 if self.new else 1.0
+            self.prices.prices = self.prices.prices + by * (m.prices - self.prices.prices)
+            self.prices.gains = self.prices.gains + by * (m.gains - self.prices.gains)
+            self.prices.project()
+            return True
         self.prices.prices, self.prices.gains = self.master.prices, self.master.gains
         return True
 
