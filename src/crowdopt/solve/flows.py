@@ -111,6 +111,22 @@ def _push(r, flow, heads, first_out, tails, arcs_in, first_in, least, level, tur
 
 
 @compiled
+def _sweep(r, flow, heads, tails):
+    """Moves weight along single arcs."""
+    for e in range(len(heads)):
+        i, j = tails[e], heads[e]
+        if r[i] > 0 > r[j]:
+            amount = min(r[i], -r[j])
+        elif r[i] < 0 < r[j] and flow[e] > 0:
+            amount = max(r[i], -r[j], -flow[e])
+        else:
+            continue
+        r[i] -= amount
+        r[j] += amount
+        flow[e] += amount
+
+
+@compiled
 def _rest(weights, flow, heads, tails, r):
     """Fills r; returns the sum of the sizes of all that was added up."""
     size = 0.0
@@ -160,6 +176,8 @@ def settle(weights, flows, heads, first_out, tails, arcs_in, first_in, enough, i
         r, flow = rest[row], flows[row]
         least = 1e-15 * _rest(weights[row], flow, heads, tails, r)
         inside[row] = False
+        if _above(r) > enough[row]:
+            _sweep(r, flow, heads, tails)
         while _above(r) > enough[row]:
             if not _levels(r, flow, heads, first_out, tails, arcs_in, first_in, least, level, queue):
                 for i in range(n):

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from crowdopt.solve.terms import Goods, Term
     from crowdopt.types import Bools, Floats, Ints
 
-RAISES = 3
+import os
+RAISES = int(os.environ.get('RAISES', 3))
+HULL = int(os.environ.get('HULL', 1))
+CENTRE = int(os.environ.get('CENTRE', 1))
 
 
 @dataclass(eq=False, kw_only=True)
@@ -43,6 +46,7 @@ class OrderedPricing(Pricing):
     def __init__(self, goods: Goods, term: Term, prices: Floats, threshold: float, slack: float, order: Order, shape=None) -> None:
         super().__init__(goods, term, prices, threshold, slack)
         self.shape = shape
+        self.order = order
         self.arcs = items_of(self.shape, order)
         self.layers = self.arcs.n_items // len(goods)
         self.sign = np.repeat([1.0, -1.0][: self.layers], len(goods))
@@ -70,6 +74,8 @@ class OrderedPricing(Pricing):
         self.cells += len(cells)
         st = self.stats
         st["cells"] += len(cells)
+        if self.shape is Shape.BETWEEN and HULL:
+            cells = self._hull(cells)
         vectors, prices = self._items(cells)
         slope = above(cells, self.term.total)
         error = self.unit * (np.abs(slope) @ self.whole + self.paid)
@@ -92,7 +98,8 @@ class OrderedPricing(Pricing):
         if not len(rows):
             return None
         cells, at, inside = cells.rows(rows), at[rows], inside[rows]
-        self._centre(cells, inside)
+        if cells.depth % CENTRE == 0:
+            self._centre(cells, inside)
         rows = np.flatnonzero(cells.bound > self.level)
         st["pruned_centre"] += len(cells) - len(rows)
         if not len(rows):
@@ -101,6 +108,35 @@ class OrderedPricing(Pricing):
         self._apply(cells)
         st["fixed"] += (~cells.open).mean(axis=1).sum()
         return self._cut(cells, at)
+
+    def _hull(self, cells):
+        k = len(cells.which)
+        responses, sizes = self.vectors[cells.which, : self.n_answers], self.sizes[cells.which]
+        tasks, prices = self.goods.tasks[cells.which], self.prices[cells.which]
+        centre = cells.corners.mean(axis=1)
+        most = np.log(centre) @ responses.T - prices - sizes + np.matmul(cells.corners / centre[:, None, :], responses.T).max(axis=1)
+        if self.term.total:
+            most += tasks * (1 + np.log(cells.high[:, None] / self.term.total))
+        doubt = 64 * _EPS * (np.abs(prices) + 32 * (sizes + tasks))
+        z, y = cells.open[:, :k], cells.open[:, k:]
+        zin = cells.fixed[:, cells.which]
+        yin = cells.fixed[:, cells.which + len(self.goods)]
+        may = (z | zin) & (y | ~yin)         # may be in the set
+        good = may & (most > -doubt)
+        dom = self.order.dominates[np.ix_(cells.which, cells.which)].astype(np.float32)
+        g = good.astype(np.float32)
+        A = good | (g @ dom.T > 0)    # something good below: b dominates something good
+        D = good | (g @ dom > 0)
+        out = may & ~(A & D)
+        both = z & y & out
+        # fully open: below A -> 0, else 1
+        fix1 = np.concatenate([both & A, both & A], axis=1)
+        fix0 = np.concatenate([both & ~A, both & ~A], axis=1)
+        fix1[:, k:] |= out & y & ~z          # z is in: above
+        fix0[:, :k] |= out & z & ~y          # y is out: below
+        cells.put, cells.out = fix1, fix0
+        self._apply(cells)
+        return cells.trimmed()
 
     def _fix(self, cells, bound, rest):
         """Marks items that are decided by what the bound would be."""
