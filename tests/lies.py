@@ -604,6 +604,19 @@ def contradict_the_stop(data, solution, rng):
 
 
 @a_rating_lie
+def spoil_a_witness(data, solution, rng):
+    """Prices that are lower than those that prove the bound, and gains that hide it."""
+    witness = data["certificate"]["witness"]
+    while witness and "children" in witness:
+        witness = pick(list(witness["children"].values()), rng)
+    if not witness:
+        return None
+    label = int(rng.integers(len(witness["gains"])))
+    witness["gains"][label] -= 1.0 + 2 * max(0.0, solution.certificate.gap or 0.0) + solution.certificate.tolerance
+    return f"gain of label {label}"
+
+
+@a_rating_lie
 def bring_a_witness(data, solution, rng):
     data["certificate"]["witness"] = pick([True, {}, "me"], rng)
     return "witness"

@@ -151,13 +151,14 @@ def can_be_enumerated(source: Source) -> bool:
 
 def honest_solutions(setting: Setting, source: Source, options: dict):
     """Every engine that can answer, finished and interrupted."""
-    unfit = {"scan", *(HARD if setting.nominal else ()), *(() if can_be_enumerated(source) else ["enumerate"])}
+    unfit = {"scan", *(HARD if setting.nominal else ["columns"]), *(() if can_be_enumerated(source) else ["enumerate"])}
     for engine in ENGINES.keys() - unfit:
         yield solved(source, options, engine)
         if engine != "vote":
             yield solved(source, options, engine, stopped=True)
     if not setting.nominal:
         yield solved(source, options, "search", space="all")
+        yield solved(source, options, "columns", space="all")
 
 
 # 1. Honest solutions.
@@ -217,6 +218,9 @@ TOLD = [  # engine, whether it is stopped at once, whether labels have an order,
     ("search", False, False, None),
     ("search", True, False, None),
     ("search", False, True, "all"),
+    ("columns", False, False, None),
+    ("columns", True, False, None),
+    ("columns", False, True, "all"),
     ("em", False, True, None),
     ("em3", False, False, None),
     ("soft-em", False, True, None),

@@ -141,7 +141,9 @@ class Recheck:
         elif problem.space is Space.DOMINANCE:
             best = self.ordered.value
         else:
-            raise Undecided("over all mappings of more than two labels a bound is checked by prices, and there are none")
+            raise Undecided(
+                "over all mappings of more than two labels a bound is checked by prices, and there are none"
+            )
         return best if best > bound else None
 
 

@@ -215,7 +215,7 @@ def _must_have_best_names(solution: Solution) -> bool:
     """Where names are free; but the scan names by the order alone, and engines that were stopped did not get there."""
     certificate = solution.certificate
     finished = certificate.engine in {"chain", "enumerate"} and certificate.stop is Stop.FINISHED
-    return (finished or certificate.engine == "search") and solution.objective.interchangeable
+    return (finished or certificate.engine in {"columns", "search"}) and solution.objective.interchangeable
 
 
 def _about_margins(solution: Solution, checks: Recheck) -> Iterator[str]:

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from crowdopt.types import Ints
 
 
+FEW_STARTS = 16
+"""Climbs before the first attempt at a proof: where it succeeds, more would have been in vain."""
+
 CELLS_FOR_THE_WHOLE = 400_000
 """Cells that are looked at, per term, for the bound over the whole space where it has to be split."""
 
@@ -71,15 +74,21 @@ class Columns:
 
     def run(self) -> Outcome:
         """Searches, proves, and improves what cannot be proved, until that is of no use."""
-        self.climbs.run()
+        self.climbs.run(FEW_STARTS)
         self.stop = self.climbs.stop
-        shaken = False
+        searched = shaken = False
         while self.stop is Stop.FINISHED:
             mapping, value = self._best()
             tolerance = self.problem.price_tolerance(value)
             finding = self._prove(mapping, value, tolerance)
             if finding.proved or finding.stopped:
                 break
+            if not searched:
+                searched = True
+                self.climbs.run()
+                self.stop = self.climbs.stop
+                if self.stop is not Stop.FINISHED or self._best()[1] > value + tolerance:
+                    continue
             if self.market.order is not None:
                 break
             if not shaken:

@@ -56,9 +56,7 @@ def flipped(goods: Goods, term: Term, prices: Floats, sets: Bools) -> tuple[Bool
     """The sets after the one bucket was put in, or taken out, that makes most of each."""
     responses, tasks = goods.sums(sets)
     sign = np.where(sets, -1.0, 1.0)
-    after = term.values(
-        responses[:, None, :] + sign[:, :, None] * goods.responses, tasks[:, None] + sign * goods.tasks
-    )
+    after = term.values(responses[:, None, :] + sign[:, :, None] * goods.responses, tasks[:, None] + sign * goods.tasks)
     best = (after - sign * prices).argmax(axis=1)
     turned = sets.copy()
     rows = np.arange(len(sets))

@@ -105,7 +105,9 @@ class Prices:
         scaled = self.kept * self.scale
         self.to_kept = np.linalg.pinv(scaled @ self.kept.T) @ scaled
         self.box = self.direction(np.eye(n, n + len(terms)))
-        self.box_lengths = np.sqrt(np.maximum(np.diagonal(self.box), 1e-18))
+        squares = np.diagonal(self.box)
+        movable = squares > 1e-12 * self.scale[:n]  # prices that what is kept determines stay where they are
+        self.box_lengths = np.where(movable, np.sqrt(np.maximum(squares, 1e-300)), np.inf)
 
     def direction(self, rows: Floats) -> Floats:
         """The shortest ways to change the values of rows that leave what is kept as it is."""

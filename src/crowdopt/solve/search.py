@@ -79,12 +79,12 @@ class Climbs:
         self.stop = stop or self.stop
         return stop is None
 
-    def run(self) -> None:
-        """Climbs from every start in blocks, then once more from the best, renamed."""
+    def run(self, most: int = MAX_STARTS) -> None:
+        """Climbs from every start, or from the ``most`` first, in blocks; then once more from the best, renamed."""
         if not self.go_on():
             return
-        block = self.moves.block
-        mappings = np.unique(starts(self.problem, self.moves.n_starts, self.limits.seed), axis=0)
+        block, n_starts = self.moves.block, min(most, self.moves.n_starts)
+        mappings = np.unique(starts(self.problem, n_starts, self.limits.seed), axis=0)
         if not all(self.climb(mappings[at : at + block]) for at in range(0, len(mappings), block)):
             return
         best = sorted(self.found, key=lambda key: (-self.found[key], key))[: min(KEPT, block)]

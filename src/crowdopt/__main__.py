@@ -1,0 +1,5 @@
+"""``python -m crowdopt``."""
+
+from crowdopt.cli import main
+
+main()
