@@ -18,7 +18,7 @@ import numpy as np
 
 from crowdopt.certificate import Space
 from crowdopt.order import Order
-from crowdopt.solve.shapes import Arcs, Shape, allows, items_of
+from crowdopt.solve.shapes import Items, Shape
 from crowdopt.solve.terms import Goods, Term, distinct, terms_of
 
 if TYPE_CHECKING:
@@ -57,10 +57,10 @@ class Market:
         return index
 
     @cached_property
-    def arcs(self) -> dict[Shape, Arcs]:
+    def items(self) -> dict[Shape, Items]:
         """The items of every shape that is not just any."""
         shapes = {term.shape for term in self.terms} - {Shape.ANY}
-        return {shape: items_of(shape, self.order) for shape in shapes if self.order is not None}
+        return {shape: Items(shape, self.order) for shape in shapes if self.order is not None}
 
     def part(self, fixed: dict[int, int]) -> tuple[Market, Ints]:
         """The market of the buckets that are left when some are fixed under labels; and which these are."""

@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 FIRST_SHARE = 0.4
 """Where the gain of labels lies at first between the least and the most that the prices of single moves allow."""
 
-FIRST_MARGIN, SHRINK = 0.1, 0.6
+MARGIN, SHRINK = 0.1, 0.4
 """Distance kept from cuts, in the metric of the projections, and how it shrinks when they fail."""
+
+TRIES = 6
+"""Attempts at keeping a distance from all cuts, each with less of it from those that stood in the way."""
 
 OVER = 1.5
 """Projections go this much of the way."""
@@ -48,6 +51,7 @@ class Prices:
         gains: μ by term.
         tight: Whether the target is what the mapping reaches.
         low, high: What a bucket would add to the next best label, and adds to its own.
+        neighbours: By term, the sets of the mapping, and those after one move.
         cuts: Term and set of every cut.
     """
 
@@ -72,11 +76,9 @@ class Prices:
         if market.order is not None:
             self.least, self.most = np.full(len(self.low), -np.inf), np.full(len(self.low), np.inf)
         self._metric()
-        self.margin = FIRST_MARGIN
-        self.margins = np.zeros(0)
         size = len(self.prices) + len(self.gains)
         self.rows, self.directions, self.products = np.zeros((0, size)), np.zeros((0, size)), np.zeros((0, 0))
-        self.values_of_cuts, self.lengths = np.zeros(0), np.zeros(0)
+        self.values_of_cuts, self.lengths, self.margins = np.zeros(0), np.zeros(0), np.zeros(0)
         self.neighbours = market.neighbours(mapping)
         self.cuts: list[tuple[int, Bools]] = []
         self.keys: set[tuple[int, bytes]] = set()
@@ -144,33 +146,31 @@ class Prices:
         self.directions = np.concatenate([self.directions[keep], directions])
         self.values_of_cuts = np.concatenate([self.values_of_cuts[keep], values])
         self.lengths = np.concatenate([self.lengths[keep], lengths])
-        self.margins = np.concatenate([self.margins[keep], np.full(len(rows), self.margin)])
+        self.margins = np.concatenate([self.margins[keep], np.full(len(rows), MARGIN)])
 
     def project(self) -> bool:
-        if self.market.order is None:
-            return self._project()
-        for _ in range(12):
-            if self._project():
-                return True
-            self.margins[self.hit] *= 0.4
-        return False
+        """Moves the prices until no known cut is violated; returns whether that worked.
+
+        Where it does not, the cuts that stood in the way are asked for less distance, and it is tried again.
+        """
+        return any(self._project() for _ in range(TRIES))
 
     def _project(self) -> bool:
-        """Moves the prices until no known cut is violated; or else shrinks the margin, and returns False."""
+        """One attempt."""
         x = np.concatenate([self.prices, self.gains])
         n = len(self.prices)
         short = (self.values_of_cuts - self.rows @ x) / self.lengths + self.margins
+        hit = np.zeros(len(short), bool)
         done = False
-        self.hit = np.zeros(len(short), bool)
         for _ in range(min(100 + 4 * len(short), MOST_STEPS)):
             beyond = np.maximum(self.least - x[:n], x[:n] - self.most) / self.box_lengths
-            excess = np.where(short > self.margins / 2, short, 0.0)
-            cut, side = int(excess.argmax()) if len(short) else -1, int(beyond.argmax())
-            if cut >= 0 and short[cut] > beyond[side] and excess[cut] > 0:
+            violated = np.where(short > self.margins / 2, short, 0.0)
+            cut, side = int(violated.argmax()) if len(short) else -1, int(beyond.argmax())
+            if cut >= 0 and violated[cut] > max(0.0, beyond[side]):
                 by = OVER * short[cut] / self.lengths[cut]
                 x += by * self.directions[cut]
-                self.hit[cut] = True
                 short -= by * self.products[cut] / self.lengths
+                hit[cut] = True
             elif beyond[side] > 1e-9:
                 by = (1.0 if x[side] < self.least[side] else -1.0) * beyond[side] / self.box_lengths[side]
                 x += by * self.box[side]
@@ -179,17 +179,11 @@ class Prices:
                 done = True
                 break
         self.prices, self.gains = x[:n].copy(), x[n:].copy()
-        self.steps = _
-        if not done and self.market.order is None:
-            self.margin *= SHRINK
-            self.margins[:] = self.margin
+        if not done:
+            self.margins[hit] *= SHRINK
         return done
 
-    def relax(self, cuts, margins):
-        """Lowers the margins of cuts (term, set)"""
-        for (t, s), m in zip(cuts, margins):
-            self.add(t, s[None])
-            row = np.concatenate([s, np.arange(len(self.gains)) == t]).astype(float)
-            at = np.flatnonzero((self.rows == row).all(axis=1))
-            for i in at:
-                self.margins[i] = min(self.margins[i], m / self.lengths[i])
+    def move(self, prices: Floats, gains: Floats, share: float) -> None:
+        """Moves the prices a share of the way to others."""
+        self.prices = self.prices + share * (prices - self.prices)
+        self.gains = self.gains + share * (gains - self.gains)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.solve import hints, ordered_hints
-from crowdopt.solve.ordered import OrderedPricing
-from crowdopt.solve.shapes import Shape
+from crowdopt.solve import hints
 from crowdopt.solve.master import Master
+from crowdopt.solve.ordered import OrderedPricing
 from crowdopt.solve.prices import Prices
 from crowdopt.solve.pricing import Priced, Pricing
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crowdopt.solve.market import Market
+    from crowdopt.solve.terms import Term
     from crowdopt.types import Bools, Floats, Ints
 
 MOST_ROUNDS, MOST_PROGRAMS = 30, 5
@@ -32,6 +32,9 @@ CUTS_AT_ONCE = 40
 
 FLIPPED = 20
 """Best sets of which one bucket is flipped when refitting finds no violated one."""
+
+STEP = 0.3
+"""How far to go to the prices of the linear program: they are at a corner, and others that prove as much are not."""
 
 SHARE = 0.1
 """Part of the tolerance that prices may take up."""
@@ -93,9 +96,8 @@ class Prover:
         """Tries to prove the target, beginning with known sets by term; ``cells`` are for the bound if that fails."""
         if sum(self.prices.add(at, sets) for at, sets in known.items()):
             self.prices.project()
-        for _ in range(MOST_ROUNDS if self.market.order is None else 100):
-            self.new = self._find_cuts()
-            if not self.new:
+        for _ in range(MOST_ROUNDS):
+            if not self._find_cuts():
                 finding = self._settle(cells)
                 if finding is not None:
                     return finding
@@ -123,8 +125,6 @@ class Prover:
             term = self.market.terms[at]
             begin = np.concatenate([hints.starts(goods, n_starts, self.rng), self.probabilities[-2 * n_starts :]])
             sets, worth = self._good_sets(term, begin)
-            if worth[0] <= prices.gains[at] + self.share:
-                sets, worth = self._flipped(term, sets[:FLIPPED])
             worth_most[at] = max(worth_most[at], worth[0])
             violated = sets[worth > prices.gains[at] + self.share][:CUTS_AT_ONCE]
             if len(violated):
@@ -135,15 +135,18 @@ class Prover:
             self.best = prices.prices.copy(), likely
         return found
 
-    def _good_sets(self, term, begin):
-        if term.shape is Shape.ANY:
-            return hints.good_sets(self.market.goods, term, self.prices.prices, begin)
-        return ordered_hints.good_sets(self.market.goods, term, self.prices.prices, begin, self.market.arcs[term.shape])
-
-    def _flipped(self, term, sets):
-        if term.shape is Shape.ANY:
-            return hints.flipped(self.market.goods, term, self.prices.prices, sets)
-        return ordered_hints.flipped(self.market.goods, term, self.prices.prices, sets, self.market.order)
+    def _good_sets(self, term: Term, begin: Floats) -> tuple[Bools, Floats]:
+        """Sets that are worth much to a label of the term, best first."""
+        goods, prices, order = self.market.goods, self.prices.prices, self.market.order
+        if order is None:
+            sets, worth = hints.good_sets(goods, term, prices, begin)
+        else:
+            sets, worth = hints.good_closed_sets(goods, term, self.market.items[term.shape], prices, begin)
+        if worth[0] > self.prices.gains[self.market.term_of[term.labels[0]]] + self.share:
+            return sets, worth
+        if order is None:
+            return hints.flipped(goods, term, prices, sets[:FLIPPED])
+        return hints.flipped_along(goods, term, order, prices, sets[:FLIPPED])
 
     def _remember(self, counts: Floats) -> None:
         """Keeps the answer probabilities of sets, to begin with next time."""
@@ -183,37 +186,32 @@ class Prover:
                 seen = cells
                 return (not self.stopped and cells < most) or cells == 0  # at least a first bound
 
-            term = self.market.terms[at]
-            if term.shape is Shape.ANY:
-                search = Pricing(self.market.goods, self.market.terms[at], prices, thresholds[at], slack)
-            else:
-                search = OrderedPricing(self.market.goods, term, prices, thresholds[at], slack, self.market.order, term.shape)
+            search = self._pricing(at, prices, thresholds[at], slack)
             priced[at] = search.run(told, first=first)
             bounds[at] = priced[at].bound
         return bounds, priced
 
+    def _pricing(self, at: int, prices: Floats, threshold: float, slack: float) -> Pricing:
+        """The search for the set that is worth most to a label of a term."""
+        goods, term = self.market.goods, self.market.terms[at]
+        if self.market.order is None:
+            return Pricing(goods, term, prices, threshold, slack)
+        known = np.array([cut for term, cut in self.prices.cuts if term == at], bool).reshape(-1, len(goods))
+        return OrderedPricing(goods, term, self.market.items[term.shape], prices, threshold, slack, known)
+
     def _find_room(self) -> bool:
         """Asks the linear program for prices within all cuts; returns whether there are any."""
         self.programs += 1
-        if self.programs > (MOST_PROGRAMS if self.market.order is None else 100):
+        if self.programs > MOST_PROGRAMS:
             return False
         if self.master is None:
             self.master = Master(self.prices, self.target + SHARE / 2 * self.tolerance)
         self.master.know(self.prices.cuts)
         if not self.master.solve():
             return False
-        if self.market.order is not None:
-            m = self.master
-            d = np.abs(m.duals[1:]); tight = np.flatnonzero(d > 1e-9 * d.max(initial=0))
-            cuts = [(int(m.terms[m.rows[i]]), m.sets[m.rows[i]]) for i in tight]
-            room = [0.7 * m.margin * m.away[m.rows[i]] * m.unit for i in tight]
-            self.prices.relax(cuts, room)
-            by = 0.3 if self.new else 1.0
-            self.prices.prices = self.prices.prices + by * (m.prices - self.prices.prices)
-            self.prices.gains = self.prices.gains + by * (m.gains - self.prices.gains)
-            self.prices.project()
-            return True
-        self.prices.prices, self.prices.gains = self.master.prices, self.master.gains
+        self.prices.move(self.master.prices, self.master.gains, STEP)
+        if not self.prices.project():
+            self.prices.move(self.master.prices, self.master.gains, 1.0)
         return True
 
     def _failed(self, cells: int) -> Finding:

@@ -1,9 +1,10 @@
-"""Shapes: which sets of buckets a label can have where mappings respect an order.
+"""Shapes: the sets of buckets that a label can have where mappings respect an order.
 
-The buckets below a label are a down-set, those above it an up-set; so the lowest label has a down-set, the highest an
-up-set, and a label between them what is left of an up-set without a smaller one. All of these are *closed* sets of items
-(flows.py): an item says "the label's bucket, or above" or "above the label's buckets", and arcs say that one asks for
-another.
+The buckets labelled at least j are an up-set: with each bucket it holds all that dominate it. So the highest label has an
+up-set, the lowest the rest, a down-set, and a label between them an up-set without a smaller one, which holds with two
+buckets all that lie between them. All of these are *closed* sets of items: an item stands for a bucket of the down-set or
+the larger up-set, which puts it into the label's set, or for one of the smaller up-set, which takes it out again; an arc
+says that a set with one item has the other one as well. The best closed set is a minimum cut (flows.py).
 """
 
 from __future__ import annotations
@@ -29,93 +30,65 @@ class Shape(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Arcs:
-    """Pairs of items (tail, head), sorted by tail: a set with the tail has the head as well.
-
-    Attributes:
-        tails: By arc.
-        heads: By arc.
-        n_items: The number of items.
-        first_out: The first arc from each item, and the number of all.
-        by_head: The arcs sorted by head.
-        first_in: The first of these to each item, and the number of all.
-    """
-
-    tails: Ints
-    heads: Ints
-    n_items: int
-    first_out: Ints
-    by_head: Ints
-    first_in: Ints
-
-    @classmethod
-    def of(cls, tails: Ints, heads: Ints, n_items: int) -> Arcs:
-        """Arcs that are sorted by tail."""
-        by_head = np.argsort(heads, kind="stable")
-        items = np.arange(n_items + 1)
-        return cls(
-            tails,
-            heads,
-            n_items,
-            np.searchsorted(tails, items),
-            by_head,
-            np.searchsorted(heads[by_head], items),
-        )
-
-    def __len__(self) -> int:
-        return len(self.tails)
-
-    def only(self, items: Bools) -> tuple[Arcs, Bools]:
-        """The arcs between some of the items, which are numbered anew; and which they are."""
-        kept = items[self.tails] & items[self.heads]
-        number = np.cumsum(items) - 1
-        return Arcs.of(number[self.tails[kept]], number[self.heads[kept]], int(items.sum())), kept
-
-    def settle(self, weights: Floats, flows: Floats, enough: Floats) -> Settled:
-        """Best closed sets of rows of weights (row, item), improving rows of flows (row, arc) in place."""
-        from crowdopt.solve import flows as loops
-
-        inside, rest = np.empty(weights.shape, bool), np.empty(weights.shape)
-        bound, size = np.empty(len(weights)), np.empty(len(weights))
-        arcs = self.heads, self.first_out, self.tails, self.by_head, self.first_in
-        loops.settle(np.ascontiguousarray(weights), flows, *arcs, enough, inside, rest, bound, size)
-        return Settled(inside, rest, bound, size)
-
-
-@dataclass(frozen=True, eq=False)
 class Settled:
-    """Best closed sets of rows of weights.
+    """Best closed sets of items for rows of weights.
 
     Attributes:
-        inside: The sets, by (row, item); empty where the bound was enough before one was found.
-        rest: Weights after the flow, by (row, item).
+        inside: The closed sets, by (row, item); nothing where the bound was enough before one was found.
         bound: No closed set has a greater sum of weights, but for rounding.
         size: The sum of the sizes of all numbers that the bound was made of.
     """
 
     inside: Bools
-    rest: Floats
     bound: Floats
     size: Floats
 
 
-def items_of(shape: Shape, order: Order) -> Arcs:
-    """The items of a shape, and their arcs.
+class Items:
+    """The items of a shape.
 
-    Bucket b is item b, and of sets between two up-sets also item b + n of n: the larger up-set, then the smaller.
+    Attributes:
+        shape: The shape.
+        tails: By arc: a closed set that has this item has the arc's head as well. Arcs are sorted by tail.
+        heads: By arc.
     """
-    higher, lower = np.nonzero(order.covers)
-    n = order.n_buckets
-    if shape is Shape.LOWER:
-        return Arcs.of(higher, lower, n)
-    by_lower = np.argsort(lower, kind="stable")
-    higher, lower = higher[by_lower], lower[by_lower]
-    if shape is Shape.UPPER:
-        return Arcs.of(lower, higher, n)
-    every = np.arange(n)
-    tails, heads = np.concatenate([lower, lower + n, every + n]), np.concatenate([higher, higher + n, every])
-    by_tail = np.argsort(tails, kind="stable")
-    return Arcs.of(tails[by_tail], heads[by_tail], 2 * n)
+
+    def __init__(self, shape: Shape, order: Order) -> None:
+        """Bucket b of n is item b, and where there is a smaller up-set also item b + n, which asks for item b."""
+        higher, lower = np.nonzero(order.covers)
+        n = order.n_buckets
+        self.shape, self.n_buckets, self.layers = shape, n, 2 if shape is Shape.BETWEEN else 1
+        tails, heads = (higher, lower) if shape is Shape.LOWER else (lower, higher)
+        if shape is Shape.BETWEEN:
+            every = np.arange(n)
+            tails, heads = np.concatenate([tails, tails + n, every + n]), np.concatenate([heads, heads + n, every])
+        by_tail = np.argsort(tails, kind="stable")
+        self.tails, self.heads = tails[by_tail], heads[by_tail]
+        self._by_head = np.argsort(self.heads, kind="stable")
+        items = np.arange(self.layers * n + 1)
+        self._first_out = np.searchsorted(self.tails, items)
+        self._first_in = np.searchsorted(self.heads[self._by_head], items)
+
+    def __len__(self) -> int:
+        return self.layers * self.n_buckets
+
+    def no_flows(self, n_rows: int) -> Floats:
+        """Flows of nothing, by (row, arc)."""
+        return np.zeros((n_rows, len(self.tails)))
+
+    def settle(self, weights: Floats, flows: Floats, enough: Floats | float = -np.inf) -> Settled:
+        """The best closed sets for rows of weights of buckets; improves flows in place, until bounds are ``enough``."""
+        from crowdopt.solve import flows as loops
+
+        by_item = np.concatenate([weights, -weights], axis=1) if self.layers == 2 else np.ascontiguousarray(weights)
+        inside, bound, size = np.zeros(by_item.shape, bool), np.empty(len(weights)), np.empty(len(weights))
+        arcs = self.tails, self.heads, self._first_out, self._by_head, self._first_in
+        loops.settle(by_item, flows, *arcs, np.broadcast_to(enough, bound.shape).copy(), inside, bound, size)
+        return Settled(inside, bound, size)
+
+    def sets(self, inside: Bools) -> Bools:
+        """The sets of buckets (row, bucket) of closed sets of items (row, item)."""
+        return inside[:, : self.n_buckets] & ~inside[:, self.n_buckets :] if self.layers == 2 else inside
 
 
 def allows(shape: Shape, order: Order, sets: Bools) -> Bools:
