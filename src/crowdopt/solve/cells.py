@@ -17,7 +17,7 @@ say that n is in its range.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,9 @@ BALANCE = 0.3
 
 FIRST_CUTS = {2: 3, 3: 5}
 """Cuts that a search begins with, by number of answers: with more answers it pays to see first where to cut."""
+
+COMMON = {"common": True}
+"""Marks what is not by cell."""
 
 _TINY = 1e-300
 
@@ -66,15 +69,21 @@ class Cells:
     open: Bools
     bound: Floats
     bend: Floats
-    which: Ints
-    depth: int = 0
+    which: Ints = field(metadata=COMMON)
+    depth: int = field(default=0, metadata=COMMON)
 
     def __len__(self) -> int:
         return len(self.bound)
 
     def rows(self, at: Ints | Bools | slice) -> Cells:
         """Some of the cells."""
-        return replace(self, **{name: getattr(self, name)[at] for name in _BY_CELL})
+        return replace(self, **{name: getattr(self, name)[at] for name in self.by_cell()})
+
+    @classmethod
+    @cache
+    def by_cell(cls) -> list[str]:
+        """The names of the arrays that have a row for every cell."""
+        return [part.name for part in fields(cls) if not part.metadata.get("common")]
 
     def trimmed(self) -> Cells:
         """The same without the buckets that are undecided in none of them."""
@@ -89,9 +98,6 @@ class Cells:
     def ranged(self) -> bool:
         """Whether the cells have a range of tasks."""
         return self.slope.shape[1] > self.n_answers
-
-
-_BY_CELL = [field.name for field in fields(Cells) if field.name not in {"which", "depth"}]
 
 
 def whole_space(offset: Floats, n_answers: int, low: float, high: float, total: float, n_buckets: int) -> Cells:
@@ -185,7 +191,7 @@ def cut(cells: Cells, at: Floats, total: float) -> Cells:
 
 def _doubled(cells: Cells, bend: Floats) -> Cells:
     """Every cell twice, one cut deeper."""
-    parts = {name: np.repeat(getattr(cells, name), 2, axis=0) for name in _BY_CELL}
+    parts = {name: np.repeat(getattr(cells, name), 2, axis=0) for name in cells.by_cell()}
     return replace(cells, **parts | {"bend": np.repeat(bend, 2)}, depth=cells.depth + 1)
 
 

@@ -29,7 +29,6 @@ from crowdopt.solve.pool import Pool
 from crowdopt.solve.prove import Prover, Finding
 from crowdopt.solve.search import Climbs
 from crowdopt.solve.shake import shake
-from crowdopt.solve.terms import Goods, terms_of
 from crowdopt.solve.ties import choose
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class Columns:
         self.stop = Stop.FINISHED
         self.climbs = Climbs(problem, limits)
         self.rng = np.random.Generator(np.random.PCG64([limits.seed, 1]))
-        self.market = Market(Goods.of(problem), tuple(terms_of(problem)))
+        self.market = Market.of(problem)
         self.pool = Pool(self.market)
         self.proving = 0
 
@@ -90,6 +89,8 @@ class Columns:
                 self.stop = self.climbs.stop
                 if self.stop is not Stop.FINISHED or self._best()[1] > value + tolerance:
                     continue
+            if self.market.order is not None:
+                break
             if not shaken:
                 shaken = True
                 self.climbs.bound = self.bound
@@ -158,7 +159,7 @@ class Columns:
             mapping,
             value,
             max(self.bound, value),
-            Space.ALL,
+            problem.space,
             self.work,
             self.stop,
             tolerance=problem.price_tolerance(value),

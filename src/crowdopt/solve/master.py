@@ -59,10 +59,8 @@ class Master:
         self.n_cuts = 0
         self.sets = np.zeros((0, self.n), bool)
         self.terms, self.values, self.away = np.zeros(0, int), np.zeros(0), np.zeros(0)
-        for at, term in enumerate(self.market.terms):
-            own = self.own[list(term.labels)]
-            moved = own[:, None, :] ^ np.eye(self.n, dtype=bool)
-            self._know(at, np.concatenate([own, moved.reshape(-1, self.n)]))
+        for at, sets in prices.neighbours:
+            self._know(at, sets)
 
     def _row(self, low: float, high: float, index: Ints, values: Floats) -> None:
         self.solver.addRow(low, high, len(index), index.astype(np.int32), values.astype(float))

@@ -112,7 +112,7 @@ class Pricing:
         self.slack = max(slack, 8 * self._error(2 * float(np.log(self.whole.sum() + 1)) + self.n_answers))
         self.found: dict[bytes, float] = {}
         self.left = -np.inf  # the greatest bound of cells that cannot be cut
-        self.cells = 0
+        self.cells, self.most_open = 0, MAX_OPEN
 
     @property
     def level(self) -> float:
@@ -128,7 +128,7 @@ class Pricing:
         """
         constant = self.term.constant
         self.threshold -= constant
-        heap = _Open(self._first_cells())
+        heap = _Open(self._first_cells(), self.most_open)
         finished = True
         while heap.bound > self.level:
             if not go_on(max(heap.bound, self.left, self.level) + constant, self.cells) or (
@@ -204,20 +204,9 @@ class Pricing:
 
     def _decide(self, cells: Cells) -> None:
         """Decides buckets (module, 2) and bounds by the best set at the centre of the cell (module, 3), in place."""
-        responses, sizes = self.vectors[cells.which, : self.n_answers], self.sizes[cells.which]
-        tasks, prices = self.goods.tasks[cells.which], self.prices[cells.which]
-        centre = cells.corners.mean(axis=1)
-        logs = np.log(centre)
-        gain = logs @ responses.T - prices
-        most = gain - sizes + np.matmul(cells.corners / centre[:, None, :], responses.T).max(axis=1)
-        positive = cells.corners > 0
-        corner_logs = np.where(positive, np.log(np.where(positive, cells.corners, 1.0)), _NEVER)
-        least = np.matmul(corner_logs, responses.T).min(axis=1) - prices
-        if self.term.total:
-            low, high = cells.low[:, None] / self.term.total, cells.high[:, None] / self.term.total
-            gain += tasks * (1 + np.log((low + high) / 2))
-            most += tasks * (1 + np.log(high))
-            least += tasks * (1 + np.log(low))
+        sizes, tasks = self.sizes[cells.which], self.goods.tasks[cells.which]
+        prices, centre = self.prices[cells.which], cells.corners.mean(axis=1)
+        least, gain, most = self._gains(cells, centre)
         doubt = 64 * _EPS * (np.abs(prices) + 32 * (sizes + tasks))
         inside = cells.open & (least > doubt)
         cells.sure += inside @ self.vectors[cells.which]
@@ -226,23 +215,39 @@ class Pricing:
         centred = cells.open & (gain > 0)
         worth = self._worth(cells, centred, centre)
         wrong = np.where(centred, np.maximum(-least, 0.0), np.where(cells.open, np.maximum(most, 0.0), 0.0))
-        error = self._error(float(-logs.min()) + self.n_answers)
+        error = self._error(float(-np.log(centre.min())) + self.n_answers)
         cells.bound = np.minimum(cells.bound, worth + wrong.sum(axis=1) + error)
+
+    def _gains(self, cells: Cells, centre: Floats) -> tuple[Floats, Floats, Floats]:
+        """By (cell, bucket): at least, at the centre and at most, what a bucket gains in a cell beyond its price."""
+        responses, tasks = self.vectors[cells.which, : self.n_answers], self.goods.tasks[cells.which]
+        gain = np.log(centre) @ responses.T - self.prices[cells.which]
+        rise = np.matmul(cells.corners / centre[:, None, :], responses.T).max(axis=1) - self.sizes[cells.which]
+        positive = cells.corners > 0
+        corner_logs = np.where(positive, np.log(np.where(positive, cells.corners, 1.0)), _NEVER)
+        least = np.matmul(corner_logs, responses.T).min(axis=1) - self.prices[cells.which]
+        if not self.term.total:
+            return least, gain, gain + rise
+        low, high = cells.low[:, None] / self.term.total, cells.high[:, None] / self.term.total
+        most = gain + rise + tasks * (1 + np.log(high))
+        return least + tasks * (1 + np.log(low)), gain + tasks * (1 + np.log((low + high) / 2)), most
 
     def _worth(self, cells: Cells, sets: Bools, centre: Floats) -> Floats:
         """What the sure buckets of each cell with one of ``sets`` are worth; remembers those above the threshold."""
-        sums = cells.sure + sets @ self.vectors[cells.which]
-        counts = sums[:, : self.n_answers]
-        whole = np.maximum(counts.sum(axis=1, keepdims=True), _TINY)
-        worth = (counts * np.log(np.where(counts > 0, counts, whole) / whole)).sum(axis=1)
+        worth = self._values(cells.sure + sets @ self.vectors[cells.which])
         worth += -cells.paid - sets @ self.prices[cells.which]
-        if self.term.total:
-            worth += share_term(sums[:, self.n_answers], self.term.total)
         self.best = max(self.best, float(worth.max()))
         for row in np.argsort(-worth)[:KEPT]:
             if worth[row] > self.threshold:
                 self._remember(cells, centre[row], row, float(worth[row]))
-        return np.asarray(worth)
+        return worth
+
+    def _values(self, sums: Floats) -> Floats:
+        """Ψ by sums of vectors, without what given shares add, which is in the prices."""
+        counts = sums[:, : self.n_answers]
+        whole = np.maximum(counts.sum(axis=1, keepdims=True), _TINY)
+        values = (counts * np.log(np.where(counts > 0, counts, whole) / whole)).sum(axis=1)
+        return np.asarray(values + share_term(sums[:, self.n_answers], self.term.total) if self.term.total else values)
 
     def _remember(self, cells: Cells, centre: Floats, row: int, worth: float) -> None:
         """Keeps the set that is best at the centre of a cell: decided buckets are on the same side all over the cell."""
@@ -266,9 +271,9 @@ class Pricing:
 class _Open:
     """Blocks of open cells, those with the greatest bound first."""
 
-    def __init__(self, cells: Cells) -> None:
+    def __init__(self, cells: Cells, most: int) -> None:
         self.heap: list[tuple[float, int, Cells]] = []
-        self.count = self.size = 0
+        self.count, self.size, self.most = 0, 0, most
         self.add(cells)
 
     @property
@@ -285,7 +290,7 @@ class _Open:
 
     def pop(self, most: int) -> Cells:
         """Takes the block with the greatest bound, or the latest if there are too many, and at most so many cells."""
-        at = 0 if self.size <= MAX_OPEN else min(range(len(self.heap)), key=lambda i: self.heap[i][1])
+        at = 0 if self.size <= self.most else min(range(len(self.heap)), key=lambda i: self.heap[i][1])
         cells = self.heap[at][2]
         self.heap[at] = self.heap[-1]
         self.heap.pop()
