@@ -108,6 +108,15 @@ def check_engine(problem: Problem, engine: str) -> None:
         raise InputError(f"engine 'columns' is for one class of workers; here are {buckets.n_classes}")
 
 
+def check_ranked(problem: Problem) -> None:
+    """Raises where a ranking of the classes would change nothing, as no order is asked for."""
+    if problem.ranked and problem.space is not Space.DOMINANCE:
+        raise InputError(
+            "ranked classes matter only among answers that respect the order of the labels: the scale must be ordinal, "
+            "and the space 'dominance'"
+        )
+
+
 def _answer(problem: Problem, limits: Limits, engine: str) -> tuple[str, Outcome]:
     """The name of the engine that answered, and its outcome: the first that can prove its answer, if any can."""
     if problem.buckets.n_labels == 1 and engine != "vote":
@@ -156,6 +165,7 @@ def solve(
     selectivity: Literal["none", "estimate"] | Sequence[float] = "none",
     prior_matrix: Any = None,
     smoothing: float = 0.0,
+    ranked: bool = False,
     engine: str = "auto",
     time_limit: float = DEFAULT_TIME_LIMIT,
     on_progress: OnProgress | None = None,
@@ -175,6 +185,8 @@ def solve(
         selectivity: ``none``, ``estimate``, or the known share of each label.
         prior_matrix: Pseudo-counts by (true, answered), or by (class, true, answered): what is known of the workers.
         smoothing: A pseudo-count for every entry.
+        ranked: Whether the classes stand in the order of their skill, best first: under dominance, what a better class
+            answers then counts for more.
         engine: Name of an engine, or ``auto``.
         time_limit: Seconds; past them the result is BOUNDED.
         on_progress: Called now and then; return True to stop with the best so far.
@@ -201,7 +213,8 @@ def solve(
         prior=pseudo_counts(prior_matrix, buckets),
         smoothing=number(smoothing, "smoothing"),
     )
-    problem = Problem(buckets, Space(space), _objective(selectivity, offsets))
+    problem = Problem(buckets, Space(space), _objective(selectivity, offsets), ranked)
+    check_ranked(problem)
     names = [str(j) for j in range(buckets.n_labels)]
     solved = run(problem, Limits(time_limit, on_progress), labels=names, engine=engine)
     responses, _ = buckets.by_label(solved.mapping)
