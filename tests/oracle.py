@@ -24,7 +24,7 @@ class Oracle:
 class Added:
     """What is added to the likelihood: shares (None, "estimate" or a list), and what was known beforehand.
 
-    ``known`` are counts by (label, answer) or (label, class, answer), ``known_tasks`` the number of tasks of known label.
+    ``known`` are counts by (label, answer) or (label, class, answer), ``known_tasks`` the tasks known to have a label.
     """
 
     shares: str | list[float] | None

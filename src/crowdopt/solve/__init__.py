@@ -77,9 +77,12 @@ class Result:
     certificate: Certificate
 
 
-def run(problem: Problem, limits: Limits, *, labels: Sequence[str], engine: str = "auto") -> Solved:
+def run(
+    problem: Problem, limits: Limits, *, labels: Sequence[str], classes: Sequence[str] = (), engine: str = "auto"
+) -> Solved:
     """Solves a problem with the named engine, or with the one that fits, and certifies the outcome."""
     check_engine(problem, engine)
+    check_ranked(problem)
     before = limits.elapsed
     name, outcome = _answer(problem, limits, engine)
     certificate = certify(
@@ -87,7 +90,7 @@ def run(problem: Problem, limits: Limits, *, labels: Sequence[str], engine: str 
         outcome,
         engine=name,
         seconds=limits.elapsed - before,
-        fingerprint=problem.buckets.fingerprint(labels),
+        fingerprint=problem.buckets.fingerprint(labels, classes),
     )
     margins = outcome.margins or single_moves(problem, outcome.mapping)
     return Solved(outcome.mapping, certificate, margins, outcome.runner_up)
@@ -214,7 +217,6 @@ def solve(
         smoothing=number(smoothing, "smoothing"),
     )
     problem = Problem(buckets, Space(space), _objective(selectivity, offsets), ranked)
-    check_ranked(problem)
     names = [str(j) for j in range(buckets.n_labels)]
     solved = run(problem, Limits(time_limit, on_progress), labels=names, engine=engine)
     responses, _ = buckets.by_label(solved.mapping)
