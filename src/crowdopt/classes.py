@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from crowdopt.errors import ClassError, InputError
+from crowdopt.errors import ClassError
 from crowdopt.frames import Table, adopt, fetch, small_table, with_texts
 from crowdopt.scale import canonical_text, sorted_texts
 
@@ -160,7 +160,7 @@ def _ordered(names: Iterable[str], ranked: Sequence[str]) -> list[str]:
 def check_ranks(reading: Reading) -> None:
     """Raises if classes are ranked that there are not."""
     if reading.ranked and not classed(reading):
-        raise InputError("--ranked needs the classes of workers: --class COL, or --classes FILE")
+        raise ClassError("--ranked needs the classes of workers: --class COL, or --classes FILE")
 
 
 def with_pairs(reading: Reading, pairs: tuple[tuple[str, str], ...]) -> Reading:
