@@ -18,7 +18,9 @@ from crowdopt.order import Order, tails, violation
 from crowdopt.problem import Problem
 from crowdopt.recheck import Recheck
 from crowdopt.recheck_order import OrderedOptimum
+from crowdopt.simulate import uniform_errors
 from crowdopt.solve import run
+from crowdopt.solve.em import soft_em
 from crowdopt.solve.engine import Limits
 from crowdopt.solve.enumerate import full_lattice
 
@@ -104,6 +106,46 @@ def test_the_search_is_never_above_the_optimum_nor_its_bound_below(n_classes, n_
             assert certificate.bound >= truth.value - 1e-9
             found.append(certificate.objective >= truth.value - 1e-9)
     assert np.mean(found) > 0.9
+
+
+def experts_and_regulars(seed: int, n_tasks: int = 1000) -> tuple[np.ndarray, np.ndarray]:
+    """Truth and counts: two experts a task, right 95 % of the time, and five regulars, right 65 %."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(2, size=n_tasks)
+    classes = [rng.multinomial(m, uniform_errors(2, skill)[truth]) for m, skill in ((2, 0.95), (5, 0.65))]
+    return truth, np.stack(classes, axis=1)
+
+
+@pytest.mark.parametrize("ranked", [False, True])
+def test_experts_are_worth_telling(ranked):
+    """Classes beat one shared matrix and the majority; experts are found to be better than regulars on every crowd."""
+    accuracy = []
+    for seed in range(10):
+        truth, counts = experts_and_regulars(seed)
+        result = solve(counts, ranked=ranked)
+        assert result.certificate.proof is Proof.PROVED
+        votes = counts.sum(axis=1)
+        ways = (result.mapping, solve(votes).mapping, votes.argmax(axis=1))
+        accuracy.append([np.mean(way == truth) for way in ways])
+        right = np.diagonal(result.matrix, axis1=1, axis2=2)
+        assert right == pytest.approx(np.array([[0.95] * 2, [0.65] * 2]), abs=0.08)
+    accuracy = np.array(accuracy)
+    assert (accuracy[:, 0] >= accuracy[:, 1:].max(axis=1)).mean() >= 0.9
+    assert (accuracy[:, 0] - accuracy[:, 1:].max(axis=1)).mean() > 0.02
+
+
+def test_matrices_are_recovered_within_sampling_error():
+    """By posteriors, which are not drawn to extremes as the likeliest labels are; in standard errors of frequencies."""
+    errors = []
+    for seed in range(20):
+        truth, counts = experts_and_regulars(seed)
+        found = soft_em(Problem(Buckets.from_arrays(counts)[0]), "vote").matrix
+        number = np.stack([counts[truth == j].sum(axis=(0, 2)) for j in range(2)], axis=1)
+        skill = np.array([[0.95], [0.65]])
+        errors.append((np.diagonal(found, axis1=1, axis2=2) - skill) / np.sqrt(skill * (1 - skill) / number))
+    errors = np.array(errors)
+    assert np.abs(errors.mean(axis=(0, 2))).max() < 0.5  # of 40 figures each, so that chance alone makes 0.16
+    assert np.sqrt((errors**2).mean(axis=(0, 2))).max() < 1.8  # the truth is not known, so a little more than 1
 
 
 def step_up(counts: tuple[tuple[int, ...], ...]):
