@@ -28,7 +28,7 @@ MAX_TRIED = 20_000
 
 
 def problem_of(solution: Solution, space: Space | None = None) -> Problem:
-    return Problem(solution.buckets, space or solution.certificate.space, solution.objective)
+    return replace(solution.problem, space=space or solution.certificate.space)
 
 
 def judge(lied: dict, solution: Solution, data, **options) -> Verification:
@@ -39,7 +39,8 @@ def judge(lied: dict, solution: Solution, data, **options) -> Verification:
         return Verification(Verdict.REJECTED, (str(error),))
     if lied["reading"] != solution.to_dict()["reading"]:
         return verify(loaded, data, **options)
-    return check_against(loaded, solution.scale, solution.buckets, solution.totals, gold_of(solution), **options)
+    counted = (solution.scale, solution.buckets, solution.totals, gold_of(solution), classes_of(solution))
+    return check_against(loaded, *counted, **options)
 
 
 def gold_of(solution: Solution):
@@ -47,11 +48,16 @@ def gold_of(solution: Solution):
     return solution.source.counts.gold if solution.source else None
 
 
+def classes_of(solution: Solution):
+    """What was counted of classes of workers, if the solution was made from data."""
+    return solution.source.responses.classes if solution.source else ()
+
+
 # What is true, by brute force.
 
 
 def as_tasks(solution: Solution) -> np.ndarray:
-    return np.repeat(solution.buckets.counts[:, 0, :], solution.buckets.weights, axis=0)
+    return np.repeat(solution.buckets.counts, solution.buckets.weights, axis=0)
 
 
 def can_be_tried(solution: Solution) -> bool:
@@ -60,15 +66,14 @@ def can_be_tried(solution: Solution) -> bool:
 
 def optimum(solution: Solution, space: Space) -> float:
     """The best log-likelihood of a small problem, by trying every mapping of its tasks from the definition."""
-    return oracle.brute_force(as_tasks(solution), space=space.value, shares=_added(solution.objective, solution)).value
+    added = _added(solution.objective, solution)
+    return oracle.brute_force(as_tasks(solution), space=space.value, shares=added, ranked=solution.ranked).value
 
 
 def _added(objective: Objective, solution: Solution) -> oracle.Added:
     shares = {"none": None, "estimated": "estimate", "given": list(objective.shares)}[objective.kind]
-    n_labels, offsets = solution.buckets.n_labels, objective.offsets
-    if offsets is None:
-        return oracle.Added(shares, np.zeros((n_labels, n_labels)), np.zeros(n_labels, int))
-    known = offsets.gold_responses[:, 0] + (0 if offsets.prior is None else offsets.prior[:, 0]) + offsets.smoothing
+    offsets = objective.offsets or _offsets(solution)
+    known = offsets.gold_responses + (0 if offsets.prior is None else offsets.prior) + offsets.smoothing
     return oracle.Added(shares, known, offsets.gold_tasks)
 
 
@@ -95,10 +100,10 @@ def retell(data, solution, mapping, objective=None, buckets=None):
     """
     objective, buckets = objective or solution.objective, buckets or solution.buckets
     certificate, table = data["certificate"], data["buckets"]
-    problem = Problem(buckets, Space(certificate["space"]), objective)
+    problem = Problem(buckets, Space(certificate["space"]), objective, solution.ranked)
     value = recheck.log_likelihood(problem, mapping)
     refit(data, solution, mapping, objective, buckets)
-    certificate |= {"objective": value, "tolerance": problem.tolerance(value), "given": list(objective.given)}
+    certificate |= {"objective": value, "tolerance": problem.tolerance(value), "given": list(problem.given)}
     if certificate["bound"] is not None:
         room = certificate["proof"] == "BOUNDED" and certificate["bound"] > value
         bound = certificate["bound"] if room else value
@@ -369,7 +374,7 @@ def change_the_selectivity(data, solution, rng):
     if abs(other.of_mapping(solution.buckets, solution.mapping) - solution.certificate.objective) < 1e-6:
         return None
     data["selectivity"] = {"kind": "given", "shares": shares}
-    data["certificate"]["given"] = list(other.given)
+    data["certificate"]["given"] = list(replace(solution.problem, objective=other).given)
     return "selectivity"
 
 
@@ -379,7 +384,7 @@ def drop_the_selectivity(data, solution, rng):
     if abs(other.of_mapping(solution.buckets, solution.mapping) - solution.certificate.objective) < 1e-6:
         return None
     data["selectivity"] = {"kind": "none", "shares": []}
-    data["certificate"]["given"] = list(other.given)
+    data["certificate"]["given"] = list(replace(solution.problem, objective=other).given)
     return "no selectivity"
 
 
@@ -425,7 +430,7 @@ def rename_the_labels(data, solution, rng):
     engine, problem = data["certificate"]["engine"], problem_of(solution)
     worse = solution.buckets.agreement(mapping) < solution.buckets.agreement(solution.mapping)
     breaks = problem.space is Space.DOMINANCE and not oracle.respects_order(
-        solution.buckets.counts[:, 0], mapping.tolist()
+        solution.buckets.counts, mapping.tolist(), ranked=solution.ranked
     )
     finished = engine in {"chain", "enumerate"} and data["certificate"]["stop"] == "FINISHED"
     if engine == "vote":
@@ -510,7 +515,9 @@ def _with_other_counts(data, solution, counts, weights):
     mapping = np.empty_like(solution.mapping)
     mapping[index] = solution.mapping
     data["buckets"] |= {"counts": buckets.counts.tolist(), "weights": buckets.weights.tolist()}
-    data["certificate"]["fingerprint"] = buckets.fingerprint(solution.scale.labels)
+    data["certificate"]["fingerprint"] = buckets.fingerprint(
+        solution.scale.labels, [one.name for one in solution.classes]
+    )
     retell(data, solution, mapping, buckets=buckets)
     data["agreement"] = replace(solution, buckets=buckets).agreement.to_dict()
     return "signed"
@@ -626,8 +633,8 @@ def bring_a_witness(data, solution, rng):
 
 
 def _offsets(solution: Solution) -> Offsets:
-    n_labels = solution.buckets.n_labels
-    nothing = Offsets(np.zeros((n_labels, 1, n_labels), np.int64), np.zeros(n_labels, np.int64))
+    n_classes, n_labels = solution.buckets.counts.shape[1:]
+    nothing = Offsets(np.zeros((n_labels, n_classes, n_labels), np.int64), np.zeros(n_labels, np.int64))
     return solution.objective.offsets or nothing
 
 
@@ -647,7 +654,7 @@ def _change_only_the_matrix(data, solution, offsets: Offsets, what: str):
         return None
     _tell_offsets(data, offsets)
     refit(data, solution, solution.mapping, objective)
-    data["certificate"]["given"] = list(objective.given)
+    data["certificate"]["given"] = list(replace(solution.problem, objective=objective).given)
     return what
 
 

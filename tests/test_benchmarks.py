@@ -97,3 +97,22 @@ def test_real_sets(shared_set, tmp_path):
 
 def test_real_sets_without_data(tmp_path):
     assert "no data sets" in run("real_sets.py", "--quick", "--data", str(tmp_path))
+
+
+def test_given_classes(tmp_path):
+    path = tmp_path / "figures.json"
+    printed = run("classes_given.py", "--quick", "--json", str(path), "--data", str(tmp_path))
+    assert "There is no set `weather`" in printed
+    shown, figures = tables(printed), json.loads(path.read_text(encoding="utf-8"))
+    assert list(shown) == ["classes_given.py (a)", "classes_given.py (b)"]
+    assert [row["crowds"] for row in shown["classes_given.py (a)"]] == ["5", "1"]
+    assert len(shown["classes_given.py (b)"]) == 2 * 2 * 3
+    assert len(figures["simulated"]) == 6
+
+
+def test_given_classes_of_a_real_set(shared_set, tmp_path):
+    shared_set("weather")
+    shown = tables(run("classes_given.py", "--quick", "--data", str(SHARED)))
+    assert shown["classes_given.py (c)"][0]["way"] == "classes"
+    names = [row["class"] for row in shown["classes_given.py (d)"]]
+    assert names == ["amt (110 workers)"] * 5 + ["crowdflower (461 workers)"] * 5

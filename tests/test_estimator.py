@@ -152,7 +152,7 @@ def test_scikit_learn_can_clone_and_set():
     assert copy.get_params() == model.get_params() == model.get_params(deep=False)
     assert list(model.get_params()) == [
         "labels", "selectivity", "space", "duplicates", "missing", "engine", "time_limit", "scale", "gold",
-        "prior_matrix", "smoothing",
+        "prior_matrix", "smoothing", "classes", "ranked",
     ]  # fmt: skip
     assert not hasattr(clone(model.fit(crowd())), "solution_")
     assert model.set_params(selectivity="none", space="all") is model
@@ -164,3 +164,25 @@ def test_scikit_learn_can_clone_and_set():
 def test_repr_shows_what_is_not_default():
     assert repr(GlobalOptimum()) == "GlobalOptimum()"
     assert repr(GlobalOptimum(["a", "b"], missing="drop")) == "GlobalOptimum(labels=['a', 'b'], missing='drop')"
+
+
+def test_classes_have_errors_of_their_own_and_predict():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=200)
+    rows = [
+        (task, worker, int(truth[task] ^ (rng.random() < (0.05 if worker < 2 else 0.35))))
+        for task in range(200)
+        for worker in range(6)
+    ]
+    data = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    classes = {worker: "expert" if worker < 2 else "regular" for worker in range(6)}
+    model = GlobalOptimum(classes=classes, ranked=["expert", "regular"]).fit(data)
+    matrix = model.solution_.matrix
+    for worker in range(6):
+        assert model.errors_.loc[worker].to_numpy().tolist() == matrix[int(worker > 1)].T.tolist()
+    assert (model.labels_.to_numpy() == truth).mean() > 0.9
+    pd.testing.assert_frame_equal(model.predict_proba(data), model.probas_, check_names=False)
+    frame = pd.DataFrame(classes.items(), columns=["worker", "class"])
+    assert GlobalOptimum(classes=frame).fit_predict(data).tolist() == model.labels_.tolist()
+    with pytest.raises(InputError, match="worker '9' has no class"):
+        model.predict(pd.DataFrame({"task": [1], "worker": [9], "label": [1]}))

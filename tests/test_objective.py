@@ -165,9 +165,10 @@ def test_posterior_is_bayes_rule_and_sums_to_one(seed, kind, n_labels, n_classes
     matrix = response_matrix(responses)
     found = posterior(counts, matrix, objective.log_shares(tasks))
     prior = {"none": np.ones(n_labels), "given": np.array(shares), "estimated": tasks / tasks.sum()}[kind]
-    known = ~np.isnan(matrix).any(axis=2).all(axis=0)
+    rows_known = ~np.isnan(matrix).any(axis=2)
+    known = [[rows_known[:, j].any() and rows_known[x.any(axis=1), j].all() for j in range(n_labels)] for x in counts]
     likelihood = np.where(np.isnan(matrix), 1.0, matrix)[None] ** counts[:, :, None, :]
-    joint = likelihood.prod(axis=(1, 3)) * prior * known
+    joint = likelihood.prod(axis=(1, 3)) * prior * np.array(known)
     whole = joint.sum(axis=1, keepdims=True)
     expected = np.where(whole > 0, joint / np.where(whole > 0, whole, 1), 1 / n_labels)
     assert found == pytest.approx(expected, abs=1e-12)

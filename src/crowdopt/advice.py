@@ -40,7 +40,7 @@ def advise(problem: Problem, mapping: Ints) -> tuple[str, ...]:
     estimate = _Estimate(problem) if _two_labels_without_selectivity(problem) else None
     # Estimated shares that leave one label only explain away the crowd: nothing to recommend.
     useful = estimate is not None and estimate.n_used == problem.buckets.n_labels
-    untried = problem.objective.kind == "none" and problem.buckets.n_labels > 2
+    untried = problem.objective.kind == "none" and (problem.buckets.n_labels > 2 or problem.buckets.n_classes > 1)
     remedy = "--selectivity estimate" if useful or untried else "--engine vote"
     overruled = share_overruled(problem, mapping)
     if overruled > MAX_OVERRULED:
@@ -91,9 +91,14 @@ def _two_labels_without_selectivity(problem: Problem) -> bool:
 
 
 def share_overruled(problem: Problem, mapping: Ints) -> float:
-    """Among tasks where more than half of the responses agree, the share that got another label."""
-    votes = problem.buckets.counts.sum(axis=1)
-    majority, clear = votes.argmax(axis=1), 2 * votes.max(axis=1) > votes.sum(axis=1)
+    """Among tasks where more than half of the responses agree, the share that got another label.
+
+    Of several classes, the same must be true of each that answered: to overrule one of them is what classes are for.
+    """
+    votes = problem.buckets.counts
+    majority = votes.sum(axis=1).argmax(axis=1)
+    of_class = np.take_along_axis(votes, majority[:, None, None], axis=2)[:, :, 0]
+    clear = ((2 * of_class > votes.sum(axis=2)) | (votes.sum(axis=2) == 0)).all(axis=1)
     weights = problem.buckets.weights
     total = weights[clear].sum()
     return float(weights[clear & (majority != mapping)].sum() / total) if total else 0.0

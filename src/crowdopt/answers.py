@@ -36,9 +36,10 @@ def answer_table(solution: Solution, responses: Responses, counts: TaskCounts, *
 
 def by_task(columns: Mapping[str, Any], solution: Solution, counts: TaskCounts) -> Table:
     """Columns by bucket as columns by task; behind the buckets a row for tasks without any response, then gold ones."""
-    buckets, gold = solution.buckets.counts[:, 0, :], counts.gold
+    buckets, gold = solution.buckets.counts, counts.gold
     rows = np.concatenate([buckets, np.zeros_like(buckets[:1]), *([gold.counts] if gold else [])])
-    keys = {name: rows[:, j] for name, j in counts.columns.items()}
+    rows = rows.reshape(len(rows), -1)
+    keys = {name: rows[:, at] for name, at in counts.columns.items()}
     if gold is not None:
         keys[GOLD] = np.concatenate([np.full(len(buckets) + 1, NOT_GOLD), gold.labels])
     known = small_table(keys | dict(columns), like=counts.table)
@@ -76,7 +77,7 @@ def bucket_columns(solution: Solution, counts: TaskCounts, *, probabilities: boo
     margin = solution.margins.values
     known = counts.gold.labels.tolist() if counts.gold else []
     unknown = [None] * len(known)
-    n_known = counts.gold.counts.sum(axis=1) if counts.gold else []
+    n_known = counts.gold.counts.sum(axis=(1, 2)) if counts.gold else []
     columns: dict[str, Any] = {
         "label": [*(values[j] for j in solution.mapping), None, *(values[j] for j in known)],
         "confidence": [*_floats(posterior[rows, solution.mapping]), None, *(1.0 for _ in known)],

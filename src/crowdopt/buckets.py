@@ -121,10 +121,11 @@ class Buckets:
         responses, _ = self.by_label(mapping)
         return int(np.einsum("jkj->", responses))
 
-    def fingerprint(self, labels: Sequence[str]) -> str:
-        """SHA-256 of the table and the label texts: the same from every source and row order."""
+    def fingerprint(self, labels: Sequence[str], classes: Sequence[str] = ()) -> str:
+        """SHA-256 of the table, the label texts and the names of classes: the same from every source and row order."""
         digest = hashlib.sha256()
-        digest.update(json.dumps({"labels": list(labels), "shape": list(self.counts.shape)}).encode())
+        names = {"labels": list(labels), "shape": list(self.counts.shape)}
+        digest.update(json.dumps(names | ({"classes": list(classes)} if classes else {})).encode())
         digest.update(self.counts.astype("<i8").tobytes())
         digest.update(self.weights.astype("<i8").tobytes())
         return digest.hexdigest()

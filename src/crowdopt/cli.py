@@ -98,6 +98,10 @@ def aggregate(
     task: Annotated[str, typer.Option(help="Column of tasks.")] = "task",
     worker: Annotated[str, typer.Option(help="Column of workers.")] = "worker",
     label: Annotated[str, typer.Option(help="Column of answers.")] = "label",
+    class_: Annotated[
+        str,
+        typer.Option("--class", metavar="COL", help="Column with the class of the worker; used only if named here."),
+    ] = "",
     wide: Annotated[
         bool, typer.Option("--wide", help="One row per task, one column per worker, empty = no response.")
     ] = False,
@@ -127,6 +131,13 @@ def aggregate(
     smoothing: Annotated[
         float, typer.Option(min=0, help="A pseudo-count for every entry of the response matrix.")
     ] = 0.0,
+    classes: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The class of every worker (worker, class): one response matrix per class."),
+    ] = None,
+    ranked: Annotated[
+        str, typer.Option(metavar="BEST,...,WORST", help="The classes are of known order: a better one weighs more.")
+    ] = "",
     space: Annotated[
         SpaceChoice | None,
         typer.Option(help="Answers to search: those that respect the order of the labels, or all."),
@@ -172,7 +183,7 @@ def aggregate(
     from crowdopt.write import FORMATS, check_target
 
     _check_stdout(output, as_json=as_json)
-    read = [*inputs, *(name for name in (truth, gold, prior_matrix) if name)]
+    read = [*inputs, *(name for name in (truth, gold, prior_matrix, classes) if name)]
     if output is not None:
         check_target(output, tuple(FORMATS))
         _check_kept(output, read)
@@ -182,11 +193,11 @@ def aggregate(
     with Console(quiet=quiet) as console:
         result = run(
             inputs,
-            task=task, worker=worker, label=label, wide=wide, keep=_split(keep), labels=_split(labels),
+            task=task, worker=worker, label=label, class_=class_, wide=wide, keep=_split(keep), labels=_split(labels),
             duplicates=duplicates.value, order_by=order_by, missing=missing.value, na=_split(na),
             scale=scale.value if scale else None, bins=_bins(bins),
             encoding=encoding, delimiter=delimiter, selectivity=selectivity,
-            gold=gold, prior_matrix=prior_matrix, smoothing=smoothing,
+            gold=gold, prior_matrix=prior_matrix, smoothing=smoothing, classes=classes, ranked=_split(ranked),
             space=space.value if space else None, engine=engine.value, truth=truth,
             time_limit=time_limit, memory_limit=memory_limit, threads=threads, seed=seed,
             on_progress=console.on_progress, on_phase=console.on_phase,

@@ -33,10 +33,11 @@ def resolve_duplicates(table: Table, reading: Reading) -> Table:
         return table
     if reading.order_by:
         labelled = _extreme(labelled, reading)
-    distinct = settle(labelled.select(*PAIR, "label").unique())
+    columns = [name for name in table.collect_schema().names() if name != "order"]
+    distinct = settle(labelled.select(*columns).unique())
     if conflicts := _count_repeated(distinct):
         raise DuplicateError(_describe_conflicts(distinct, conflicts, reading))
-    unlabelled = table.filter(nw.col("label").is_null()).select(*PAIR, "label")
+    unlabelled = table.filter(nw.col("label").is_null()).select(*columns)
     return nw.concat([distinct, unlabelled])
 
 

@@ -4,6 +4,7 @@ Exceptions::
 
     CrowdoptError                  anything below; the command line exits with 2
     ├── InputError                 the data or an option is wrong; says what, where and what to do
+    │   ├── ClassError             a worker in two classes or in none, or a class that nobody is in
     │   ├── ColumnError            a column is missing, ambiguous or of an unusable type
     │   ├── DuplicateError         a worker answered the same task more than once
     │   ├── GoldError              a task of known label that is not in the data, or a label off the scale
@@ -19,6 +20,10 @@ class CrowdoptError(Exception):
 
 class InputError(CrowdoptError, ValueError):
     """The data or an option is wrong."""
+
+
+class ClassError(InputError):
+    """A worker is in two classes or in none, or a class has no responses or is not known."""
 
 
 class ColumnError(InputError):

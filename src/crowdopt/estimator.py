@@ -38,13 +38,16 @@ class GlobalOptimum:
         engine: ``auto`` or the name of an engine.
         time_limit: Seconds for the engine.
         scale: ``ordinal`` or ``nominal``; None to take it from the labels.
+        classes: The class of every worker: a dict, or a frame with columns ``worker`` and ``class``; None if all are
+            alike.
+        ranked: The classes, best first, if that is known.
 
     Attributes:
         labels_: Series ``agg_label`` of labels, indexed by task.
         probas_: Probability of each label, tasks by labels.
         priors_: Share of each label.
-        errors_: Probability of each answer, indexed by (worker, label answered), one column per true label. All
-            workers share one matrix, so their blocks are equal.
+        errors_: Probability of each answer, indexed by (worker, label answered), one column per true label. Workers of
+            one class share one matrix, so their blocks are equal.
         certificate_: What was proved.
         solution_: The whole solution.
 
@@ -80,6 +83,8 @@ class GlobalOptimum:
         gold: Any = None,
         prior_matrix: Any = None,
         smoothing: float = 0.0,
+        classes: Any = None,
+        ranked: Sequence[Any] = (),
     ) -> None:
         self.labels = labels
         self.selectivity = selectivity
@@ -92,6 +97,8 @@ class GlobalOptimum:
         self.gold = gold
         self.prior_matrix = prior_matrix
         self.smoothing = smoothing
+        self.classes = classes
+        self.ranked = ranked
 
     def fit(self, data: pd.DataFrame) -> Self:
         """Finds the labels, matrix and certificate."""
@@ -111,6 +118,8 @@ class GlobalOptimum:
             gold=self.gold,
             prior_matrix=self.prior_matrix,
             smoothing=self.smoothing,
+            classes=self.classes,
+            ranked=self.ranked,
         )
         values = list(solution.scale.values)
         answers = solution.answers_frame(probabilities=True).set_index("task")
@@ -151,8 +160,9 @@ class GlobalOptimum:
         texts = [canonical_text(value) for value in data["label"]]
         answered = np.array([scale.index(text) for text in texts], dtype=np.int64)
         tasks, first = pandas.factorize(data["task"], sort=True)
-        counts: Ints = np.zeros((len(first), 1, scale.n_labels), np.int64)
-        np.add.at(counts.reshape(-1), tasks * scale.n_labels + answered, 1)
+        counts: Ints = np.zeros((len(first), self.solution_.buckets.n_classes, scale.n_labels), np.int64)
+        place = (tasks * counts.shape[1] + self._class_of(data)) * scale.n_labels + answered
+        np.add.at(counts.reshape(-1), place, 1)
         index = pandas.Index(first, name="task")
         posterior = self.solution_.posterior_of(counts)
         probabilities: pd.DataFrame = pandas.DataFrame(posterior, index=index, columns=list(scale.values))
@@ -185,11 +195,23 @@ class GlobalOptimum:
 
     def _errors(self, data: pd.DataFrame, values: list[Any]) -> pd.DataFrame:
         pandas = _pandas()
-        workers = data["worker"].dropna().unique()
+        workers = data["worker"].dropna().drop_duplicates()
         index = pandas.MultiIndex.from_product([workers, values], names=["worker", "label"])
-        block = self.solution_.matrix[0].T  # rows: answered, columns: true
-        errors: pd.DataFrame = pandas.DataFrame(np.tile(block, (len(workers), 1)), index=index, columns=values)
+        # worker, answered, true
+        blocks = np.swapaxes(self.solution_.matrix, 1, 2)[self._class_of(workers.to_frame())]
+        errors: pd.DataFrame = pandas.DataFrame(blocks.reshape(-1, len(values)), index=index, columns=values)
         return errors
+
+    def _class_of(self, data: pd.DataFrame) -> Ints:
+        """The index of the class of the worker of every row; 0 if all workers are alike."""
+        names = [one.name for one in self.solution_.classes]
+        if not names:
+            return np.zeros(len(data), np.int64)
+        known = {worker: names.index(name) for worker, name in self.solution_.reading.classes if name in names}
+        texts = [canonical_text(worker) for worker in data["worker"]]
+        if unknown := [text for text in texts if text not in known]:
+            raise InputError(f"worker {unknown[0]!r} has no class")
+        return np.array([known[text] for text in texts], np.int64)
 
 
 def _pandas() -> Any:

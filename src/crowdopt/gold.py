@@ -16,7 +16,7 @@ from crowdopt.errors import GoldError
 from crowdopt.frames import Table, fetch, fetch_integers, small_table, with_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from crowdopt.scale import Scale
     from crowdopt.types import Ints
@@ -37,7 +37,7 @@ class GoldCounts:
 
     Attributes:
         labels: The label of each row.
-        counts: Answers by label.
+        counts: Answers by class and label.
         weights: How many tasks have this label and these counts.
     """
 
@@ -46,27 +46,23 @@ class GoldCounts:
     weights: Ints
 
     @classmethod
-    def of(cls, per_task: Table, columns: dict[str, int], n_labels: int) -> GoldCounts:
-        """Counts the gold tasks of a table (see :func:`with_gold`)."""
+    def of(cls, per_task: Table, columns: dict[str, int], shape: tuple[int, int]) -> GoldCounts:
+        """Counts the gold tasks of a table (see :func:`with_gold`), in counts of ``shape`` (classes, labels)."""
         found = per_task.filter(nw.col(GOLD) != NOT_GOLD).group_by(GOLD, *columns).agg(nw.len().alias("n_tasks"))
         histogram = fetch_integers(found.sort(GOLD, *columns))
-        counts = np.zeros((len(histogram[GOLD]), n_labels), np.int64)
-        for name, j in columns.items():
-            counts[:, j] = histogram[name]
-        return cls(histogram[GOLD], counts, histogram["n_tasks"])
+        return cls(histogram[GOLD], count_array(histogram, columns, shape), histogram["n_tasks"])
 
     @property
     def responses(self) -> Ints:
         """Their responses by (label, class, answer)."""
-        n_labels = self.counts.shape[1]
-        responses = np.zeros((n_labels, 1, n_labels), np.int64)
-        np.add.at(responses, self.labels, (self.counts * self.weights[:, None])[:, None])
+        responses = np.zeros((self.counts.shape[2], *self.counts.shape[1:]), np.int64)
+        np.add.at(responses, self.labels, self.counts * self.weights[:, None, None])
         return responses
 
     @property
     def tasks(self) -> Ints:
         """Their number by label."""
-        tasks = np.zeros(self.counts.shape[1], np.int64)
+        tasks = np.zeros(self.counts.shape[2], np.int64)
         np.add.at(tasks, self.labels, self.weights)
         return tasks
 
@@ -77,6 +73,14 @@ class GoldCounts:
         left = np.zeros(len(distinct), np.int64)
         np.add.at(left, index.reshape(-1), np.concatenate([weights, -self.weights]))
         return distinct[left > 0], left[left > 0]
+
+
+def count_array(histogram: Mapping[str, Ints], columns: Mapping[str, int], shape: tuple[int, int]) -> Ints:
+    """Counts by (row, class, label) from columns that are named by their place in a row."""
+    counts = np.zeros((len(histogram["n_tasks"]), shape[0] * shape[1]), np.int64)
+    for name, at in columns.items():
+        counts[:, at] = histogram[name]
+    return counts.reshape(-1, *shape)
 
 
 def with_gold(per_task: Table, gold: Sequence[tuple[str, str]], scale: Scale) -> Table:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdopt.certificate import Space
-from crowdopt.order import Order
 
 if TYPE_CHECKING:
     from crowdopt.objective import CountTable
@@ -39,7 +38,7 @@ class Moves:
         self.ordered = problem.space is Space.DOMINANCE
         self.usable = not self.ordered or buckets.n_buckets <= MAX_BUCKETS
         if self.ordered and self.usable:
-            self.above = Order.of(buckets.counts).dominates.T.astype(kind)  # [b, a]: a dominates b, or is b
+            self.above = problem.order.dominates.T.astype(kind)  # [b, a]: a dominates b, or is b
             np.fill_diagonal(self.above, val=1)
 
     def under(self, mappings: Ints) -> Floats:

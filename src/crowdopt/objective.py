@@ -221,16 +221,17 @@ def response_matrix(responses: Counts, objective: Objective | None = None) -> Fl
 def posterior(counts: Ints, matrix: Floats, log_shares: Floats) -> Floats:
     """Probability of every label for every bucket of counts (bucket, class, answer).
 
-    A label whose rows are all undefined (no task has it, so nothing is known about it) gets probability
-    zero; a class without responses under a label says nothing about it.
+    A label of which nothing is known gets probability zero: if no task has it, or if a class that answered here has
+    answered no task of it, so that its row is undefined.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         log_matrix = np.log(matrix)
         terms = counts[:, :, None, :] * log_matrix[None]  # bucket, class, true, answered
     terms = np.where((counts[:, :, None, :] == 0) | np.isnan(log_matrix)[None], 0.0, terms)
     score = terms.sum(axis=(1, 3)) + log_shares
-    undefined = np.isnan(matrix).any(axis=-1).all(axis=0)
-    score[:, undefined] = -np.inf
+    unknown = np.isnan(matrix).any(axis=-1)  # class, true
+    answered = counts.sum(axis=-1) > 0  # bucket, class
+    score[(answered[:, :, None] & unknown).any(axis=1) | unknown.all(axis=0)] = -np.inf
     return _softmax(score)
 
 

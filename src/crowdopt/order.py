@@ -1,8 +1,10 @@
 """Dominance: the order between buckets that a mapping of ordered labels should respect.
 
 Bucket a dominates b when, class by class, it has at least as many responses at or above every label but
-the lowest, and at most as many at or below every label but the highest. A mapping respects the order when
-no bucket gets a lower label than one it dominates (docs/theory.md, "The order").
+the lowest, and at most as many at or below every label but the highest. Where the classes are *ranked*, best first, the
+same is asked of the best class, of the best two together, and so on up to all of them: a better worker's response then
+counts for more than the same response of a lesser one, so more buckets can be compared. A mapping respects the order
+when no bucket gets a lower label than one it dominates (docs/theory.md, "The order").
 """
 
 from __future__ import annotations
@@ -27,22 +29,24 @@ class Order:
     Attributes:
         counts: Responses by (bucket, class, label).
         dominates: Whether bucket a (row) dominates another bucket b (column); never itself.
+        ranked: Whether the classes are ranked, best first.
     """
 
     counts: Ints
     dominates: Bools
+    ranked: bool = False
 
     @classmethod
-    def of(cls, counts: Ints) -> Order:
+    def of(cls, counts: Ints, *, ranked: bool = False) -> Order:
         """The order among distinct buckets, by comparing all pairs: O(B² · labels · classes)."""
-        keys = tails(counts)
+        keys = tails(counts, ranked=ranked)
         dominates = np.zeros((len(keys), len(keys)), bool)
         block = max(1, _BLOCK // max(1, keys.size))
         for start in range(0, len(keys), block):
             rows = slice(start, start + block)
             dominates[rows] = (keys[rows, None, :] >= keys[None, :, :]).all(axis=2)
         np.fill_diagonal(dominates, val=False)
-        return cls(counts, dominates)
+        return cls(counts, dominates, ranked)
 
     @property
     def n_buckets(self) -> int:
@@ -52,7 +56,7 @@ class Order:
     @cached_property
     def from_top(self) -> Ints:
         """The buckets in an order in which each stands behind all that dominate it."""
-        keys = tails(self.counts)
+        keys = tails(self.counts, ranked=self.ranked)
         return np.lexsort((*keys.T[::-1], keys.sum(axis=1)))[::-1]
 
     @cached_property
@@ -67,11 +71,16 @@ class Order:
 
     def respected_by(self, mapping: Ints) -> bool:
         """Whether no bucket has a lower label than one it dominates."""
-        return violation(self.counts, mapping) is None
+        return violation(self.counts, mapping, ranked=self.ranked) is None
 
 
-def tails(counts: Ints) -> Ints:
-    """For each bucket the numbers that dominance compares, all "more is higher", shape (bucket, class * 2(R-1))."""
+def tails(counts: Ints, *, ranked: bool = False) -> Ints:
+    """For each bucket the numbers that dominance compares, all "more is higher", shape (bucket, class * 2(R-1)).
+
+    Of ranked classes, best first, the first number is that of the best class, the next that of the best two together.
+    """
+    if ranked:
+        counts = np.cumsum(counts, axis=1)
     above = np.cumsum(counts[:, :, ::-1], axis=2)[:, :, ::-1][:, :, 1:]
     below = np.cumsum(counts, axis=2)[:, :, :-1]
     return np.concatenate([above, -below], axis=2).reshape(len(counts), -1)
@@ -109,9 +118,9 @@ def _componentwise(a: Ints, b: Ints, pick: np.ufunc) -> Ints:
     return from_tail(pick(*above), size)
 
 
-def violation(counts: Ints, mapping: Ints) -> tuple[int, int] | None:
+def violation(counts: Ints, mapping: Ints, *, ranked: bool = False) -> tuple[int, int] | None:
     """A pair (a, b) where a dominates b and yet has the lower label, or None if the order is respected."""
-    keys = tails(counts)
+    keys = tails(counts, ranked=ranked)
     if keys.shape[1] == 2:
         return _violation_in_plane(keys, mapping)
     block = max(1, _BLOCK // max(1, keys.size))

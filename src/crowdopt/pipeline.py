@@ -36,6 +36,7 @@ def aggregate(
     task: str = "task",
     worker: str = "worker",
     label: str = "label",
+    class_: str = "",
     wide: bool = False,
     keep: Sequence[str] = (),
     labels: Sequence[Any] = (),
@@ -51,6 +52,8 @@ def aggregate(
     gold: Any = None,
     prior_matrix: Any = None,
     smoothing: float = 0.0,
+    classes: Any = None,
+    ranked: Sequence[Any] = (),
     space: Literal["dominance", "all"] | None = None,
     engine: str = "auto",
     truth: Any = None,
@@ -69,6 +72,8 @@ def aggregate(
         task: Name of the column of tasks.
         worker: Name of the column of workers.
         label: Name of the column of answers.
+        class_: Name of a column with the class of each response's worker. A column is used for this only if it is named
+            here. With ``classes``, the column of that table instead.
         wide: One row per task and one column per worker.
         keep: Further columns to carry to the answers.
         labels: The scale, lowest label first; taken from the data if empty.
@@ -91,6 +96,9 @@ def aggregate(
             dict, a CSV file with a row for each true label and a column for each answer, or a solution (or its file),
             whose counts they are.
         smoothing: A pseudo-count for every entry of the response matrix.
+        classes: The class of every worker (a path or table with the worker column and a column ``class``, or a dict of
+            classes by worker). Each class has a response matrix of its own.
+        ranked: The classes, best first: then a better worker's response counts for more in the order of answers.
         space: Mappings to search: those that respect the order of the scale (``dominance``), or ``all``.
         engine: ``auto``, or the name of an engine.
         truth: Known true labels (a path or table with the task and label columns) to compute the accuracy.
@@ -121,14 +129,16 @@ def aggregate(
     >>> solution.answers[["task", "label"]].to_dict("list")
     {'task': ['a', 'b', 'c'], 'label': ['yes', 'no', 'no']}
     """
-    if isinstance(labels, str) or not isinstance(labels, Iterable):
-        raise InputError(f"labels must be a list, lowest first, not {labels!r}")
+    for name, given, first in (("labels", labels, "lowest"), ("ranked", ranked, "best")):
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise InputError(f"{name} must be a list, {first} first, not {given!r}")
     seconds, n_bytes, seed = number(time_limit, "the time limit"), parse_bytes(memory_limit), _checked_seed(seed)
     n_bins, edges = parse_bins(bins)
     reading = Reading(
         task=task,
         worker=worker,
         label=label,
+        class_column=class_,
         wide=wide,
         keep=tuple([keep] if isinstance(keep, str) else keep),
         duplicates=duplicates,
@@ -138,13 +148,14 @@ def aggregate(
         labels=tuple(canonical_text(text) for text in labels),
         scale=scale or "",
         bins=edges,
+        ranked=tuple(canonical_text(name) for name in ranked),
         encoding=encoding,
         delimiter=delimiter,
     )
     report = on_phase or (lambda _: None)
     with _closed_on_error(data, memory_limit=memory_limit, threads=threads) as workspace:
         report("reading")
-        source = load(data, reading, workspace, n_bins=n_bins, gold=gold, on_phase=report)
+        source = load(data, reading, workspace, n_bins=n_bins, gold=gold, classes=classes, on_phase=report)
         report("solving")
         solution = solve_source(
             source,
@@ -178,16 +189,18 @@ def solve_source(
     """Solves what was counted."""
     responses, counts = source.responses, source.counts
     scale, buckets = responses.scale, counts.buckets
+    names = [one.name for one in responses.classes]
     offsets = Offsets.of(
         buckets.n_labels,
         buckets.n_classes,
         gold=(counts.gold.responses, counts.gold.tasks) if counts.gold else None,
-        prior=read_prior(prior_matrix, scale, buckets),
+        prior=read_prior(prior_matrix, scale, buckets, names),
         smoothing=number(smoothing, "smoothing"),
     )
     objective = replace(_objective(selectivity, scale), offsets=offsets)
-    problem = Problem(buckets, _space(space, scale), objective)
-    solved = run(problem, limits, labels=scale.labels, engine=engine)
+    ranked = len(responses.reading.ranked) > 1
+    problem = Problem(buckets, _space(space, scale), objective, ranked)
+    solved = run(problem, limits, labels=scale.labels, classes=names, engine=engine)
     return Solution(
         scale=scale,
         buckets=buckets,
@@ -197,6 +210,7 @@ def solve_source(
         certificate=solved.certificate,
         totals=source.totals,
         reading=responses.reading,
+        classes=responses.classes,
         seed=seed,
         advice=(
             *(advise(problem, solved.mapping) if solved.certificate.bound is not None else ()),

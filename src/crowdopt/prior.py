@@ -18,21 +18,23 @@ from crowdopt.offsets import pseudo_counts
 from crowdopt.scale import canonical_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crowdopt.buckets import Buckets
     from crowdopt.scale import Scale
     from crowdopt.solution import Solution
     from crowdopt.types import Floats
 
 
-def read_prior(source: Any, scale: Scale, buckets: Buckets) -> Floats | None:
-    """The pseudo-counts by (label, class, answer), or None if there are none."""
+def read_prior(source: Any, scale: Scale, buckets: Buckets, classes: Sequence[str] = ()) -> Floats | None:
+    """The pseudo-counts by (label, class, answer), or None if there are none; ``classes`` are the names of classes."""
     from crowdopt.solution import Solution
 
     if isinstance(source, str | Path):
         path = Path(source)
         source = Solution.load(path) if path.suffix.lower() == ".json" else _read_table(path)
     if isinstance(source, Solution):
-        return _counts_behind(source, scale)
+        return _counts_behind(source, scale, classes)
     if hasattr(source, "columns"):
         source = _by_index(source)
     if isinstance(source, dict):
@@ -40,7 +42,7 @@ def read_prior(source: Any, scale: Scale, buckets: Buckets) -> Floats | None:
     return pseudo_counts(source, buckets)
 
 
-def _counts_behind(solution: Solution, scale: Scale) -> Floats:
+def _counts_behind(solution: Solution, scale: Scale, classes: Sequence[str]) -> Floats:
     """The responses by label of a solution, with what it was told itself; smoothing is not evidence and stays out."""
     if unknown := [label for label in solution.scale.labels if label not in scale.labels]:
         raise InputError(
@@ -49,9 +51,15 @@ def _counts_behind(solution: Solution, scale: Scale) -> Floats:
     counts = solution.buckets.by_label(solution.mapping)[0].astype(float)
     if (offsets := solution.objective.offsets) is not None:
         counts += offsets.gold_responses + (0.0 if offsets.prior is None else offsets.prior)
+    theirs = [one.name for one in solution.classes]
+    if unknown := [name for name in theirs if name not in classes]:
+        raise InputError(f"the prior solution has the class {unknown[0]!r}, which there is not here")
+    if classes and not theirs:
+        raise InputError("the prior solution has no classes of workers, but there are some here")
     at = [scale.index(label) for label in solution.scale.labels]
-    prior = np.zeros((scale.n_labels, counts.shape[1], scale.n_labels))
-    prior[np.ix_(at, range(counts.shape[1]), at)] = counts
+    of_class = [list(classes).index(name) for name in theirs] or [0]
+    prior = np.zeros((scale.n_labels, max(len(classes), 1), scale.n_labels))
+    prior[np.ix_(at, of_class, at)] = counts
     return prior
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from crowdopt.certificate import Space
 from crowdopt.errors import InputError
 from crowdopt.objective import Objective, phi, tolerance
+from crowdopt.order import Order
 
 if TYPE_CHECKING:
     from crowdopt.buckets import Buckets
@@ -27,11 +28,19 @@ PRICE_TOLERANCE, PRICE_PRECISION = 1e-6, 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Find the mapping of ``buckets`` in ``space`` that maximises ``objective``."""
+    """Find the mapping of ``buckets`` in ``space`` that maximises ``objective``.
+
+    Attributes:
+        buckets: The distinct counts of responses.
+        space: The mappings to search.
+        objective: What to maximise.
+        ranked: Whether the classes of workers are ranked, best first: the order then compares more buckets.
+    """
 
     buckets: Buckets
     space: Space = Space.DOMINANCE
     objective: Objective = PLAIN
+    ranked: bool = False
 
     def __post_init__(self) -> None:
         if not self.buckets.n_buckets:
@@ -46,6 +55,18 @@ class Problem:
             raise InputError(
                 f"offsets must have shape {shape} (label, class, answer), not {offsets.gold_responses.shape}"
             )
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """What a proof takes for granted; which worker is in which class is only told apart if there are two."""
+        several = self.buckets.n_classes > 1
+        classes = (("classes", several), ("ranked classes", several and self.ranked))
+        return (*(name for name, used in classes if used), *self.objective.given)
+
+    @cached_property
+    def order(self) -> Order:
+        """The order between buckets."""
+        return Order.of(self.buckets.counts, ranked=self.ranked)
 
     @cached_property
     def plain_bound(self) -> float:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from rich.status import Status
+    from rich.table import Table
 
     from crowdopt.solve.engine import Progress
     from crowdopt.summary import Summary
@@ -99,6 +100,20 @@ def _status() -> Status:
     return RichConsole(stderr=True).status("starting")
 
 
+def _matrix(title: str, labels: list[str], rows: list[list[str]]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    matrix = Table(title=Text(printable(title)), title_justify="left", title_style="bold")
+    matrix.add_column("tasks labelled")
+    for label in labels:
+        heading = label if len(labels) > MAX_NAMED else f"answered {label}"
+        matrix.add_column(Text(printable(heading)), justify="right")
+    for row in rows:
+        matrix.add_row(*(Text(printable(cell)) for cell in row))
+    return matrix
+
+
 def print_summary(summary: Summary, labels: list[str], output: str | None, solution: str | None) -> None:
     """Prints the summary of a solution for people, and where its files went."""
     from rich.console import Console as RichConsole
@@ -116,15 +131,11 @@ def print_summary(summary: Summary, labels: list[str], output: str | None, solut
         facts.add_row(Text(name, style="bold"), Text(printable(value)))
     console.print(facts)
     console.print()
-    matrix = Table(title="How workers answer", title_justify="left", title_style="bold")
-    matrix.add_column("tasks labelled")
-    for label in labels:
-        heading = label if len(labels) > MAX_NAMED else f"answered {label}"
-        matrix.add_column(Text(printable(heading)), justify="right")
-    for row in summary.matrix:
-        matrix.add_row(*(Text(printable(cell)) for cell in row))
     if len(labels) <= MAX_SHOWN:  # a wider one would be nothing but borders
-        console.print(matrix)
+        for name, rows in summary.matrices.items():
+            console.print(
+                _matrix(f"How workers of class {name} answer" if name else "How workers answer", labels, rows)
+            )
     for warning in summary.warnings:
         console.print(Text.assemble(("warning: ", "bold yellow"), warning), soft_wrap=True)
     written = f"answers in {output}" if output else "answers not written: add -o answers.csv"

@@ -15,6 +15,9 @@ from crowdopt.scale import Kind
 Duplicates = Literal["error", "same", "first", "last", "all"]
 Missing = Literal["error", "drop"]
 
+PAIRS = ("gold", "classes")
+"""The options that are pairs of texts."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
@@ -24,6 +27,7 @@ class Reading:
         task: Name of the column that tells tasks apart.
         worker: Name of the column that tells workers apart (not used by wide tables).
         label: Name of the column of answers (not used by wide tables).
+        class_column: Name of the column that tells the classes of workers apart; empty if there is none.
         wide: One row per task and one column per worker, an empty cell being no response.
         keep: Further columns to carry to the answers.
         duplicates: What to do when a worker answered a task more than once.
@@ -34,6 +38,8 @@ class Reading:
         scale: Whether the order of the labels means something; empty to take that from the labels.
         bins: Where one bin of scores ends and the next begins, lowest first; empty if labels are not scores.
         gold: Tasks of known label, sorted, as texts: pairs of task and label.
+        classes: The class of each worker, sorted, as texts: pairs of worker and class; empty if a column has them.
+        ranked: The classes, best first; empty if they are not ranked.
         encoding: Encoding of text files; empty for UTF-8.
         delimiter: Field delimiter of text files; empty to take it from the header.
     """
@@ -41,6 +47,7 @@ class Reading:
     task: str = "task"
     worker: str = "worker"
     label: str = "label"
+    class_column: str = ""
     wide: bool = False
     keep: tuple[str, ...] = ()
     duplicates: Duplicates = "error"
@@ -51,6 +58,8 @@ class Reading:
     scale: Literal["", "ordinal", "nominal"] = ""
     bins: tuple[float, ...] = ()
     gold: tuple[tuple[str, str], ...] = ()
+    classes: tuple[tuple[str, str], ...] = ()
+    ranked: tuple[str, ...] = ()
     encoding: str = ""
     delimiter: str = ""
 
@@ -71,11 +80,27 @@ class Reading:
             raise InputError(f"--labels names a label twice: {', '.join(self.labels)}")
         if len({task for task, _ in self.gold}) < len(self.gold):
             raise InputError("the gold has a task twice")
+        if len({worker for worker, _ in self.classes}) < len(self.classes):
+            raise InputError("the classes have a worker twice")
+        if len(set(self.ranked)) < len(self.ranked):
+            raise InputError(f"--ranked names a class twice: {', '.join(self.ranked)}")
         if self.bins:
             self.check_binnable()
-        named = [self.task] if self.wide else [self.task, self.worker, self.label]
-        if len(set(named)) < len(named):
-            raise InputError(f"task, worker and label must be different columns, not {', '.join(named)}")
+        self._check_columns()
+
+    def _check_columns(self) -> None:
+        if self.wide and self.class_column:
+            raise InputError("a wide table has no column for the class of a worker: name a file with --classes")
+        columns = {"task": self.task, "worker": self.worker, "label": self.label, "class": self.class_column}
+        if self.wide:
+            columns = {"task": self.task}
+        elif not self.class_column:
+            del columns["class"]
+        if len(set(columns.values())) < len(columns):
+            *roles, last = columns
+            raise InputError(
+                f"{', '.join(roles)} and {last} must be different columns, not {', '.join(columns.values())}"
+            )
 
     def check_binnable(self) -> None:
         """Raises if other options contradict that scores are put into bins, whose names and order follow from them."""
@@ -87,7 +112,7 @@ class Reading:
     def to_dict(self) -> dict[str, Any]:
         """The options as plain JSON values."""
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
-        return plain | {"gold": [list(pair) for pair in self.gold]}
+        return plain | {name: [list(pair) for pair in getattr(self, name)] for name in PAIRS}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -96,7 +121,7 @@ class Reading:
         if set(data) != names:
             raise InputError(f"reading options do not match: {sorted(set(data) ^ names)}")
         options: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
-        return cls(**options | {"gold": tuple((task, label) for task, label in data["gold"])})
+        return cls(**options | {name: tuple((key, value) for key, value in data[name]) for name in PAIRS})
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:

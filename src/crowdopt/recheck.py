@@ -153,7 +153,7 @@ def scan_settles(problem: Problem) -> bool:
 
 
 def _all_mappings(problem: Problem) -> Iterator[Ints]:
-    keys = tails(problem.buckets.counts)
+    keys = tails(problem.buckets.counts, ranked=problem.ranked)
     above: Bools = np.asarray((keys[:, None, :] >= keys[None, :, :]).all(axis=2))
     for labels in itertools.product(range(problem.buckets.n_labels), repeat=problem.buckets.n_buckets):
         mapping = np.array(labels, np.int64)
@@ -354,7 +354,7 @@ def label_value(problem: Problem, label: int, responses: Ints, tasks: int) -> fl
 def _closure_moves(problem: Problem, mapping: Ints, value: float, deadline: float) -> tuple[Floats, Bools]:
     """The loss of giving one bucket another label along with all that the order asks for, and whether that is a tie."""
     buckets, agreement = problem.buckets, problem.buckets.agreement(mapping)
-    keys = tails(buckets.counts)
+    keys = tails(buckets.counts, ranked=problem.ranked)
     loss, tied = np.full(buckets.n_buckets, np.inf), np.zeros(buckets.n_buckets, bool)
     for b, label in enumerate(mapping.tolist()):
         check_clock(deadline)

@@ -184,7 +184,7 @@ class _UpSets:
 
     def __init__(self, problem: Problem, deadline: float) -> None:
         self.n_buckets = problem.buckets.n_buckets
-        listed = _list_up_sets(tails(problem.buckets.counts), deadline)
+        listed = _list_up_sets(tails(problem.buckets.counts, ranked=problem.ranked), deadline)
         n_words = -(-self.n_buckets // 64)
         packed = b"".join(members.to_bytes(8 * n_words, "little") for members in listed)
         words = np.frombuffer(packed, "<u8").astype(np.uint64).reshape(len(listed), n_words)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
-import numpy as np
 
 from crowdopt.bins import bin_labels
 from crowdopt.buckets import Buckets
+from crowdopt.classes import WorkerClass, check_ranks, classed, find_classes, with_classes
 from crowdopt.duplicates import resolve_duplicates
 from crowdopt.errors import ColumnError, GoldError, InputError
 from crowdopt.frames import (
@@ -23,12 +25,13 @@ from crowdopt.frames import (
     settle_by,
     with_texts,
 )
-from crowdopt.gold import GoldCounts, with_gold
+from crowdopt.gold import GoldCounts, count_array, with_gold
 from crowdopt.read.columns import check_answer_columns, choose_responses
 from crowdopt.scale import MAX_LABELS, Scale, canonical_text, hint_bins
 from crowdopt.scores import bin_responses
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from crowdopt.reading import Reading
@@ -42,11 +45,12 @@ class Responses:
     """Checked responses.
 
     Attributes:
-        table: One row per response: task, worker, label. A row without a label stands for a task that must
-            have an answer even if nobody gave it a label.
+        table: One row per response: task, worker, label, and the class of the worker if there are classes. A row
+            without a label stands for a task that must have an answer even if nobody gave it a label.
         kept: One row per task with the columns to carry to the answers, or None.
         scale: The labels.
         types: Types of the task and label columns as the source has them.
+        classes: The classes of workers, in the order in which they are counted; none if all are alike.
         n_workers: Workers with at least one label.
         n_usable: Responses that have a task, a worker and a label, if all of them are to be counted; else None.
         n_dropped: Rows left out because something was missing.
@@ -58,6 +62,7 @@ class Responses:
     kept: Table | None
     scale: Scale
     types: dict[str, Any]
+    classes: tuple[WorkerClass, ...]
     n_workers: int
     n_usable: int | None
     n_dropped: int
@@ -66,11 +71,12 @@ class Responses:
 
 @dataclass(frozen=True, eq=False)
 class TaskCounts:
-    """Responses per task and label, and the buckets that they make.
+    """Responses per task, class and label, and the buckets that they make.
 
     Attributes:
-        table: One row per task: task, a count column for every label that occurs, and the gold label if there are any.
-        columns: The count columns, and for each the index of its label.
+        table: One row per task: task, a count column for every label that occurs (of every class), and the gold label
+            if there are any.
+        columns: The count columns, and for each the place of its class and label among all: class * labels + label.
         buckets: The distinct counts.
         n_no_response: Tasks without any usable response; they are in ``table`` but in no bucket.
         gold: Tasks of known label, if there are any; they are in ``table`` but in no bucket either.
@@ -103,29 +109,34 @@ def check(source: Any, reading: Reading, *, n_bins: int = 0, resolved: bool = Fa
     types = {"task": schema[reading.task], "label": None if reading.wide else schema[reading.label]}
     kept = _kept(table, reading)
     answered = _workers(schema, reading) if reading.wide else [reading.label]
-    table = clean(_long(table, reading), reading)
+    check_ranks(reading)
+    table = with_classes(clean(_long(table, reading), reading), reading)
     if n_bins or reading.bins:
         types["label"] = None
         table, reading = bin_responses(table, reading, n_bins)
     elif not resolved:
         reading = _with_categories(reading, ordered_categories(source, answered))
-    overview = _Overview(table)
+    overview = _Overview(table, reading)
     n_dropped = overview.check_missing(reading)
     scale = (
         Scale.of(overview.labels(), bin_labels(reading.bins), "ordinal")
         if reading.bins
         else Scale.of(overview.labels(), reading.labels, reading.scale)
     )
+    classes = overview.classes(reading)
     usable = ~nw.col("worker").is_null()
-    columns: list[Any] = ["task", "worker", nw.when(usable).then(nw.col("label")).alias("label")]
-    if reading.order_by:
-        columns.append("order")
+    columns: list[Any] = ["task", "worker"]
+    if classes:
+        usable &= ~nw.col("class").is_null()
+        columns.append("class")
+    columns += [nw.when(usable).then(nw.col("label")).alias("label"), *(["order"] if reading.order_by else [])]
     table = table.filter(~nw.col("task").is_null()).select(*columns)
     return Responses(
         table=resolve_duplicates(table, reading),
         kept=kept,
         scale=scale,
         types=types,
+        classes=classes,
         n_workers=overview.n_workers(),
         n_usable=overview.n_usable() if reading.duplicates in {"all", "error"} else None,
         n_dropped=n_dropped,
@@ -141,31 +152,38 @@ def count_tasks(responses: Responses, folder: Path | None = None) -> TaskCounts:
         folder: Where the counts may be kept, if they are many.
     """
     scale = responses.scale
-    columns = {f"c{j}": j for j in range(scale.n_labels) if j in scale.occurring}
-    indicators = [
-        nw.when(nw.col("label") == scale.values[j]).then(nw.lit(1)).alias(name) for name, j in columns.items()
-    ]
+    indicators = dict(_indicators(responses))
+    columns = {f"c{at}": at for at in indicators}
+    shape = (max(len(responses.classes), 1), scale.n_labels)
     per_task = settle_by(
-        responses.table.select("task", *indicators),
+        responses.table.select("task", *(indicators[at].alias(name) for name, at in columns.items())),
         "task",
         lambda table: table.group_by("task").agg(nw.col(name).count() for name in columns),
         folder,
     )
     histogram = fetch_integers(per_task.group_by(*columns).agg(nw.len().alias("n_tasks")))
-    counts = np.zeros((len(histogram["n_tasks"]), scale.n_labels), np.int64)
-    for name, j in columns.items():
-        counts[:, j] = histogram[name]
-    weights = histogram["n_tasks"]
-    _check_counted(int(weights @ counts.sum(axis=1)), responses)
+    counts, weights = count_array(histogram, columns, shape), histogram["n_tasks"]
+    _check_counted(int(weights @ counts.sum(axis=(1, 2))), responses)
     gold = None
     if responses.reading.gold:
         per_task = with_gold(per_task, responses.reading.gold, scale)
-        gold = GoldCounts.of(per_task, columns, scale.n_labels)
+        gold = GoldCounts.of(per_task, columns, shape)
         counts, weights = gold.taken_from(counts, weights)
     buckets, _ = Buckets.from_arrays(counts, weights)
     if gold is not None and not buckets.n_buckets:
         raise GoldError("every task with a response has a gold label: there is nothing left to estimate")
-    return TaskCounts(per_task, columns, buckets, int(weights[counts.sum(axis=1) == 0].sum()), gold)
+    return TaskCounts(per_task, columns, buckets, int(weights[counts.sum(axis=(1, 2)) == 0].sum()), gold)
+
+
+def _indicators(responses: Responses) -> Iterator[tuple[int, nw.Expr]]:
+    """For each class and occurring label: their place in a row of counts, and one where a response is theirs."""
+    scale = responses.scale
+    for k, of_class in enumerate(responses.classes or [None]):
+        for j in sorted(scale.occurring):
+            theirs = nw.col("label") == scale.values[j]
+            if of_class is not None:
+                theirs &= nw.col("class") == of_class.name
+            yield k * scale.n_labels + j, nw.when(theirs).then(nw.lit(1))
 
 
 def _check_counted(counted: int, responses: Responses) -> None:
@@ -197,6 +215,7 @@ def _long(table: Table, reading: Reading) -> Table:
             nw.col(reading.task).alias("task"),
             nw.col(reading.worker).alias("worker"),
             nw.col(reading.label).alias("label"),
+            *([nw.col(reading.class_column).alias("class")] if reading.class_column else []),
         ]
         return table.select(*renamed, *([nw.col(reading.order_by).alias("order")] if reading.order_by else []))
     schema = table.collect_schema()
@@ -264,27 +283,27 @@ def _is_mixed(table: Table, name: str) -> bool:
 
 
 class _Overview:
-    """Responses per (worker, label): one pass that tells the labels, the workers and what is missing."""
+    """Responses per (worker, class, label): one pass that tells the labels, the workers and what is missing."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, reading: Reading) -> None:
+        keys = ["worker", *(["class"] if classed(reading) else []), "label"]
         with_task = nw.when(~nw.col("task").is_null()).then(nw.lit(1)).alias("with_task")
-        grouped = table.select("worker", "label", with_task).group_by("worker", "label")
+        grouped = table.select(*keys, with_task).group_by(*keys)
         self.table = settle(grouped.agg(nw.len().alias("n"), nw.col("with_task").count()))
-        self.usable = self.table.filter(
-            ~nw.col("worker").is_null(), ~nw.col("label").is_null(), nw.col("with_task") > 0
-        )
+        self.needed = ["worker", *(["class"] if reading.class_column else []), "label"]
+        known = [~nw.col(name).is_null() for name in self.needed]
+        self.usable = self.table.filter(*known, nw.col("with_task") > 0)
 
     def check_missing(self, reading: Reading) -> int:
         """Raises if there is nothing, or if something is missing that may not be; returns the rows to drop."""
         n, with_task = nw.col("n"), nw.col("with_task")
-        label_missing = nw.col("label").is_null()
+        nulls = {name: nw.col(name).is_null() for name in self.needed}
         found = fetch(
             self.table.select(
                 n.alias("rows"),
                 (n - with_task).alias("task"),
-                nw.when(nw.col("worker").is_null()).then(n).otherwise(nw.lit(0)).alias("worker"),
-                nw.when(label_missing).then(n).otherwise(nw.lit(0)).alias("label"),
-                nw.when(label_missing | nw.col("worker").is_null()).then(n).otherwise(n - with_task).alias("any"),
+                *(nw.when(null).then(n).otherwise(nw.lit(0)).alias(name) for name, null in nulls.items()),
+                nw.when(reduce(or_, nulls.values())).then(n).otherwise(n - with_task).alias("any"),
             ).select(nw.all().sum())
         )
         missing = {name: int(column[0] or 0) for name, column in found.items()}
@@ -293,7 +312,7 @@ class _Overview:
         if reading.wide:  # an empty cell is no response; only the task must be there
             missing |= {"worker": 0, "label": 0, "any": missing["task"]}
         if missing["any"] and reading.missing == "error":
-            parts = [f"{missing[name]} without a {name}" for name in ("task", "worker", "label") if missing[name]]
+            parts = [f"{missing[name]} without a {name}" for name in ("task", *self.needed) if missing[name]]
             raise InputError(
                 f"{missing['any']} of {missing['rows']} rows are incomplete ({', '.join(parts)}); "
                 "add --missing drop to leave them out"
@@ -313,6 +332,10 @@ class _Overview:
                 f"{number} different labels, such as {shown}; at most {MAX_LABELS} are supported{hint_bins(texts)}"
             )
         return labels
+
+    def classes(self, reading: Reading) -> tuple[WorkerClass, ...]:
+        """The classes of workers; none if all are alike."""
+        return find_classes(self.usable, reading) if classed(reading) else ()
 
     def n_usable(self) -> int:
         """Responses that have a task, a worker and a label."""

@@ -13,7 +13,7 @@ import numpy as np
 from crowdopt.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 MAX_LABELS = 64
 
@@ -95,7 +95,7 @@ class Scale:
                 )
             texts = list(named)
         else:
-            texts = sorted(by_text, key=_sort_key(by_text))
+            texts = sorted_texts(by_text)
         if len(texts) > MAX_LABELS:
             raise InputError(
                 f"{len(texts)} different labels; at most {MAX_LABELS} are supported: {_listed(texts)}{hint_bins(texts)}"
@@ -156,11 +156,16 @@ def _like(text: str, by_text: dict[str, Any]) -> Any:
     return text
 
 
-def _sort_key(by_text: dict[str, Any]) -> Any:
-    numbers = {text: as_number(text) for text in by_text}
+def sorted_texts(texts: Iterable[str]) -> list[str]:
+    """Texts as numbers if all of them are, else as texts.
+
+    >>> sorted_texts(["10", "9"]), sorted_texts(["b10", "b9"])
+    (['9', '10'], ['b10', 'b9'])
+    """
+    numbers = {text: as_number(text) for text in texts}
     if all(number is not None for number in numbers.values()):
-        return lambda text: (numbers[text], text)
-    return lambda text: text
+        return sorted(numbers, key=lambda text: (numbers[text], text))
+    return sorted(numbers)
 
 
 def _count(number: int, noun: str) -> str:

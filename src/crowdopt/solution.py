@@ -12,12 +12,14 @@ import numpy as np
 from crowdopt.errors import CrowdoptError
 from crowdopt.metrics import Agreement, agreement
 from crowdopt.objective import Objective, posterior, response_matrix
+from crowdopt.problem import Problem
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from crowdopt.buckets import Buckets
     from crowdopt.certificate import Certificate
+    from crowdopt.classes import WorkerClass
     from crowdopt.frames import Table
     from crowdopt.margins import Margins
     from crowdopt.reading import Reading
@@ -66,6 +68,7 @@ class Solution:
         certificate: What was proved.
         totals: Numbers of tasks, workers and responses.
         reading: How the source was read.
+        classes: The classes of workers, in the order of the matrices; none if all workers are alike.
         seed: Seed of the engine's random choices.
         advice: What a user should know before trusting the answers; empty if nothing.
         runner_up: The likeliest of all other mappings in the space, where the engine knows it: not in the file.
@@ -81,11 +84,22 @@ class Solution:
     certificate: Certificate
     totals: Totals
     reading: Reading
+    classes: tuple[WorkerClass, ...] = ()
     seed: int = 0
     advice: tuple[str, ...] = ()
     runner_up: Ints | None = None
     accuracy: Accuracy | None = None
     source: Source | None = None
+
+    @property
+    def ranked(self) -> bool:
+        """Whether the classes of workers are ranked, best first."""
+        return len(self.reading.ranked) > 1
+
+    @property
+    def problem(self) -> Problem:
+        """What the certificate speaks of."""
+        return Problem(self.buckets, self.certificate.space, self.objective, self.ranked)
 
     @cached_property
     def _by_label(self) -> tuple[Ints, Ints]:
@@ -173,6 +187,8 @@ class Solution:
             "labels": list(self.scale.labels),
             "scale": self.scale.kind,
             "scale_inferred": self.scale.inferred,
+            "classes": [vars(one) for one in self.classes],
+            "ranked": self.ranked,
             "matrix": nested(self.matrix),
             "selectivity": {"kind": self.objective.kind, "shares": self._reported_shares()},
             "label_shares": self.shares.tolist(),

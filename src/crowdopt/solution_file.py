@@ -17,16 +17,17 @@ import numpy as np
 from crowdopt._version import __version__
 from crowdopt.buckets import Buckets
 from crowdopt.certificate import Certificate
+from crowdopt.classes import WorkerClass
 from crowdopt.errors import InputError, SolutionFileError
 from crowdopt.margins import Margins
 from crowdopt.objective import Objective
 from crowdopt.offsets import Offsets
-from crowdopt.reading import Reading
+from crowdopt.reading import PAIRS, Reading
 from crowdopt.scale import Scale
 from crowdopt.solution import Solution, Totals, nested
 
 FORMAT = "crowdopt solution"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 
 def encode(solution: Solution) -> dict[str, Any]:
@@ -44,6 +45,7 @@ def encode(solution: Solution) -> dict[str, Any]:
             "inferred": solution.scale.inferred,
         },
         "reading": solution.reading.to_dict(),
+        "classes": [dict(vars(one)) for one in solution.classes],
         "selectivity": {"kind": solution.objective.kind, "shares": list(solution.objective.shares)},
         "offsets": _encode_offsets(solution.objective.offsets),
         "seed": solution.seed,
@@ -106,9 +108,11 @@ def decode(data: Any) -> Solution:
     """The inverse of :func:`encode`."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise SolutionFileError("this is not a crowdopt solution file")
+    if data.get("format_version") == 2:
+        data = _without_classes(data)
     if data.get("format_version") != FORMAT_VERSION:
         raise SolutionFileError(
-            f"the solution file has format version {data.get('format_version')!r}; this crowdopt reads version "
+            f"the solution file has format version {data.get('format_version')!r}; this crowdopt reads versions 2 and "
             f"{FORMAT_VERSION}: aggregate the data again, or use the version that wrote it "
             f"({data.get('crowdopt_version', 'unknown')})"
         )
@@ -120,6 +124,15 @@ def decode(data: Any) -> Solution:
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, InputError) as error:
         raise _damaged(f"{error} is missing" if isinstance(error, KeyError) else str(error)) from error
     return solution
+
+
+def _without_classes(data: dict[str, Any]) -> dict[str, Any]:
+    """A file of version 2, which knew no classes, as one of today."""
+    reading = data.get("reading")
+    if not isinstance(reading, dict):
+        raise _damaged("it does not say how the data were read")
+    nothing = {"class_column": "", "classes": [], "ranked": []}
+    return data | {"format_version": FORMAT_VERSION, "classes": [], "reading": nothing | reading}
 
 
 def _damaged(what: str) -> SolutionFileError:
@@ -162,8 +175,16 @@ def _parse(data: dict[str, Any]) -> dict[str, Any]:
         "certificate": Certificate.from_dict(data["certificate"]),
         "totals": Totals(**{name: _whole(value) for name, value in data["totals"].items()}),
         "reading": _parse_reading(data["reading"]),
+        "classes": _parse_classes(data["classes"], counts.shape[1]),
         "seed": _integer(data["seed"]),
     }
+
+
+def _parse_classes(data: list[dict[str, Any]], n_classes: int) -> tuple[WorkerClass, ...]:
+    names = _texts([one["name"] for one in data])
+    if len(set(names)) < len(names) or max(len(names), 1) != n_classes:
+        raise _damaged("its classes are not those of its counts")
+    return tuple(WorkerClass(one["name"], _whole(one["n_workers"])) for one in data)
 
 
 def _parse_reading(data: dict[str, Any]) -> Reading:
@@ -172,9 +193,9 @@ def _parse_reading(data: dict[str, Any]) -> Reading:
             raise TypeError(f"the reading option {name!r} cannot be {data[name]!r}")
         if name == "bins":
             _numbers(data[name])
-        elif name == "gold":
-            for task, label in data[name]:
-                _texts([task, label])
+        elif name in PAIRS:
+            for pair in data[name]:
+                _texts(pair)
         elif isinstance(default, list):
             _texts(data[name])
     return Reading.from_dict(data)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.read.columns import Choose, choose_responses, choose_truth
+from crowdopt.classes import class_pairs, pairs_of, with_pairs, worker_classes
+from crowdopt.read.columns import Choose, choose_classes, choose_responses, choose_truth
 from crowdopt.read.tables import explain_errors, read_files
 from crowdopt.responses import Responses, TaskCounts, check, count_tasks
 from crowdopt.scale import canonical_text
@@ -16,6 +18,8 @@ from crowdopt.solution import Totals
 from crowdopt.workspace import Workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from crowdopt.reading import Reading
 
 OnPhase = Callable[[str], None]
@@ -61,9 +65,23 @@ def load(
     n_bins: int = 0,
     resolved: bool = False,
     gold: Any = None,
+    classes: Any = None,
     on_phase: OnPhase = lambda _: None,
 ) -> Source:
-    """Reads, checks (see ``responses.check``) and counts the responses; ``gold`` has tasks of known label."""
+    """Reads, checks (see ``responses.check``) and counts the responses.
+
+    Args:
+        data: The responses.
+        reading: How to read them.
+        workspace: The database to read files with.
+        n_bins: Number of bins to put scores into; see ``responses.check``.
+        resolved: Whether the reading comes from a solution; see ``responses.check``.
+        gold: Tasks of known label.
+        classes: Classes of workers.
+        on_phase: Called when a new phase begins.
+    """
+    if classes is not None:
+        reading = read_classes(classes, reading, workspace)
     with explain_errors(paths_of(data)):
         table = open_table(data, choose_responses(reading), reading, workspace)
         responses = check(table, reading, n_bins=n_bins, resolved=resolved)
@@ -87,14 +105,28 @@ def read_gold(gold: Any, reading: Reading, workspace: Workspace | None) -> Readi
                 for name, values in (("task", gold), ("label", gold.values()))
             }
         )
-    choose = choose_truth(reading)
-    with explain_errors(paths_of(gold)):
-        if workspace is not None or not paths_of(gold):
-            pairs = gold_pairs(open_table(gold, choose, reading, workspace), reading)
+    with _opened(gold, choose_truth(reading), reading, workspace) as table:
+        return replace(reading, gold=gold_pairs(table, reading))
+
+
+def read_classes(classes: Any, reading: Reading, workspace: Workspace | None) -> Reading:
+    """The reading with the classes of workers: a path, a table, or a dict of classes by worker."""
+    if isinstance(classes, dict):
+        return with_pairs(reading, pairs_of(classes))
+    choose = choose_classes(reading)
+    with _opened(classes, choose, reading, workspace) as table:
+        return with_pairs(reading, class_pairs(worker_classes(table, choose)))
+
+
+@contextmanager
+def _opened(data: Any, choose: Choose, reading: Reading, workspace: Workspace | None) -> Iterator[Any]:
+    """A second table that the user gives; files are read in a workspace of their own if there is none yet."""
+    with explain_errors(paths_of(data)):
+        if workspace is not None or not paths_of(data):
+            yield open_table(data, choose, reading, workspace)
         else:
             with Workspace() as own:
-                pairs = gold_pairs(open_table(gold, choose, reading, own), reading)
-    return replace(reading, gold=pairs)
+                yield open_table(data, choose, reading, own)
 
 
 def _is_missing(value: Any) -> bool:

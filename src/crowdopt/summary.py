@@ -11,6 +11,7 @@ from crowdopt.certificate import Proof, Space, Stop
 
 if TYPE_CHECKING:
     from crowdopt.solution import Solution
+    from crowdopt.types import Floats
 
 UNCERTAIN_BELOW = 0.8
 """Tasks whose label is less probable than this are called uncertain."""
@@ -24,11 +25,14 @@ _STOPPED = {
 
 @dataclass(frozen=True)
 class Summary:
-    """The parts of a summary: a headline, facts by name, and what to beware of."""
+    """The parts of a summary: a headline, facts by name, how each class of workers answers, and what to beware of.
+
+    Where all workers are alike, their one matrix has no name.
+    """
 
     headline: str
     facts: dict[str, str]
-    matrix: list[list[str]]
+    matrices: dict[str, list[list[str]]]
     warnings: tuple[str, ...]
 
 
@@ -40,7 +44,7 @@ def summarise(solution: Solution) -> Summary:
         "tasks": f"{totals.n_tasks:,}"
         + _but(totals.n_gold, "of known label")
         + _but(totals.n_no_response, "without a response"),
-        "workers": f"{totals.n_workers:,}; {_in_words(solution)}",
+        "workers": _workers(solution),
         "responses": f"{totals.n_responses:,}, {_range(buckets.sizes.min(), buckets.sizes.max())} per task"
         + _but(totals.n_dropped, "incomplete rows left out"),
         "agreement": _agreement(solution),
@@ -59,7 +63,9 @@ def summarise(solution: Solution) -> Summary:
         facts["accuracy"] = f"{accuracy.value:.4f} on {_plural(accuracy.n_tasks, 'task')} with known truth" + _but(
             accuracy.n_unknown, "of the truth not answered here"
         )
-    return Summary(headline(solution), facts, _matrix(solution), solution.advice)
+    names = [one.name for one in solution.classes] or [""]
+    matrices = {name: _cells(solution, matrix) for name, matrix in zip(names, solution.matrix, strict=True)}
+    return Summary(headline(solution), facts, matrices, solution.advice)
 
 
 def headline(solution: Solution) -> str:
@@ -96,9 +102,21 @@ def share_uncertain(solution: Solution) -> float:
     return float(weights[confidence < UNCERTAIN_BELOW].sum() / weights.sum())
 
 
-def _in_words(solution: Solution) -> str:
-    """The diagonal of the matrix: how often workers answer what the task turned out to be."""
-    rows = zip(solution.scale.labels, np.diagonal(solution.matrix[0]), strict=True)
+def _workers(solution: Solution) -> str:
+    """How many there are, and how good they are, class by class."""
+    whole = f"{solution.totals.n_workers:,}"
+    if not solution.classes:
+        return f"{whole}; {_in_words(solution, solution.matrix[0])}"
+    parts = [
+        f"{one.name} {one.n_workers:,} ({_in_words(solution, matrix)})"
+        for one, matrix in zip(solution.classes, solution.matrix, strict=True)
+    ]
+    return f"{whole}; {'; '.join(parts)}"
+
+
+def _in_words(solution: Solution, matrix: Floats) -> str:
+    """The diagonal of a matrix: how often workers answer what the task turned out to be."""
+    rows = zip(solution.scale.labels, np.diagonal(matrix), strict=True)
     parts = [f"{p:.0%} right where it is {label}" for label, p in rows if not np.isnan(p)]
     return ", ".join(parts) or "nothing is known of them"
 
@@ -128,10 +146,10 @@ def _selectivity(solution: Solution) -> str:
     )
 
 
-def _matrix(solution: Solution) -> list[list[str]]:
+def _cells(solution: Solution, matrix: Floats) -> list[list[str]]:
     """Rows: the label given to the task, then how often workers answer each label on such tasks."""
     rows = []
-    for label, row in zip(solution.scale.labels, solution.matrix[0], strict=True):
+    for label, row in zip(solution.scale.labels, matrix, strict=True):
         cells = ["no such task" if np.isnan(p) else f"{p:.1%}" for p in row]
         rows.append([label, *cells])
     return rows

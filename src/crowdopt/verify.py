@@ -16,7 +16,7 @@ import numpy as np
 
 from crowdopt import recheck
 from crowdopt.certificate import Proof, Space, Stop
-from crowdopt.errors import GoldError, InputError, SolutionFileError
+from crowdopt.errors import ClassError, GoldError, InputError, SolutionFileError
 from crowdopt.moves import MAX_BUCKETS
 from crowdopt.order import violation
 from crowdopt.problem import Problem
@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from crowdopt.buckets import Buckets
+    from crowdopt.classes import WorkerClass
     from crowdopt.gold import GoldCounts
     from crowdopt.margins import Margins
     from crowdopt.scale import Scale
+    from crowdopt.types import Ints
 
 DEFAULT_TIME_LIMIT = 60.0
 
@@ -99,13 +101,13 @@ def verify(
     try:
         source = load(data, solution.reading, workspace, resolved=True)
         scale, buckets = source.responses.scale, source.counts.buckets
-        numbers, gold = source.totals, source.counts.gold
-    except GoldError as error:
+        numbers, gold, classes = source.totals, source.counts.gold, source.responses.classes
+    except (ClassError, GoldError) as error:
         return Verification(Verdict.REJECTED, (str(error),))
     finally:
         if workspace is not None:
             workspace.close()
-    return check_against(solution, scale, buckets, numbers, gold, time_limit=time_limit)
+    return check_against(solution, scale, buckets, numbers, gold, classes, time_limit=time_limit)
 
 
 def check_against(
@@ -114,15 +116,17 @@ def check_against(
     buckets: Buckets,
     numbers: Totals,
     gold: GoldCounts | None = None,
+    classes: tuple[WorkerClass, ...] = (),
     *,
     time_limit: float = DEFAULT_TIME_LIMIT,
 ) -> Verification:
     """Checks a solution against what was counted in the data."""
-    wrong = list(_about_data(solution, scale, buckets, numbers)) or list(_about_gold(solution, gold))
+    wrong = list(_about_classes(solution, classes)) or list(_about_data(solution, scale, buckets, numbers))
+    wrong = wrong or list(_about_gold(solution, gold))
     if wrong:
         return Verification(Verdict.REJECTED, tuple(wrong))
     try:
-        problem = Problem(buckets, solution.certificate.space, solution.objective)
+        problem = Problem(buckets, solution.certificate.space, solution.objective, solution.ranked)
     except InputError as error:
         return Verification(Verdict.REJECTED, (str(error),))
     if wrong := list(_about_labels(solution, problem)):
@@ -153,13 +157,24 @@ def _about_gold(solution: Solution, gold: GoldCounts | None) -> Iterator[str]:
             yield f"the {what} by label differ from the data"
 
 
+def _about_classes(solution: Solution, classes: tuple[WorkerClass, ...]) -> Iterator[str]:
+    """The classes by name, in the order in which they are counted, and their workers."""
+    ours, theirs = ([one.name for one in them] for them in (classes, solution.classes))
+    if ours != theirs:
+        yield f"the data have the classes {', '.join(ours) or 'none'}, the solution {', '.join(theirs) or 'none'}"
+        return
+    for found, stored in zip(classes, solution.classes, strict=True):
+        if found != stored:
+            yield f"class {found.name} has {found.n_workers} workers in the data, {stored.n_workers} in the solution"
+
+
 def _about_data(solution: Solution, scale: Scale, buckets: Buckets, numbers: Totals) -> Iterator[str]:
     if scale.labels != solution.scale.labels:
         yield f"the data have the labels {', '.join(scale.labels)}, the solution {', '.join(solution.scale.labels)}"
         return
     if (scale.kind, scale.inferred) != (solution.scale.kind, solution.scale.inferred):
         yield "the kind of scale does not follow from the reading options"
-    fingerprint = buckets.fingerprint(scale.labels)
+    fingerprint = buckets.fingerprint(scale.labels, [one.name for one in solution.classes])
     if fingerprint != solution.certificate.fingerprint:
         stored = solution.certificate.fingerprint
         yield f"the data have the fingerprint {fingerprint[:12]}…, the solution {stored[:12]}…"
@@ -189,17 +204,21 @@ def _about_labels(solution: Solution, problem: Problem) -> Iterator[str]:
         tolerance = problem.price_tolerance(value)
     if not math.isclose(certificate.tolerance, tolerance, rel_tol=1e-6):
         yield f"the tolerance should be {tolerance:.3g}, not {certificate.tolerance:.3g}"
-    given = solution.objective.given
-    if certificate.given != given:
-        yield f"the proof is given {list(given)}, not {list(certificate.given)}"
+    if certificate.given != problem.given:
+        yield f"the proof is given {list(problem.given)}, not {list(certificate.given)}"
     yield from _about_claims(solution)
-    if _must_respect_order(solution) and (pair := violation(buckets.counts, mapping)):
-        high, low = (buckets.counts[b, 0].tolist() for b in pair)
+    if _must_respect_order(solution) and (pair := violation(buckets.counts, mapping, ranked=problem.ranked)):
+        high, low = (_shown(buckets.counts[b]) for b in pair)
         yield f"the labels break the order: responses {high} dominate {low} and got the lower label"
     if _must_have_best_names(solution) and agreement_of_best_names(problem, mapping) > buckets.agreement(mapping):
         yield "other names of the labels agree with more responses"
     if certificate.engine == "vote":
         yield from _about_votes(solution)
+
+
+def _shown(counts: Ints) -> Any:
+    """The counts of a bucket, without an axis for one class."""
+    return (counts if len(counts) > 1 else counts[0]).tolist()
 
 
 def _must_respect_order(solution: Solution) -> bool:

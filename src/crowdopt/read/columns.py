@@ -21,8 +21,9 @@ SYNONYMS = {
                "performer", "judge", "model", "labeler", "labeller", "coder", "crowdworker"),
     "label": ("label", "labels", "answer", "response", "rating", "score", "value", "judgment", "judgement",
               "annotation", "category", "vote", "class", "output"),
+    "class": ("class", "worker_class", "crowd", "pool", "platform", "tier", "skill", "role"),
 }  # fmt: skip
-"""Common names of the three columns, likeliest first: suggested in errors, never used in silence."""
+"""Common names of columns, likeliest first: suggested in errors, never used in silence."""
 
 
 def need(name: str, role: str, available: Sequence[str]) -> str:
@@ -38,7 +39,7 @@ def need(name: str, role: str, available: Sequence[str]) -> str:
     )
     hint = ""
     if guess := suggest(name, role, available):
-        option = {"task": "--task", "worker": "--worker", "label": "--label"}.get(role)
+        option = f"--{role}" if role in SYNONYMS else ""
         hint = f"; did you mean {option} {guess}?" if option else f"; did you mean {guess!r}?"
     raise ColumnError(f"no column named {name!r} for the {role}{hint} (columns: {listed})")
 
@@ -74,6 +75,8 @@ def choose_responses(reading: Reading) -> Choose:
             need(reading.worker, "worker", available),
             need(reading.label, "label", available),
         ]
+        if reading.class_column:
+            chosen.append(need(reading.class_column, "class", available))
         chosen += [need(name, "--keep option", available) for name in reading.keep]
         if reading.order_by:
             chosen.append(need(reading.order_by, "--order-by option", available))
@@ -89,6 +92,18 @@ def choose_truth(reading: Reading) -> Choose:
         return [
             reading.task if reading.task in available else need("task", "task", available),
             reading.label if reading.label in available else need("label", "label", available),
+        ]
+
+    return choose
+
+
+def choose_classes(reading: Reading) -> Choose:
+    """The columns that a table of the classes of workers needs."""
+
+    def choose(available: Sequence[str]) -> list[str]:
+        return [
+            reading.worker if reading.worker in available else need("worker", "worker", available),
+            need(reading.class_column or "class", "class", available),
         ]
 
     return choose

@@ -77,9 +77,12 @@ class Result:
     certificate: Certificate
 
 
-def run(problem: Problem, limits: Limits, *, labels: Sequence[str], engine: str = "auto") -> Solved:
+def run(
+    problem: Problem, limits: Limits, *, labels: Sequence[str], classes: Sequence[str] = (), engine: str = "auto"
+) -> Solved:
     """Solves a problem with the named engine, or with the one that fits, and certifies the outcome."""
     check_engine(problem, engine)
+    check_ranked(problem)
     before = limits.elapsed
     name, outcome = _answer(problem, limits, engine)
     certificate = certify(
@@ -87,7 +90,7 @@ def run(problem: Problem, limits: Limits, *, labels: Sequence[str], engine: str 
         outcome,
         engine=name,
         seconds=limits.elapsed - before,
-        fingerprint=problem.buckets.fingerprint(labels),
+        fingerprint=problem.buckets.fingerprint(labels, classes),
     )
     margins = outcome.margins or single_moves(problem, outcome.mapping)
     return Solved(outcome.mapping, certificate, margins, outcome.runner_up)
@@ -106,6 +109,15 @@ def check_engine(problem: Problem, engine: str) -> None:
         raise InputError("engine 'columns' searches all labels, whatever their order: ask for the space 'all'")
     if engine == "columns" and buckets.n_classes > 1:
         raise InputError(f"engine 'columns' is for one class of workers; here are {buckets.n_classes}")
+
+
+def check_ranked(problem: Problem) -> None:
+    """Raises where a ranking of the classes would change nothing, as no order is asked for."""
+    if problem.ranked and problem.space is not Space.DOMINANCE:
+        raise InputError(
+            "ranked classes matter only among answers that respect the order of the labels: the scale must be ordinal, "
+            "and the space 'dominance'"
+        )
 
 
 def _answer(problem: Problem, limits: Limits, engine: str) -> tuple[str, Outcome]:
@@ -156,6 +168,7 @@ def solve(
     selectivity: Literal["none", "estimate"] | Sequence[float] = "none",
     prior_matrix: Any = None,
     smoothing: float = 0.0,
+    ranked: bool = False,
     engine: str = "auto",
     time_limit: float = DEFAULT_TIME_LIMIT,
     on_progress: OnProgress | None = None,
@@ -175,6 +188,8 @@ def solve(
         selectivity: ``none``, ``estimate``, or the known share of each label.
         prior_matrix: Pseudo-counts by (true, answered), or by (class, true, answered): what is known of the workers.
         smoothing: A pseudo-count for every entry.
+        ranked: Whether the classes stand in the order of their skill, best first: under dominance, what a better class
+            answers then counts for more.
         engine: Name of an engine, or ``auto``.
         time_limit: Seconds; past them the result is BOUNDED.
         on_progress: Called now and then; return True to stop with the best so far.
@@ -201,7 +216,7 @@ def solve(
         prior=pseudo_counts(prior_matrix, buckets),
         smoothing=number(smoothing, "smoothing"),
     )
-    problem = Problem(buckets, Space(space), _objective(selectivity, offsets))
+    problem = Problem(buckets, Space(space), _objective(selectivity, offsets), ranked)
     names = [str(j) for j in range(buckets.n_labels)]
     solved = run(problem, Limits(time_limit, on_progress), labels=names, engine=engine)
     responses, _ = buckets.by_label(solved.mapping)

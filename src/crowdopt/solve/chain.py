@@ -18,7 +18,6 @@ import numpy as np
 
 from crowdopt.certificate import Space, Stop
 from crowdopt.margins import Margins, closure_moves
-from crowdopt.order import Order
 from crowdopt.solve.engine import Limits, Outcome
 from crowdopt.solve.names import renamed
 from crowdopt.solve.paths import Paths, other_labels
@@ -90,7 +89,7 @@ def list_up_sets(problem: Problem, limits: Limits) -> UpSets:
     per_set = 2 * buckets.n_buckets + 8 * buckets.counts[0].size + 16 * buckets.n_labels + 64
     most = MAX_UP_SETS if limits.bytes is None else min(MAX_UP_SETS, limits.bytes // per_set)
     try:
-        return UpSets.of(Order.of(buckets.counts), most)
+        return UpSets.of(problem.order, most)
     except TooManyUpSets as reason:
         raise (TooMuchMemory(most) if most < MAX_UP_SETS else reason) from None
 

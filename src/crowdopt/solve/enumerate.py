@@ -119,7 +119,7 @@ def enumerate_all(problem: Problem, limits: Limits) -> Outcome:
     """
     buckets = problem.buckets
     try:
-        mappings = enumerate_mappings(Order.of(buckets.counts), buckets.n_labels)
+        mappings = enumerate_mappings(Order.of(buckets.counts, ranked=problem.ranked), buckets.n_labels)
     except TooManyMappings:
         raise InputError(
             f"more than {MAX_MAPPINGS:,} mappings respect the order of these {buckets.n_buckets} buckets: too many to "

@@ -190,7 +190,7 @@ def starts(problem: Problem, n_starts: int, seed: int = 0) -> Ints:
 def _isotone(problem: Problem, n_labels: int, n_starts: int, rng: np.random.Generator) -> Iterator[Ints]:
     """Random cuts of random positive sums of what dominance compares, or of its shares: monotone, also when rounded."""
     counts, sizes = problem.buckets.counts, problem.buckets.sizes
-    options = tails(counts).T, tails(counts.sum(axis=1, keepdims=True)).T / sizes
+    options = tails(counts, ranked=problem.ranked).T, tails(counts.sum(axis=1, keepdims=True)).T / sizes
     for keys in itertools.islice(itertools.cycle(options), n_starts):
         score = np.zeros(len(counts))
         for weight, key in zip(rng.random(len(keys)) ** 3, keys, strict=True):
