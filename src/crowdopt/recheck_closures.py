@@ -57,7 +57,7 @@ class Closures:
         return cls(asks, np.repeat([1.0, -1.0], n), n)
 
     def best(self, weights: Floats) -> Floats:
-        """No set is worth more than this, for many weights (row, bucket) at once: the best, but for a few billionths."""
+        """No set is worth more than this, for many weights (row, bucket) at once: the best but for a few billionths."""
         values, inside, open_ = self._fixed(np.tile(weights, (1, len(self.sign) // self.n_buckets)) * self.sign)
         for row in np.flatnonzero(open_.any(axis=1)):
             small = _SMALL * float(np.abs(values[row]).sum())
@@ -100,7 +100,7 @@ class Closures:
 
 
 def _greatest_flow(values: Floats, asks: Bools) -> tuple[Any, float]:
-    """A greatest flow from nodes in favour to nodes against that they ask for; then a source and a sink; and its unit."""
+    """A greatest flow from nodes in favour to nodes against that they ask for (then source and sink), and its unit."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow
 

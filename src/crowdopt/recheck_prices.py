@@ -90,7 +90,8 @@ def _shape(problem: Problem, label: int) -> Shape:
     """What the order asks of the sets of a label: the highest has an up-set, the lowest a down-set."""
     if problem.space is Space.ALL:
         return "any"
-    return "up" if label == problem.buckets.n_labels - 1 else "between" if label else "down"
+    used = [j for j in range(problem.buckets.n_labels) if not _forbidden(problem, j)]
+    return "up" if label == used[-1] else "down" if label == used[0] else "between"
 
 
 def _closures(problem: Problem, label: int) -> Closures | None:

@@ -1,7 +1,7 @@
 """Seeded crowds as tables: how many tasks of each true label have each vector of counts.
 
-Estimates depend on responses only through the counts of each task. Given its true label, these are multinomial; so the
-number of tasks in every bucket is multinomial as well, and a crowd of any size is drawn in microseconds.
+Estimates depend on responses only through the counts of each task. Given its true label, these are multinomial; so
+the number of tasks in every bucket is multinomial as well, and a crowd of any size is drawn in microseconds.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """Cells: cones of count vectors, cut finer and finer, each with a plane above Φ.
 
-A cell holds the count vectors M ≥ 0 that point into a sub-simplex: M = Σ_i β_i p_i with β ≥ 0, the *corners* p_i being
-R probability vectors. Φ(M) = Σ_k M_k ln(M_k / M·) is convex and homogeneous, so on the cell
+A cell holds the count vectors M ≥ 0 that point into a sub-simplex: M = Σ_i β_i p_i with β ≥ 0, the *corners* p_i
+being R probability vectors. Φ(M) = Σ_k M_k ln(M_k / M·) is convex and homogeneous, so on the cell
 
     Φ(M) ≤ Σ_i β_i Φ(p_i) = ⟨θ, M⟩,
 
 θ being the one linear function that agrees with Φ at the corners. It is off by at most M· times what Φ bends between
 the corners, which is of second order in the size of the cell, also where probabilities vanish: 0 ln 0 = 0.
 
-Where shares are estimated, a cell also has a range of numbers of tasks, on which the convex n ln(n / total) lies below
-its chord. Vectors then are (M, n, 1), so that this too is a linear function of them.
+Where shares are estimated, a cell also has a range of numbers of tasks, on which the convex n ln(n / total) lies
+below its chord. Vectors then are (M, n, 1), so that this too is a linear function of them.
 
 All arrays are by cell first. *Facets* are the linear functions that are at least 0 in the cell: β_i, and the two that
 say that n is in its range.

@@ -1,11 +1,12 @@
 """A market: labels bid for buckets.
 
-With a price λ_b for every bucket, label j gains at most g_j(λ) = max over sets S of Ψ_j(S) − λ(S), so for every mapping
+With a price λ_b for every bucket, label j gains at most g_j(λ) = max over sets S of Ψ_j(S) − λ(S), so for every
+mapping
 
     F = Σ_j Ψ_j(S_j) ≤ Σ_b λ_b + Σ_j g_j(λ).
 
-Any prices give a bound. It is tight where every label likes its own buckets best: then no mapping is better. A market has
-the free buckets and the terms of all labels; buckets that are fixed under a label are part of its term.
+Any prices give a bound. It is tight where every label likes its own buckets best: then no mapping is better. A
+market has the free buckets and the terms of all labels; buckets that are fixed under a label are part of its term.
 """
 
 from __future__ import annotations

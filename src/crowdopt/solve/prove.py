@@ -162,9 +162,9 @@ class Prover:
         bounds, priced = self._bounds(prices.prices, prices.gains + self.share, self.share / 4, first=True)
         bound = math.fsum(prices.prices) + self._times_labels(bounds)
         if bound <= self.target + self.tolerance / 2:
-            return Finding(True, bound, prices.prices, bounds)
+            return Finding(proved=True, bound=bound, prices=prices.prices, gains=bounds)
         if self.stopped:
-            return Finding(False, bound, prices.prices, bounds, stopped=True)
+            return Finding(proved=False, bound=bound, prices=prices.prices, gains=bounds, stopped=True)
         added = sum(prices.add(at, np.array(found.sets)) for at, found in priced.items() if found.sets)
         return None if added else self._failed(cells)
 

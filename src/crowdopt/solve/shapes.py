@@ -1,10 +1,11 @@
 """Shapes: the sets of buckets that a label can have where mappings respect an order.
 
-The buckets labelled at least j are an up-set: with each bucket it holds all that dominate it. So the highest label has an
-up-set, the lowest the rest, a down-set, and a label between them an up-set without a smaller one, which holds with two
-buckets all that lie between them. All of these are *closed* sets of items: an item stands for a bucket of the down-set or
-the larger up-set, which puts it into the label's set, or for one of the smaller up-set, which takes it out again; an arc
-says that a set with one item has the other one as well. The best closed set is a minimum cut (flows.py).
+The buckets labelled at least j are an up-set: with each bucket it holds all that dominate it. So the highest label
+has an up-set, the lowest the rest, a down-set, and a label between them an up-set without a smaller one, which
+holds with two buckets all that lie between them. All of these are *closed* sets of items: an item stands for a
+bucket of the down-set or the larger up-set, which puts it into the label's set, or for one of the smaller up-set,
+which takes it out again; an arc says that a set with one item has the other one as well. The best closed set is a
+minimum cut (flows.py).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from crowdopt.order import Order
-    from crowdopt.types import Bools, Floats, Ints
+    from crowdopt.types import Bools, Floats
 
 
 class Shape(Enum):

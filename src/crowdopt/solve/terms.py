@@ -129,7 +129,7 @@ def terms_of(problem: Problem) -> list[Term]:
 
 
 def _shapes(problem: Problem) -> list[Shape]:
-    """The shapes of the sets of each label; what is lowest and highest is so among the labels that are not forbidden."""
+    """The shapes of the sets of each label; the lowest and the highest are so among labels that are not forbidden."""
     n_labels = problem.buckets.n_labels
     if problem.space is Space.ALL:
         return [Shape.ANY] * n_labels
