@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def _cache_folder() -> Path | None:

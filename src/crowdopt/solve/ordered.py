@@ -111,7 +111,7 @@ class OrderedPricing(Pricing):
                 self.found[sets[row].tobytes()] = float(worth[row])
         self.sums = np.concatenate([self.sums, sums])[-MOST_KNOWN:]
         self.costs = np.concatenate([self.costs, costs])[-MOST_KNOWN:]
-        return sums
+        return np.asarray(sums)
 
     def _work_on(self, cells: Cells) -> Cells | None:
         """Bounds cells, and cuts those that are not settled."""
