@@ -109,7 +109,12 @@ class Solution:
 
     def posterior_of(self, counts: Ints) -> Floats:
         """The same for any counts (bucket, class, label), for example of new tasks."""
-        return posterior(counts, self.matrix, self.objective.log_shares(self._by_label[1]))
+        return posterior(counts, self.matrix, self.log_shares)
+
+    @cached_property
+    def log_shares(self) -> Floats:
+        """Ln of the share of every label, as the posterior uses it."""
+        return self.objective.log_shares(self._by_label[1])
 
     @cached_property
     def agreement(self) -> Agreement:
@@ -144,6 +149,26 @@ class Solution:
         from crowdopt.write import write_table
 
         write_table(self.answers_table(probabilities=probabilities), path, self._need_source().workspace)
+
+    def workers(self, data: Any = None) -> Any:
+        """One row per worker: accuracy with an interval, agreement with the others, information, flags with a reason.
+
+        Args:
+            data: The data that the solution was made from, in any form that ``aggregate`` takes; not needed while the
+                solution has them in memory.
+
+        Returns:
+            The same kind of table as the data (a PyArrow table for files); docs/workers.md explains its columns.
+        """
+        from crowdopt.workers import worker_frame
+
+        return worker_frame(self, data)
+
+    def confusion(self, data: Any = None) -> Any:
+        """One row for each worker, label of tasks and answer to them: how often, of how many, with an interval."""
+        from crowdopt.workers import worker_frame
+
+        return worker_frame(self, data, confusion=True)
 
     def _need_source(self) -> Source:
         if self.source is None:

@@ -17,6 +17,7 @@ from crowdopt.workspace import Workspace
 
 if TYPE_CHECKING:
     from crowdopt.reading import Reading
+    from crowdopt.scale import Scale
 
 OnPhase = Callable[[str], None]
 """Called with a short text when a new phase of the work begins."""
@@ -60,13 +61,14 @@ def load(
     *,
     n_bins: int = 0,
     resolved: bool = False,
+    scale: Scale | None = None,
     gold: Any = None,
     on_phase: OnPhase = lambda _: None,
 ) -> Source:
     """Reads, checks (see ``responses.check``) and counts the responses; ``gold`` has tasks of known label."""
     with explain_errors(paths_of(data)):
         table = open_table(data, choose_responses(reading), reading, workspace)
-        responses = check(table, reading, n_bins=n_bins, resolved=resolved)
+        responses = check(table, reading, n_bins=n_bins, resolved=resolved, scale=scale)
         if gold is not None:
             responses = replace(responses, reading=read_gold(gold, responses.reading, workspace))
         on_phase("counting")
