@@ -14,10 +14,22 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.answers import as_brought, as_typed, by_task
+from crowdopt.duplicates import PAIR
 from crowdopt.fitted import label_counts
-from crowdopt.frames import Table, coded, fetch_integers, restore, settle, settle_by, small_table
+from crowdopt.frames import (
+    Table,
+    coded,
+    fetch,
+    fetch_integers,
+    restore,
+    settle,
+    settle_by,
+    small_table,
+    surely_distinct,
+)
 from crowdopt.quality import FLAGS, Quality, Typical, measure, typical_agreement, wilson
 from crowdopt.rereading import reread
+from crowdopt.scale import canonical_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -105,9 +117,42 @@ class Workers:
         )
         return as_typed(table, responses.types | {"answered": responses.types["label"]})
 
-    def worst(self, n: int) -> Ints:
-        """The numbers of the workers of whom the least can be hoped for: the upper end of their accuracy is lowest."""
-        return np.argsort(self.quality.accuracy_high, kind="stable")[:n]
+    def worst(self, n: int) -> list[dict[str, Any]]:
+        """The rows of the workers of whom the least can be hoped for: the upper end of their accuracy is lowest."""
+        numbers = np.argsort(self.quality.accuracy_high, kind="stable")[:n]
+        wanted = small_table({NUMBER: numbers, "rank": np.arange(len(numbers))}, like=self.ids)
+        found = fetch(self.ids.join(wanted, on=NUMBER, how="inner").sort("rank").select("worker"))
+        return [
+            {"worker": canonical_text(worker)} | self._row(int(number))
+            for worker, number in zip(found["worker"], numbers, strict=True)
+        ]
+
+    def summary(self, n_worst: int = 20) -> dict[str, Any]:
+        """The main facts as plain JSON values: what ``crowdopt workers --json`` prints."""
+        counted = np.bincount(self.quality.flag, minlength=len(FLAGS))
+        return {
+            "n_workers": self.n_workers,
+            "n_responses": int(self.quality.n_responses.sum()),
+            "flags": {name: int(counted[number]) for number, name in enumerate(FLAGS) if name},
+            "worst": self.worst(n_worst),
+        }
+
+    def _row(self, number: int) -> dict[str, Any]:
+        """What the table says of a worker, and how it answered, as plain JSON values."""
+        quality = {name: getattr(self.quality, name)[number].item() for name in COLUMNS[2:-1]}
+        missing = () if quality["n_compared"] else ("agreement", "chance")
+        confusion: dict[str, dict[str, int]] = {}
+        for i in range(*np.searchsorted(self.counts[NUMBER], [number, number + 1])):
+            label, answer = (self.labels[self.counts[name][i]] for name in ("label", "answer"))
+            confusion.setdefault(label, {})[answer] = int(self.counts["n"][i])
+        return {
+            "class": self.class_names[self.classes[number]],
+            **quality,
+            **dict.fromkeys(missing),
+            "flag": FLAGS[quality["flag"]] or None,
+            "reason": self.reason(number) or None,
+            "confusion": confusion,
+        }
 
     def reason(self, number: int) -> str:
         """Why a worker is flagged; empty if it is not."""
@@ -183,7 +228,7 @@ def _cells(solution: Solution, source: Source) -> Table:
     answered = source.responses.table.filter(~nw.col("label").is_null())
     answered = with_class(answered.select("task", "worker", coded("label", codes, NOBODY).alias("answer")))
     folder = source.workspace.folder if source.workspace else None
-    if source.responses.reading.duplicates == "all":
+    if source.responses.reading.duplicates == "all" and not surely_distinct(answered, PAIR):
         answered, own = _with_own_counts(answered, solution, folder)
     else:
         shape = solution.buckets.counts.shape[1:]

@@ -1,0 +1,76 @@
+"""The commands that go on from a solution: how good its workers are. Options in, library calls, words out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crowdopt.options import AsJson, Inputs, MemoryLimit, Output, Quiet, SolutionFile, Threads  # noqa: TC001 -- for Typer
+from crowdopt.progress import Console, print_json, print_rows
+
+if TYPE_CHECKING:
+    from crowdopt.workers import Workers
+
+ROWS = 20
+"""Rows that are shown on the terminal."""
+
+
+def workers(
+    solution: SolutionFile,
+    inputs: Inputs,
+    output: Output = None,
+    confusion: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write how each worker answers on the tasks of each label."),
+    ] = None,
+    memory_limit: MemoryLimit = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Tell how good each worker is, against the labels and against the others; the worst first."""
+    from crowdopt.rereading import reread
+    from crowdopt.solution import Solution
+    from crowdopt.workers import workers_of
+    from crowdopt.write import FORMATS, check_stdout, check_targets, write_table
+
+    check_stdout(output, confusion, as_json=as_json)
+    check_targets([output, confusion], [solution, *inputs], tuple(FORMATS))
+    with Console(quiet=quiet) as console:
+        console.on_phase("reading")
+        solved = Solution.load(solution)
+        with reread(solved, inputs, memory_limit=memory_limit, threads=threads) as source:
+            console.on_phase("measuring")
+            measured = workers_of(solved, source)
+            facts = measured.summary(ROWS)
+            console.on_phase("writing")
+            if output is not None:
+                write_table(measured.table, output, source.workspace)
+            if confusion is not None:
+                write_table(measured.confusion, confusion, source.workspace)
+    if quiet or "-" in (output, confusion):
+        return
+    if as_json:
+        print_json(facts)
+    else:
+        _show_workers(measured, facts, output)
+
+
+def _show_workers(measured: Workers, facts: dict[str, Any], output: str | None) -> None:
+    flagged = ", ".join(f"{count:,} {name}" for name, count in facts["flags"].items() if count)
+    left = measured.n_workers - len(facts["worst"])
+    where = f"all workers, with reasons, in {output}" if output else "add -o workers.csv for all workers, with reasons"
+    print_rows(
+        f"{measured.n_workers:,} workers, worst first: right by the labels, agreement with the others",
+        ["worker", "responses", "right", "95 %", "agrees", "by chance", "bits", "flag"],
+        [_worker_cells(row) for row in facts["worst"]],
+        [*([f"and {left:,} more, better ones"] if left else []), f"flagged: {flagged or 'nobody'}", where],
+    )
+
+
+def _worker_cells(row: dict[str, Any]) -> list[str]:
+    compared = ["" if row[name] is None else f"{row[name]:.0%}" for name in ("agreement", "chance")]
+    interval = f"{100 * row['accuracy_low']:.0f}–{row['accuracy_high']:.0%}"
+    right, bits = f"{row['accuracy']:.0%}", f"{row['information']:.2f}"
+    return [row["worker"], f"{row['n_responses']:,}", right, interval, *compared, bits, row["flag"] or ""]
