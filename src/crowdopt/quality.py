@@ -24,7 +24,7 @@ Z = 1.959963984540054
 RARE = 0.001
 """A worker who always gives one answer is flagged if others of its class would do so less often than this."""
 
-FLAGS = ("", "same answer", "opposite", "chance", "too few")
+FLAGS = ("", "same", "opposite", "chance", "too few")
 """The flags, by the number that stands for each; of those that apply, a worker has the first."""
 
 
@@ -107,7 +107,7 @@ def measure(against_labels: Ints, against_others: Ints, classes: Ints, typical: 
     chance = (against_others.sum(axis=1) * against_others.sum(axis=2)).sum(axis=1) / squared
     answer = against_labels.sum(axis=1).argmax(axis=1)
     flags = {
-        "same answer": _always_the_same(against_labels, answer, typical.matrix[classes]),
+        "same": _always_the_same(against_labels, answer, typical.matrix[classes]),
         "opposite": high < chance,
         "chance": (low <= chance) & _enough(against_others, chance, typical.agreement[classes]),
         "too few": low <= chance,

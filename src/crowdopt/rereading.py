@@ -70,10 +70,9 @@ def _opened(
 def _check_same(solution: Solution, source: Source) -> None:
     """Raises if the responses, counted by task, are not those behind the labels."""
     gold, offsets = source.counts.gold, solution.objective.offsets
-    known = gold.responses if gold else 0
-    same_gold = np.array_equal(known, offsets.gold_responses) if offsets else gold is None
+    found, known = gold.responses if gold else np.zeros(()), offsets.gold_responses if offsets else np.zeros(())
     fingerprint = source.counts.buckets.fingerprint(source.responses.scale.labels)
-    if fingerprint != solution.certificate.fingerprint or not same_gold:
+    if fingerprint != solution.certificate.fingerprint or (found != known).any():
         raise InputError(
             "these are not the responses that the solution was made from (counted by task, they differ): aggregate them"
         )

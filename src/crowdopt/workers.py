@@ -164,7 +164,7 @@ class Workers:
         match FLAGS[flag]:
             case "":
                 return ""
-            case "same answer":
+            case "same":
                 answer, n_off = self.labels[quality.answer[number]], quality.off[number]
                 return f"always answers {answer!r}, also on {n_off} tasks labelled otherwise"
             case "opposite":
