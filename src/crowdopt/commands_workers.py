@@ -1,4 +1,4 @@
-"""The commands that go on from a solution: how good its workers are. Options in, library calls, words out."""
+"""The commands that go on from a solution: its workers, new tasks. Options in, library calls, words out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crowdopt.options import AsJson, Inputs, MemoryLimit, Output, Quiet, SolutionFile, Threads  # noqa: TC001 -- for Typer
-from crowdopt.progress import Console, print_json, print_rows
+from crowdopt.progress import Console, print_json, print_rows, printable
 
 if TYPE_CHECKING:
     from crowdopt.workers import Workers
@@ -55,6 +55,60 @@ def workers(
         print_json(facts)
     else:
         _show_workers(measured, facts, output)
+
+
+def predict(
+    solution: SolutionFile,
+    inputs: Inputs,
+    output: Output = None,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Add a column p_LABEL for every label.")
+    ] = False,
+    memory_limit: MemoryLimit = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Label the tasks of new responses with the matrices of a solution; nothing is fitted anew."""
+    from crowdopt.predict import Prediction
+    from crowdopt.rereading import read_new
+    from crowdopt.solution import Solution
+    from crowdopt.write import FORMATS, check_stdout, check_targets, write_table
+
+    check_stdout(output, as_json=as_json)
+    check_targets([output], [solution, *inputs], tuple(FORMATS))
+    with Console(quiet=quiet) as console:
+        console.on_phase("reading")
+        solved = Solution.load(solution)
+        with read_new(solved, inputs, memory_limit=memory_limit, threads=threads) as source:
+            console.on_phase("writing")
+            prediction = Prediction(solved, source)
+            if output is not None:
+                write_table(prediction.table(probabilities=probabilities), output, source.workspace)
+            facts = prediction.summary()
+    if quiet or output == "-":
+        return
+    if as_json:
+        print_json(facts)
+    else:
+        print("\n".join(map(printable, _about_prediction(facts, output))))
+
+
+def _about_prediction(facts: dict[str, Any], output: str | None) -> list[str]:
+    from crowdopt.summary import UNCERTAIN_BELOW
+
+    labels = ", ".join(f"{label} {n:,}" for label, n in facts["labels"].items())
+    odd = {
+        "without a response": facts["n_no_response"],
+        f"with a label less probable than {UNCERTAIN_BELOW:.0%}": facts["n_uncertain"],
+        "tied between labels": facts["n_tied"],
+        "whose answers no label explains (aggregate with --smoothing)": facts["n_unexplained"],
+    }
+    return [
+        f"{facts['n_tasks']:,} tasks, {facts['n_responses']:,} responses; {labels}",
+        *(f"{n:,} {what}" for what, n in odd.items() if n),
+        f"predictions in {output}" if output else "predictions not written: add -o predictions.csv",
+    ]
 
 
 def _show_workers(measured: Workers, facts: dict[str, Any], output: str | None) -> None:

@@ -31,6 +31,11 @@ class Labelled:
     explained: Bools
     posterior: Floats
 
+    @property
+    def confidence(self) -> Floats:
+        """Probability of the label of each row."""
+        return np.asarray(self.posterior[np.arange(len(self.labels)), self.labels])
+
 
 def label_counts(solution: Solution, counts: Ints) -> Labelled:
     """Labels counts (row, class, answer); rows without responses have the label of the largest share."""

@@ -146,7 +146,6 @@ def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
         table.add_column(name, justify="right" if 0 < number < len(columns) - 1 else "left")
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
-    if rows:
-        console.print(table)
+    console.print(table)
     for note in notes:
         console.print(Text(printable(note), style="dim"), soft_wrap=True)

@@ -170,6 +170,24 @@ class Solution:
 
         return worker_frame(self, data, confusion=True)
 
+    def predict(self, new: Any, *, probabilities: bool = False) -> Any:
+        """Labels the tasks of new responses with the fitted matrices and shares of labels; nothing is fitted anew.
+
+        Args:
+            new: Responses in any form that ``aggregate`` takes; read with the options that the solution was made with.
+            probabilities: Whether to add a column ``p_<label>`` for every label.
+
+        Returns:
+            One row per task: label, confidence, n_responses, status; the same kind of table as ``new`` (a PyArrow
+            table for files).
+
+        Raises:
+            InputError: Also for a label that is not on the scale of the solution.
+        """
+        from crowdopt.predict import predicted_frame
+
+        return predicted_frame(self, new, probabilities=probabilities)
+
     def _need_source(self) -> Source:
         if self.source is None:
             raise CrowdoptError("a solution that was loaded from a file has no tasks: aggregate the data for answers")
