@@ -151,7 +151,8 @@ def test_ties_go_to_what_most_responses_are_then_to_the_lowest_label():
     found = predicted(solution.predict(to_pandas(new)))
     assert found == {"t": ("no", 0.5, 2, "tie")}
     counts = np.array([[[5, 9, 1]], [[9, 5, 9]], [[1, 5, 9]]])
-    uniform = aggregate(to_pandas([(task, worker, label) for task in range(3) for worker in range(3) for label in "abc"]),
+    rows = [(task, worker, label) for task in range(3) for worker in range(3) for label in "abc"]
+    uniform = aggregate(to_pandas(rows),
                         duplicates="all", scale="nominal", smoothing=10**9)  # fmt: skip
     labelled = label_counts(uniform, counts)
     assert labelled.labels.tolist() == [1, 0, 2]

@@ -136,8 +136,8 @@ class GlobalOptimum:
         from crowdopt.fitted import label_counts
 
         counts, index = self._counted(data)
-        scale = self.solution_.scale
-        chosen = [scale.values[j] for j in label_counts(self.solution_, counts).labels]
+        values = list(self.solution_.scale.values)
+        chosen = [values[j] for j in label_counts(self.solution_, counts).labels]
         labels: pd.Series[Any] = _pandas().Series(chosen, index=index, name="agg_label")
         return labels
 
