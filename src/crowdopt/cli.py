@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 from crowdopt._version import __version__
 from crowdopt.commands_reproduce import reproduce
-from crowdopt.commands_workers import predict, workers
+from crowdopt.commands_workers import next_tasks, predict, workers
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.options import (
     AsJson,
@@ -276,6 +276,7 @@ def simulate(
 
 app.command()(workers)
 app.command()(predict)
+app.command("next")(next_tasks)
 app.command()(reproduce)
 
 

@@ -1,4 +1,7 @@
-"""The commands that go on from a solution: its workers, new tasks. Options in, library calls, words out."""
+"""The commands that go on from a solution: its workers, new tasks, the next responses.
+
+Options in, library calls, words out.
+"""
 
 from __future__ import annotations
 
@@ -92,6 +95,63 @@ def predict(
         print_json(facts)
     else:
         print("\n".join(map(printable, _about_prediction(facts, output))))
+
+
+def next_tasks(
+    solution: SolutionFile,
+    inputs: Inputs,
+    number: Annotated[int, typer.Option("--number", "-n", min=1, help="How many tasks.")] = 10,
+    output: Output = None,
+    memory_limit: MemoryLimit = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Tell which tasks to ask about next: where a further response is expected to do most for the label."""
+    from crowdopt.next_tasks import ranked
+    from crowdopt.solution import Solution
+    from crowdopt.write import FORMATS, check_stdout, check_targets, write_table
+
+    check_stdout(output, as_json=as_json)
+    check_targets([output], [solution, *inputs], tuple(FORMATS))
+    with Console(quiet=quiet) as console:
+        console.on_phase("reading")
+        with ranked(Solution.load(solution), inputs, memory_limit=memory_limit, threads=threads) as ranking:
+            console.on_phase("ranking")
+            table = ranking.table(number)
+            console.on_phase("writing")
+            if output is not None:
+                write_table(table, output, ranking.source.workspace)
+            rows = ranking.rows(table)
+    if quiet or output == "-":
+        return
+    if as_json:
+        print_json({"tasks": rows})
+    else:
+        _show_next(rows, output)
+
+
+def _show_next(rows: list[dict[str, Any]], output: str | None) -> None:
+    print_rows(
+        "Where the next response does most, best first",
+        ["task", "responses", "confidence", "gain", "per response", "by", "label"],
+        [
+            [
+                row["task"],
+                f"{row['n_responses']:,}",
+                "" if row["confidence"] is None else f"{row['confidence']:.1%}",
+                f"{row['gain']:.4f}",
+                f"{row['gain_per_response']:.4f}",
+                str(row["n_more"]),
+                row["label"] or "",
+            ]
+            for row in rows[:ROWS]
+        ],
+        [
+            *([f"and {len(rows) - ROWS:,} more"] if len(rows) > ROWS else []),
+            f"all of them in {output}" if output else "not written: add -o next.csv",
+        ],
+    )
 
 
 def _about_prediction(facts: dict[str, Any], output: str | None) -> list[str]:

@@ -1,16 +1,16 @@
 """Gains: how much more probable the label of a task is expected to be after further responses (docs/workers.md).
 
-With ρ the posterior of the labels and p the response matrix, h more responses come out as the counts y with probability
-Σ_j ρ_j P(y | j), and make label j as probable as ρ_j P(y | j) divided by that. So the label that is most probable then has the
-expected probability Σ_y max_j ρ_j P(y | j). A maximum of sums is at most the sum of the maxima, and Σ_y P(y | j) = 1: the
-expectation never falls, from h to h + 1 neither.
+With ρ the posterior of the labels and p the response matrix, h more responses come out as the counts y with
+probability Σ_j ρ_j P(y | j), and then label j is as probable as ρ_j P(y | j) divided by that. So the label that is most
+probable then has the expected probability Σ_y max_j ρ_j P(y | j). A maximum of sums is at most the sum of the maxima, and
+Σ_y P(y | j) = 1: the expectation never falls, from h to h + 1 neither.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -86,4 +86,4 @@ def _outcomes(n_labels: int, n_responses: int) -> Iterator[tuple[int, ...]]:
     """
     for bars in combinations(range(n_responses + n_labels - 1), n_labels - 1):
         edges = (-1, *bars, n_responses + n_labels - 1)
-        yield tuple(high - low - 1 for low, high in zip(edges, edges[1:], strict=False))
+        yield tuple(high - low - 1 for low, high in pairwise(edges))

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crowdopt.answers import as_brought, task_table
+from crowdopt.answers import task_table
 from crowdopt.fitted import Labelled, label_counts
-from crowdopt.frames import restore
-from crowdopt.rereading import read_new
+from crowdopt.rereading import as_frame, read_new
 from crowdopt.summary import UNCERTAIN_BELOW
 
 if TYPE_CHECKING:
@@ -80,7 +79,4 @@ class Prediction:
 def predicted_frame(solution: Solution, data: Any, *, probabilities: bool = False) -> Any:
     """The predictions as the kind of table that was brought; a PyArrow table for files."""
     with read_new(solution, data) as source:
-        table = Prediction(solution, source).table(probabilities=probabilities)
-        if source.workspace is not None:
-            return table.collect().to_arrow()
-        return as_brought(restore(table, source.original), source.original, source.responses.reading)
+        return as_frame(Prediction(solution, source).table(probabilities=probabilities), source)

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crowdopt.answers import as_brought
 from crowdopt.errors import CrowdoptError, InputError
+from crowdopt.frames import restore
 from crowdopt.read.tables import explain_errors
 from crowdopt.source import Source, load, paths_of, workspace_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from crowdopt.frames import Table
     from crowdopt.solution import Solution
 
 
@@ -76,3 +79,10 @@ def _check_same(solution: Solution, source: Source) -> None:
         raise InputError(
             "these are not the responses that the solution was made from (counted by task, they differ): aggregate them"
         )
+
+
+def as_frame(table: Table, source: Source) -> Any:
+    """A table made from a source as the kind of table that the user brought; a PyArrow table for files."""
+    if source.workspace is not None:
+        return table.collect().to_arrow()  # which needs the database no more
+    return as_brought(restore(table, source.original), source.original, source.responses.reading)

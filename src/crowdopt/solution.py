@@ -128,14 +128,9 @@ class Solution:
 
     def answers_frame(self, *, probabilities: bool = False) -> Any:
         """Like :attr:`answers`, with a column ``p_<label>`` for every label if wanted."""
-        from crowdopt.answers import as_brought
-        from crowdopt.frames import restore
+        from crowdopt.rereading import as_frame
 
-        table = self.answers_table(probabilities=probabilities)
-        source = self._need_source()
-        if source.workspace is None:
-            return as_brought(restore(table, source.original), source.original, self.reading)
-        return table.collect().to_arrow()  # which needs the database no more
+        return as_frame(self.answers_table(probabilities=probabilities), self._need_source())
 
     def answers_table(self, *, probabilities: bool = False) -> Table:
         """Like :attr:`answers`, as a lazy Narwhals frame."""
@@ -187,6 +182,22 @@ class Solution:
         from crowdopt.predict import predicted_frame
 
         return predicted_frame(self, new, probabilities=probabilities)
+
+    def next_tasks(self, data: Any = None, n: int = 10) -> Any:
+        """The n tasks where further responses are expected to do most for the probability of the label.
+
+        Args:
+            data: All responses so far, in any form that ``aggregate`` takes; not needed while the solution has them in
+                memory. They may have grown since the solution was made.
+            n: How many tasks.
+
+        Returns:
+            One row per task, the best first: label, confidence, gain of one response, gain per response, and by how
+            many responses; the same kind of table as the data (a PyArrow table for files).
+        """
+        from crowdopt.next_tasks import next_frame
+
+        return next_frame(self, data, n)
 
     def _need_source(self) -> Source:
         if self.source is None:

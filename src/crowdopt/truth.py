@@ -10,7 +10,7 @@ import numpy as np
 from crowdopt.answers import by_task
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.frames import Table, adopt, coded, fetch, settle, small_table, with_texts
-from crowdopt.gold import TEXT, with_text
+from crowdopt.gold import without_gold
 from crowdopt.read.columns import choose_truth
 from crowdopt.responses import clean
 from crowdopt.scale import MAX_LABELS, canonical_text
@@ -41,7 +41,7 @@ def compare(solution: Solution, truth: Any, *, same_place: bool) -> Accuracy:
     answers = answers.filter(nw.col("answer") != NO_LABEL)
     known = _known(solution, truth, like=answers, same_place=same_place)
     if gold is not None:
-        known = _without_gold(known, solution.reading)
+        known = without_gold(known, solution.reading.gold)
     known, answers = _same_tasks(known, answers)
     joined = known.join(answers, on="task", how="left")
     right = nw.when(nw.col("answer") == nw.col("true")).then(nw.lit(1)).alias("right")
@@ -117,11 +117,6 @@ def _same_tasks(known: Table, answers: Table) -> tuple[Table, Table]:
     if ours == theirs:
         return known, answers
     return with_texts(known, ["task"]), with_texts(answers, ["task"])
-
-
-def _without_gold(known: Table, reading: Reading) -> Table:
-    gold = small_table({TEXT: [task for task, _ in reading.gold]}, like=known)
-    return with_text(known).join(gold, on=TEXT, how="anti").drop(TEXT)
 
 
 def _first_tasks(known: Table, answers: Table) -> str:

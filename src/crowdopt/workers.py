@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from crowdopt.answers import as_brought, as_typed, by_task
+from crowdopt.answers import as_typed, by_task
 from crowdopt.duplicates import PAIR
 from crowdopt.fitted import label_counts
 from crowdopt.frames import (
@@ -21,14 +21,13 @@ from crowdopt.frames import (
     coded,
     fetch,
     fetch_integers,
-    restore,
     settle,
     settle_by,
     small_table,
     surely_distinct,
 )
 from crowdopt.quality import FLAGS, Quality, Typical, measure, typical_agreement, wilson
-from crowdopt.rereading import reread
+from crowdopt.rereading import as_frame, reread
 from crowdopt.scale import canonical_text
 
 if TYPE_CHECKING:
@@ -205,10 +204,7 @@ def worker_frame(solution: Solution, data: Any = None, *, confusion: bool = Fals
     """The table of workers, or of their answers by label, as the kind of table that was brought."""
     with reread(solution, data) as source:
         workers = workers_of(solution, source)
-        table = workers.confusion if confusion else workers.table
-        if source.workspace is not None:
-            return table.collect().to_arrow()
-        return as_brought(restore(table, source.original), source.original, source.responses.reading)
+        return as_frame(workers.confusion if confusion else workers.table, source)
 
 
 def class_names(solution: Solution) -> tuple[str, ...]:
