@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from crowdopt._version import __version__
 from crowdopt.commands_reproduce import reproduce
+from crowdopt.commands_workers import next_tasks, predict, workers
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.options import (
     AsJson,
@@ -22,6 +23,7 @@ from crowdopt.options import (
     MissingChoice,
     Quiet,
     ScaleChoice,
+    SolutionFile,
     SpaceChoice,
     Threads,
     TimeLimit,
@@ -29,8 +31,6 @@ from crowdopt.options import (
 from crowdopt.progress import print_json, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from crowdopt.solution import Solution
 
 INTERRUPTED = 130
@@ -180,16 +180,12 @@ def aggregate(
     """Estimate the true label of every task, and prove it."""
     from crowdopt.pipeline import aggregate as run
     from crowdopt.progress import Console
-    from crowdopt.write import FORMATS, check_target
+    from crowdopt.write import FORMATS, check_stdout, check_targets
 
-    _check_stdout(output, as_json=as_json)
+    check_stdout(output, as_json=as_json)
     read = [*inputs, *(name for name in (truth, gold, prior_matrix, classes) if name)]
-    if output is not None:
-        check_target(output, tuple(FORMATS))
-        _check_kept(output, read)
-    if solution is not None:
-        check_target(solution, (".json",))
-        _check_kept(solution, read)
+    check_targets([output], read, tuple(FORMATS))
+    check_targets([solution], read, (".json",))
     with Console(quiet=quiet) as console:
         result = run(
             inputs,
@@ -212,7 +208,7 @@ def aggregate(
 
 @app.command()
 def verify(
-    solution: Annotated[str, typer.Argument(metavar="SOLUTION", help="A solution file (.json).")],
+    solution: SolutionFile,
     inputs: Inputs,
     time_limit: Annotated[float, typer.Option(min=0, help="Seconds for the check of the bound.")] = 60.0,
     memory_limit: MemoryLimit = None,
@@ -289,6 +285,9 @@ def simulate(
         print(f"{len(made.label):,} responses of {workers:,} workers to {tasks:,} tasks in {output}{where}")
 
 
+app.command()(workers)
+app.command()(predict)
+app.command("next")(next_tasks)
 app.command()(reproduce)
 
 
@@ -314,21 +313,6 @@ def _report(result: Solution, *, output: str | None, solution: str | None, as_js
     from crowdopt.summary import summarise
 
     print_summary(summarise(result), list(result.scale.labels), output, solution)
-
-
-def _check_kept(output: str, read: Sequence[str]) -> None:
-    """Raises if the answers would take the place of what they were made from."""
-    from crowdopt.read.sources import expand
-
-    target = Path(output)
-    sources = [path for name in read if name != "-" for path in expand(name)]
-    if any(target.exists() and Path(path).exists() and target.samefile(path) for path in sources):
-        raise InputError(f"cannot write {output}: it is one of the inputs")
-
-
-def _check_stdout(output: str | None, *, as_json: bool) -> None:
-    if output == "-" and as_json:
-        raise InputError("-o - and --json would both print to standard output: give one of them a file")
 
 
 def _split(text: str) -> list[str]:

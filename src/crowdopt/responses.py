@@ -49,7 +49,7 @@ class Responses:
             without a label stands for a task that must have an answer even if nobody gave it a label.
         kept: One row per task with the columns to carry to the answers, or None.
         scale: The labels.
-        types: Types of the task and label columns as the source has them.
+        types: Types of the task, worker and label columns as the source has them; None for what is no column.
         classes: The classes of workers, in the order in which they are counted; none if all are alike.
         n_workers: Workers with at least one label.
         n_usable: Responses that have a task, a worker and a label, if all of them are to be counted; else None.
@@ -89,7 +89,9 @@ class TaskCounts:
     gold: GoldCounts | None = None
 
 
-def check(source: Any, reading: Reading, *, n_bins: int = 0, resolved: bool = False) -> Responses:
+def check(
+    source: Any, reading: Reading, *, n_bins: int = 0, resolved: bool = False, scale: Scale | None = None
+) -> Responses:
     """Checks a frame (or relation) of responses.
 
     Args:
@@ -97,6 +99,7 @@ def check(source: Any, reading: Reading, *, n_bins: int = 0, resolved: bool = Fa
         reading: How to read it.
         n_bins: Into how many bins of equal width to put scores; 0 if they are labels, or if the reading has the edges.
         resolved: Whether the reading comes from a solution: it then says all that the type of a column could say.
+        scale: The scale that the labels must be on; None to take it from the reading and the data.
 
     Raises:
         InputError: With what is wrong, where, and the option to add.
@@ -106,7 +109,8 @@ def check(source: Any, reading: Reading, *, n_bins: int = 0, resolved: bool = Fa
     table = adopt(source, choose_responses(reading))
     check_answer_columns([*ANSWER_COLUMNS, *reading.keep])
     schema = table.collect_schema()
-    types = {"task": schema[reading.task], "label": None if reading.wide else schema[reading.label]}
+    columns = {"task": reading.task} | ({} if reading.wide else {"worker": reading.worker, "label": reading.label})
+    types: dict[str, Any] = {"worker": None, "label": None} | {name: schema[own] for name, own in columns.items()}
     kept = _kept(table, reading)
     answered = _workers(schema, reading) if reading.wide else [reading.label]
     check_ranks(reading)
@@ -118,19 +122,20 @@ def check(source: Any, reading: Reading, *, n_bins: int = 0, resolved: bool = Fa
         reading = _with_categories(reading, ordered_categories(source, answered))
     overview = _Overview(table, reading)
     n_dropped = overview.check_missing(reading)
-    scale = (
-        Scale.of(overview.labels(), bin_labels(reading.bins), "ordinal")
-        if reading.bins
-        else Scale.of(overview.labels(), reading.labels, reading.scale)
-    )
+    if scale is not None:
+        scale = Scale.of(overview.labels(), scale.labels, scale.kind)
+    elif reading.bins:
+        scale = Scale.of(overview.labels(), bin_labels(reading.bins), "ordinal")
+    else:
+        scale = Scale.of(overview.labels(), reading.labels, reading.scale)
     classes = overview.classes(reading)
     usable = ~nw.col("worker").is_null()
-    columns: list[Any] = ["task", "worker"]
+    wanted: list[Any] = ["task", "worker"]
     if classes:
         usable &= ~nw.col("class").is_null()
-        columns.append("class")
-    columns += [nw.when(usable).then(nw.col("label")).alias("label"), *(["order"] if reading.order_by else [])]
-    table = table.filter(~nw.col("task").is_null()).select(*columns)
+        wanted.append("class")
+    wanted += [nw.when(usable).then(nw.col("label")).alias("label"), *(["order"] if reading.order_by else [])]
+    table = table.filter(~nw.col("task").is_null()).select(*wanted)
     return Responses(
         table=resolve_duplicates(table, reading),
         kept=kept,
