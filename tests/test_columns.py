@@ -27,8 +27,8 @@ def certificate_of(problem, outcome):
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
 def test_equals_brute_force(equal, n_labels, kind):
-    """Value and proof of 2000 problems."""
-    for seed in range(25):
+    """Value and proof of 1280 problems."""
+    for seed in range({2: 25, 3: 25, 4: 10, 5: 4}[n_labels]):
         rng = np.random.default_rng([seed, n_labels, equal, KINDS.index(kind), 9])
         tasks = random_tasks(rng, n_labels, equal=equal)
         objective, shares = random_objective(rng, kind, n_labels)
@@ -50,7 +50,7 @@ def test_equals_brute_force(equal, n_labels, kind):
 def test_no_proof_of_what_is_not_the_best(n_labels, kind):
     """At least 1000 mappings that fall short, as incumbents of a proof: it fails, with a bound that holds."""
     offered = 0
-    for seed in range(40):
+    for seed in range(30):
         rng = np.random.default_rng([seed, n_labels, KINDS.index(kind), 10])
         tasks = random_tasks(rng, n_labels, equal=bool(seed % 2))
         objective, shares = random_objective(rng, kind, n_labels)
@@ -135,8 +135,8 @@ def test_under_dominance_the_chain_is_bounded_by_it():
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
 def test_equals_brute_force_under_dominance(equal, n_labels, kind):
-    """Value and bound of 800 problems; where the bound stays open, the answer says so."""
-    for seed in range(10):
+    """Value and bound of 500 problems; where the bound stays open, the answer says so."""
+    for seed in range({2: 10, 3: 8, 4: 4, 5: 3}[n_labels]):
         rng = np.random.default_rng([seed, n_labels, equal, KINDS.index(kind), 11])
         tasks = random_tasks(rng, n_labels, equal=equal)
         objective, shares = random_objective(rng, kind, n_labels)
@@ -155,7 +155,7 @@ def test_equals_brute_force_under_dominance(equal, n_labels, kind):
 
 @pytest.mark.parametrize(("n_labels", "n_responses"), [(3, 6), (3, 8), (4, 4), (5, 3)])
 def test_equals_the_chain(n_labels, n_responses):
-    for seed in range(5):
+    for seed in range(3):
         problem = Problem(crowd(seed, n_labels, n_responses).buckets, Space.DOMINANCE)
         outcome = columns(problem, Limits(np.inf))
         best = chain(problem, Limits(np.inf)).objective
