@@ -45,7 +45,7 @@ def _high_likelihood(found: Found, naming: Naming) -> Judged:
         part = {m: series(experiment, m, OPT, LIKELIHOOD) * 0.95 - series(experiment, m, em, LIKELIHOOD)
                 + 0.05 * series(experiment, m, naming(EM2), LIKELIHOOD) for m in experiment.sizes}  # fmt: skip
         facts.append(every(Estimate.of(values).below(0) for values in part.values()))
-        largest = max((leads[m].mean / poor[m].mean for m in leads if poor[m].mean > 0), default=float("nan"))
+        largest = max((leads[m].mean / poor[m].mean for m in leads if poor[m].mean > 0), default=None)
         table.append({"algorithm": em, "nats below OPT": span(lead.mean for lead in leads.values()),
                       "at most this share of EM(2)'s": largest, "verdict": holds_if(facts[-1])})  # fmt: skip
     text = f"EM(2) is below OPT by {span(lead.mean for lead in poor.values())} nats"
@@ -54,14 +54,12 @@ def _high_likelihood(found: Found, naming: Naming) -> Judged:
 
 
 def _near_half(found: Found, naming: Naming) -> Judged:
-    experiment = found[IC]
-    rates = {m: np.concatenate([series(experiment, m, naming(EM2), rate) for rate in (RATE_0, RATE_1)])
-             for m in experiment.sizes}  # fmt: skip
-    ends = [Estimate.of(values) for values in rates.values()]
-    unused = float(np.mean([np.isnan(values).mean() for values in rates.values()])) * 2
-    text = f"Mean error rate {span(end.mean for end in ends)}; one label gets no item, and so has no rate, in "
+    experiment, em = found[IC], naming(EM2)
+    ends = [mean for rate in (RATE_0, RATE_1) for mean in means(experiment, em, rate).values()]
+    missing = [np.isnan(series(experiment, m, em, rate)) for m in experiment.sizes for rate in (RATE_0, RATE_1)]
+    text = f"Mean error rates {span(end.mean for end in ends)}; a label gets no item, and so has no rate, in "
     near = every(Estimate(end.mean - 0.5, end.low - 0.5, end.high - 0.5).within(0.1) for end in ends)
-    return Judged(f"{text}{percent(unused)} of trials", holds_if(near))
+    return Judged(f"{text}{percent(2 * float(np.mean(missing)))} of trials", holds_if(near))
 
 
 def _extremes(found: Found, naming: Naming) -> Judged:

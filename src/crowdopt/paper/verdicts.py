@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from crowdopt.paper.against_em import series
+from crowdopt.paper.against_em import SAME, series
 from crowdopt.paper.estimates import Estimate, averaged, every, some
 from crowdopt.paper.experiments import Experiment
 from crowdopt.paper.setups import DISTANCE, EMD, INCORRECT, JSD, LIKELIHOOD, OPT, up
@@ -251,12 +251,15 @@ class Versus:
 
 
 def versus(experiment: Experiment, metric: str, other: str, first: str = OPT) -> Versus:
-    """Compares two algorithms by a metric; higher is better for the log-likelihood only."""
+    """Compares two algorithms by a metric; higher is better for the log-likelihood only.
+
+    Differences that rounding can make count as none: were they all there is, their mean would seem sure.
+    """
     sign = 1 if metric == LIKELIHOOD else -1
-    leads = {
-        m: Estimate.of(sign * (series(experiment, m, first, metric) - series(experiment, m, other, metric)))
-        for m in experiment.sizes
-    }
+    leads = {}
+    for m in experiment.sizes:
+        lead = sign * (series(experiment, m, first, metric) - series(experiment, m, other, metric))
+        leads[m] = Estimate.of(np.where(np.abs(lead) <= SAME, 0.0, lead))
     return Versus(first, other, metric, leads, margin(experiment, metric))
 
 
