@@ -17,10 +17,8 @@ from crowdopt.objective import Objective
 from crowdopt.order import Order
 from crowdopt.paper import experiments
 from crowdopt.paper.against_em import SAME, against_em, below_best, series
-from crowdopt.paper.catalogue import CATALOGUE, Plot
 from crowdopt.paper.estimates import interval
 from crowdopt.paper.experiments import BEYOND, PAPER, SETUPS, collect, pieces, run, run_piece
-from crowdopt.paper.known import read_known
 from crowdopt.paper.leads import shortfalls
 from crowdopt.paper.setups import (
     ALL_EM,
@@ -63,12 +61,6 @@ def ran(name: str, trials: int):
 def image_comparison(trials: int = 4):
     need((SHARED / "ic" / "responses.csv").is_file(), f"the shared data set 'ic' ({SHARED / 'ic'})")
     return run("ic", trials, seed=5, folder=SHARED / "ic")
-
-
-def write_folder(folder, responses, truth):
-    (folder / "responses.csv").write_text("task,worker,label\n" + "\n".join(responses) + "\n")
-    (folder / "truth.csv").write_text("task,label\n" + "\n".join(truth) + "\n")
-    return folder
 
 
 @pytest.mark.parametrize("name", FILTERING)
@@ -230,46 +222,6 @@ def test_estimated_shares_save_a_skewed_set(shared_set):
     assert wrong == pytest.approx({OPT: 1 - 0.6469, OPT_SHARES: 1 - 0.9055}, abs=5e-5)
 
 
-def test_real_data_are_read(tmp_path):
-    answers = [("b", "xxy"), ("a", "yy"), ("c", "x"), ("d", "y")]
-    responses = [f"{task},w{k},{label}" for task, labels in answers for k, label in enumerate(labels)]
-    known = read_known(write_folder(tmp_path, responses, ["a,y", "b,x", "c,y"]))
-    assert known.counts.tolist() == [[0, 2], [2, 1], [1, 0]]
-    assert known.truth.tolist() == [1, 0, 1]
-    assert known.fewest == 1
-
-
-def test_all_responses_are_sampled_where_all_are_asked_for(tmp_path):
-    responses = [f"t{k},w{j},{'no' if (k + j) % 3 else 'yes'}" for k in range(8) for j in range(3)]
-    folder = write_folder(tmp_path, responses, [f"t{k},{'no' if k % 2 else 'yes'}" for k in range(8)])
-    sampled, whole = run("ic", 3, folder=folder), run("product", 1, folder=folder)
-    assert sampled.sizes == (1, 2, 3)
-    for name in (OPT, *ALL_EM, OPT_SHARES):
-        for metric in (LIKELIHOOD, INCORRECT):
-            np.testing.assert_allclose(sampled.values[3, name, metric], whole.values[3, name, metric][0])
-
-
-@pytest.mark.parametrize(
-    ("responses", "truth", "message"),
-    [
-        (["a,w,x", "b,w,y", "c,w,z"], ["a,x"], "needs two labels"),
-        (["a,w,x", "b,w,y"], ["a,z"], "not among the answers"),
-        (["a,w,x", "b,w,y"], ["c,x"], "no task has both"),
-        (["a,w,x", "b,w,y"], [], "truth.csv: has no rows"),
-        (["a,w,x", "b,w,y"], ["a,x", "a,y"], "truth.csv: gives task 'a' two different labels"),
-        (
-            ["a,w,x", "a,w,y"],
-            ["a,x"],
-            r"responses.csv: 1 \(task, worker\) pairs occur more than once.*first: \(a, w\)$",
-        ),
-        (["a,w,x", "b,w,"], ["a,x"], r"responses.csv: 1 of 2 rows are incomplete \(1 without a label\)$"),
-    ],
-)
-def test_real_data_that_cannot_be_used(tmp_path, responses, truth, message):
-    with pytest.raises(InputError, match=message):
-        pieces("ic", 1, folder=write_folder(tmp_path, responses, truth))
-
-
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
@@ -293,65 +245,6 @@ def test_paper_has_the_papers_numbers_of_trials():
     }
     assert len(pieces("filtering-0.5")) == 100
     assert sum(piece.last - piece.first for piece in pieces("rating-equal")) == 800
-
-
-# What figures show, and what was simulated, as the paper's captions and text have it
-
-EVEN, TWO, THREE = (1 / 3, 1 / 3, 1 / 3), (0.2, 0.6, 0.2), (0.4, 0.2, 0.4)
-FIGURES = {
-    "fig3a": (0.5, LIKELIHOOD), "fig3b": (0.7, INCORRECT), "fig3c": (0.5, EMD), "fig4a": (0.7, EMD),
-    "fig4b": ("ic", LIKELIHOOD), "fig4c": ("ic", INCORRECT), "fig6": (EVEN, LIKELIHOOD), "fig7": (EVEN, DISTANCE),
-    "fig9a": (0.5, INCORRECT), "fig9b": (0.5, JSD), "fig9c": (0.7, JSD),
-    "fig10a": (0.9, LIKELIHOOD), "fig10b": (0.9, INCORRECT), "fig10c": (0.9, JSD),
-    "fig11a": (TWO, LIKELIHOOD), "fig11b": (TWO, DISTANCE), "fig11c": (TWO, EMD),
-    "fig12a": (THREE, LIKELIHOOD), "fig12b": (THREE, DISTANCE), "fig12c": (THREE, EMD),
-}  # fmt: skip
-
-
-def test_figures_show_what_their_captions_say():
-    plots = {entry.name: entry for entry in CATALOGUE if isinstance(entry, Plot) and entry.section != "beyond"}
-    assert plots.keys() == FIGURES.keys()
-    for name, (truths, metric) in FIGURES.items():
-        setup, plot = SETUPS[plots[name].experiment], plots[name]
-        assert (plot.metric, plot.algorithms) == (metric, (OPT, EM_BEST, EM1, EM2, EM3))
-        if truths == "ic":
-            assert (setup.name, setup.data, setup.n_labels) == ("ic", "sampled", 2)
-            continue
-        assert (setup.data, setup.n_tasks, setup.kind, setup.workers_of) == ("simulated", 1000, "diagonal", "")
-        if isinstance(truths, float):
-            assert (setup.n_labels, setup.exact, setup.sizes) == (2, False, tuple(range(1, 11)))
-            assert setup.shares == pytest.approx((1 - truths, truths))
-        else:
-            assert (setup.n_labels, setup.exact, setup.sizes) == (3, True, tuple(range(1, 9)))
-            assert setup.shares == pytest.approx(truths)
-
-
-def test_what_goes_beyond_the_paper():
-    found = {setup.name: (setup.n_labels, setup.n_tasks, setup.kind, setup.trials, setup.sizes) for setup in BEYOND}
-    small, three = tuple(range(1, 11)), tuple(range(1, 9))
-    assert found == {
-        "filtering-0.5-n100": (2, 100, "diagonal", 200, small),
-        "filtering-0.5-n10000": (2, 10_000, "diagonal", 200, small),
-        "product": (2, 1000, "diagonal", 1, ()),
-        **{f"rating-{t}-{kind}": (3, 1000, kind, 100, three) for t in ("equal", "2", "3") for kind in ("any", "mlr")},
-        "rating-equal-R4": (4, 1000, "diagonal", 100, (1, 2, 3, 4)),
-        "rating-equal-R5": (5, 1000, "diagonal", 100, (1, 2, 3)),
-    }
-    for name, setup in SETUPS.items():
-        if name.startswith("rating"):
-            assert setup.exact
-            truths = {"2": TWO, "3": THREE, "equal": (1 / setup.n_labels,) * setup.n_labels}[name.split("-")[1]]
-            assert setup.shares == pytest.approx(truths)
-
-
-def test_truths_have_the_shares_of_the_setup():
-    for name in ("rating-2", "rating-3", "rating-equal"):
-        setup = SETUPS[name]
-        tasks = simulated(setup, 2, [np.random.default_rng(3)]).tables.sum(axis=2)[0]
-        assert np.abs(tasks - 1000 * np.array(setup.shares)).max() < 1
-    ones = simulated(SETUPS["filtering-0.9"], 2, [np.random.default_rng(k) for k in range(40)]).tables.sum(axis=2)[:, 1]
-    assert len(set(ones)) > 5
-    assert abs(ones.mean() - 900) < 10
 
 
 # Metrics, task by task
