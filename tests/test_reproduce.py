@@ -73,6 +73,14 @@ def test_the_errata_are_those_of_the_document():
     assert re.findall(r"^## \d+\. (.*)$", text, re.MULTILINE) == list(ERRATA)
 
 
+def test_the_document_has_every_claim():
+    text = (Path(__file__).resolve().parents[1] / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    table = text.partition("<!-- claims.md -->")[2].partition("<!-- end -->")[0].replace("\\", "")
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if re.match(r"\| \d", line)]
+    assert [row[:3] for row in rows] == [[str(k), check.where, check.claim] for k, check in enumerate(CHECKS, 1)]
+    assert {row[3] for row in rows} <= VERDICTS.keys() - {"not measured"}
+
+
 # The files
 
 
@@ -160,8 +168,10 @@ def test_claims_are_a_table_and_have_their_numbers(made):
     for verdict, count in said["claims"].items():
         assert sum(row["verdict"] == verdict for row in rows) == count
     lines = (folder / "claims.md").read_text(encoding="utf-8").splitlines()
-    assert len(lines) == 2 + len(CHECKS)
-    assert lines[2].endswith("| holds |")
+    assert len(lines) == 6 + len(CHECKS)
+    assert "seed 3" in lines[0]
+    assert lines[2].startswith(f"{len(CHECKS)} claims: {said['claims']['holds']} holds, ")
+    assert lines[6].endswith("| holds |")
     files = {int(path.stem[6:]) for path in folder.glob("claim-*.csv")}
     by_words = {check.claim: number for number, check in enumerate(CHECKS, 1)}
     for words in ("The number of items", "EM ends in a lesser maximum", "By other metrics", "If all items are 1"):

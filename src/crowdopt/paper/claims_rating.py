@@ -72,7 +72,10 @@ def _likelihood(experiment: Experiment) -> Judged:
     judged = _ahead(LIKELIHOOD)(experiment)
     rows = against_em([experiment])
     beats = {em: max(row["beat"] for row in rows if row["algorithm"] == em) for em in ALL_EM}
-    table = [line | {"EM likelier in up to": f"{percent(beats[line['against']])} of trials"} for line in judged.table]
+    table = [
+        line | {"EM likelier in up to": f"{percent(beats[line['against']])} of trials", "verdict": line.pop("verdict")}
+        for line in map(dict, judged.table)
+    ]
     return replace(judged, table=table)
 
 

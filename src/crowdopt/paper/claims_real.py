@@ -73,22 +73,19 @@ def _extremes(found: Found, naming: Naming) -> Judged:
 
 
 def _opposite(found: Found, naming: Naming) -> Judged:
-    experiment, near = found[IC], []
-    first, third = naming(EM1), naming(EM3)
+    experiment = found[IC]
+    near = []
     for m in experiment.sizes:
-        one, other = (series(experiment, m, em, LIKELIHOOD) for em in (first, third))
-        near.append(
-            every(
-                [Estimate.of(one - other + 0.02 * one).below(SAME), Estimate.of(one - other - 0.02 * one).above(-SAME)]
-            )
-        )
-    apart = [abs(lead.mean) for lead in versus(experiment, LIKELIHOOD, third, first=first).leads.values()]
+        one, other = (series(experiment, m, naming(em), LIKELIHOOD) for em in (EM1, EM3))
+        # Within 2 % on either side, log-likelihoods being negative.
+        sides = Estimate.of(one - other + 0.02 * one).below(SAME), Estimate.of(one - other - 0.02 * one).above(-SAME)
+        near.append(every(sides))
+    apart = versus(experiment, LIKELIHOOD, naming(EM3), first=naming(EM1)).leads
     wrong = {em: means(experiment, naming(em), INCORRECT) for em in (EM1, EM3)}
-    text = f"Mean log-likelihoods differ by up to {number(max(apart))} nats. Wrong items: " + ", ".join(
-        f"{em} {span(mean.mean for mean in values.values())}" for em, values in wrong.items()
-    )
+    text = f"Mean log-likelihoods differ by up to {number(max(abs(lead.mean) for lead in apart.values()))} nats"
+    shares = ", ".join(f"{em} {span(mean.mean for mean in values.values())}" for em, values in wrong.items())
     opposite = every(mean.above(0.8) for mean in wrong[EM3].values())
-    return Judged(text, holds_if(every(near), opposite))
+    return Judged(f"{text}. Wrong items: {shares}", holds_if(every(near), opposite))
 
 
 def _few_responses(found: Found, naming: Naming) -> Judged:
@@ -115,7 +112,7 @@ def _sometimes_poor(found: Found, naming: Naming) -> Judged:
         odd, even = (float(np.mean([t for m, t in turned.items() if m % 2 == rest] or [0.0])) for rest in (1, 0))
         line = {"against": naming(em), "mean lead": span((lead.mean for lead in pair.leads.values()), sign=True),
                 f"surely {MUCH} or more at m": places(sure, pair.leads),
-                "wrong on most items, odd m": percent(odd), "even m": percent(even),
+                "wrong on most items, odd m": percent(odd), "wrong on most, even m": percent(even),
                 "verdict": holds_if(much)}  # fmt: skip
         parts[naming(em)] = Judged("Lead of OPT", holds_if(much), [line], pair.numbers())
     return gather(parts)

@@ -10,7 +10,20 @@ from crowdopt.paper.against_em import against_em, below_best
 from crowdopt.paper.catalogue import Drawn, Listing, Misses, Plot, label_of
 from crowdopt.paper.estimates import Estimate
 from crowdopt.paper.leads import SHORTFALL, shortfalls
-from crowdopt.paper.setups import DISTANCE, EM1, EM2, EM3, EM_BEST, EMD, INCORRECT, JSD, LIKELIHOOD, OPT, OPT_SHARES
+from crowdopt.paper.setups import (
+    DISTANCE,
+    EM1,
+    EM2,
+    EM3,
+    EM_BEST,
+    EMD,
+    INCORRECT,
+    JSD,
+    LIKELIHOOD,
+    OPT,
+    OPT_SHARES,
+    SETUPS,
+)
 from crowdopt.paper.words import percent
 
 if TYPE_CHECKING:
@@ -84,7 +97,8 @@ def draw(entry: Entry, experiments: Mapping[str, Experiment]) -> Figure:
         made = entry.make()
         figure = replace(figure, words=made.words, rows=made.rows, svg=made.svg or None)
     else:
-        figure = replace(figure, words=entry.words)
+        two = isinstance(entry, Plot) and SETUPS[entry.experiment].n_labels == 2
+        figure = replace(figure, words=entry.words + (" EM's ties go to 0." if two else ""))
         if len(run) < len(entry.experiments):
             return figure
     if isinstance(entry, Plot):

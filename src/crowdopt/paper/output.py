@@ -78,7 +78,7 @@ def contents(made: Reproduction) -> dict[str, bytes]:
     """All files by name."""
     files: dict[str, str | bytes] = {
         "claims.csv": as_csv([_row(claim) for claim in made.claims], COLUMNS),
-        "claims.md": as_markdown(made.claims),
+        "claims.md": as_markdown(made),
     }
     if made.rows:
         files["experiments.csv"] = as_csv(made.rows)
@@ -117,13 +117,14 @@ def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def as_markdown(claims: Sequence[Claim]) -> str:
-    """Claims with their verdicts as a table."""
-    lines = ["| # | where | claim | verdict |", "| --: | --- | --- | --- |"]
-    lines += [
-        f"| {claim.number} | {claim.where} | {claim.claim} | {claim.verdict} |".replace("*", r"\*") for claim in claims
-    ]
-    return _lines(lines)
+def as_markdown(made: Reproduction) -> str:
+    """All claims with their verdicts: what was run, how many have each, and a table."""
+    facts = "; ".join(f"{name} {value}" for name, value in made.facts.items())
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in made.counts().items() if count)
+    rows = [f"| {claim.number} | {claim.where} | {claim.claim} | {claim.verdict} |" for claim in made.claims]
+    head = [f"{facts}.", "", f"{len(made.claims)} claims: {counts}.", ""]
+    table = ["| # | where | claim | verdict |", "| --: | --- | --- | --- |", *rows]
+    return _lines([*head, *(line.replace("*", r"\*").replace("_", r"\_") for line in table)])
 
 
 def _row(claim: Claim) -> dict[str, Any]:

@@ -48,6 +48,7 @@ class Reproduction:
     """What was made.
 
     Attributes:
+        facts: What it takes to run it again.
         figures: All figures and tables, those without data empty.
         claims: What became of each claim.
         rows: The numbers of all experiments that were run.
@@ -56,6 +57,7 @@ class Reproduction:
         page: The page, as HTML.
     """
 
+    facts: dict[str, str]
     figures: list[Figure]
     claims: list[Claim]
     rows: Rows
@@ -105,8 +107,9 @@ def reproduce(
     notes = [note for name in NEEDED if name in experiments for note in _other_data(name, experiments[name])]
     rows = [row for experiment in experiments.values() for row in experiment.rows]
     on_phase("laying out the page")
-    page = render(Run(_facts(experiments, trials, seed), figures, claims, missing, notes))
-    return Reproduction(figures, claims, rows, missing, time.monotonic() - start, page)
+    facts = _facts(experiments, trials, seed)
+    page = render(Run(facts, figures, claims, missing, notes))
+    return Reproduction(facts, figures, claims, rows, missing, time.monotonic() - start, page)
 
 
 def run_experiments(

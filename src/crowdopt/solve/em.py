@@ -131,8 +131,8 @@ def _climb(problem: Problem, start: Start, watch: Watch, max_rounds: int, ties: 
             trace.append(trace[-1])
             return HardRun(mapping, matrix, trace[-1], tuple(trace), converged=True, stop=Stop.FINISHED, tied=tied)
         mapping = assigned
-        trace.append(objective.of_mapping(buckets, mapping))
         responses, tasks = buckets.by_label(mapping)
+        trace.append(float(objective.total(responses, tasks)))
         matrix = refit(problem, responses, matrix, drop=True)
         log_shares = objective.log_shares(tasks) if objective.kind == "estimated" else log_shares
         stop = watch.reached(trace[-1], len(trace))

@@ -88,8 +88,10 @@ def start_matrix(problem: Problem, start: Start) -> Floats:
     if isinstance(start, str) and start == "vote":
         responses, _ = problem.buckets.by_label(_votes(problem))
         return refit(problem, responses, np.full(shape, 1 / n_labels), drop=True)
+    if isinstance(start, str):
+        return np.array(np.broadcast_to(named_start(start, n_labels), shape))
     try:
-        matrix = named_start(start, n_labels) if isinstance(start, str) else np.asarray(start, dtype=float)
+        matrix = np.asarray(start, dtype=float)
     except (TypeError, ValueError) as error:
         raise InputError(f"the start of EM must be a response matrix or a name: {error}") from error
     if matrix.shape not in {shape, shape[1:]}:
