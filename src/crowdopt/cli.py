@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 from importlib.abc import MetaPathFinder
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from crowdopt._version import __version__
+from crowdopt.arguments import split_numbers, split_texts
 from crowdopt.commands_reproduce import reproduce
+from crowdopt.commands_simulate import simulate
 from crowdopt.commands_workers import next_tasks, predict, workers
-from crowdopt.errors import CrowdoptError, InputError
+from crowdopt.errors import CrowdoptError
 from crowdopt.options import (
     AsJson,
     DuplicatesChoice,
@@ -189,11 +190,12 @@ def aggregate(
     with Console(quiet=quiet) as console:
         result = run(
             inputs,
-            task=task, worker=worker, label=label, class_=class_, wide=wide, keep=_split(keep), labels=_split(labels),
-            duplicates=duplicates.value, order_by=order_by, missing=missing.value, na=_split(na),
+            task=task, worker=worker, label=label, class_=class_, wide=wide,
+            keep=split_texts(keep), labels=split_texts(labels),
+            duplicates=duplicates.value, order_by=order_by, missing=missing.value, na=split_texts(na),
             scale=scale.value if scale else None, bins=_bins(bins),
             encoding=encoding, delimiter=delimiter, selectivity=selectivity,
-            gold=gold, prior_matrix=prior_matrix, smoothing=smoothing, classes=classes, ranked=_split(ranked),
+            gold=gold, prior_matrix=prior_matrix, smoothing=smoothing, classes=classes, ranked=split_texts(ranked),
             space=space.value if space else None, engine=engine.value, truth=truth,
             time_limit=time_limit, memory_limit=memory_limit, threads=threads, seed=seed,
             on_progress=console.on_progress, on_phase=console.on_phase,
@@ -233,58 +235,7 @@ def verify(
     raise typer.Exit(result.exit_code)
 
 
-@app.command()
-def simulate(
-    output: Annotated[
-        str,
-        typer.Option("--output", "-o", metavar="FILE", help="Where the responses go: .csv, .tsv, .parquet or .jsonl."),
-    ],
-    truth: Annotated[str | None, typer.Option(metavar="FILE", help="Where the true labels go.")] = None,
-    tasks: Annotated[int, typer.Option(min=1, help="Number of tasks.")] = 1000,
-    workers: Annotated[int, typer.Option(min=1, help="Number of workers.")] = 50,
-    responses: Annotated[str, typer.Option(metavar="N|LOW-HIGH", help="Responses per task.")] = "5",
-    labels: Annotated[str, typer.Option(metavar="LOW,HIGH,...", help="The labels, lowest first.")] = "no,yes",
-    selectivity: Annotated[
-        str | None, typer.Option(metavar="P,P,...", help="How frequent each label is; equal if not given.")
-    ] = None,
-    accuracy: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="How often a worker is right; drawn at random if not given."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same crowd.")] = 0,
-    quiet: Quiet = False,
-) -> None:
-    """Make up a crowd: a file of responses, and the truth behind them."""
-    from crowdopt.progress import Console
-    from crowdopt.simulate import crowd, uniform_errors
-    from crowdopt.write import FORMATS, check_target, write_columns
-
-    for target in (output, truth):
-        if target is not None:
-            check_target(target, tuple(FORMATS))
-    if truth is not None and Path(truth).absolute() == Path(output).absolute():
-        raise InputError(f"responses and truth cannot both go to {output}")
-    names = _split(labels)
-    with Console(quiet=quiet) as console:
-        console.on_phase("simulating")
-        made = crowd(
-            tasks,
-            workers,
-            _range(responses),
-            labels=names,
-            selectivity=None if selectivity is None else _numbers(selectivity, "--selectivity"),
-            matrix=None if accuracy is None else uniform_errors(len(names), accuracy),
-            seed=seed,
-        )
-        console.on_phase("writing")
-        write_columns(made.to_dict(), output)
-        if truth is not None:
-            write_columns(made.truth_dict(), truth)
-    if not quiet and "-" not in (output, truth):
-        where = f", truth in {truth}" if truth else ""
-        print(f"{len(made.label):,} responses of {workers:,} workers to {tasks:,} tasks in {output}{where}")
-
-
+app.command()(simulate)
 app.command()(workers)
 app.command()(predict)
 app.command("next")(next_tasks)
@@ -315,11 +266,6 @@ def _report(result: Solution, *, output: str | None, solution: str | None, as_js
     print_summary(summarise(result), list(result.scale.labels), output, solution)
 
 
-def _split(text: str) -> list[str]:
-    """Comma-separated values; an empty text is none."""
-    return [item.strip() for item in text.split(",")] if text else []
-
-
 def _bins(text: str) -> int | list[float] | None:
     """A whole number alone counts bins; all else are edges, where a comma at the end tells one edge from a count."""
     if not text:
@@ -327,19 +273,4 @@ def _bins(text: str) -> int | list[float] | None:
     try:
         return int(text)
     except ValueError:
-        return _numbers(text.removesuffix(","), "--bins")
-
-
-def _numbers(text: str, option: str) -> list[float]:
-    try:
-        return [float(item) for item in text.split(",")]
-    except ValueError:
-        raise InputError(f"{option} takes numbers separated by commas, not {text!r}") from None
-
-
-def _range(text: str) -> int | tuple[int, int]:
-    low, dash, high = text.partition("-")
-    try:
-        return (int(low), int(high)) if dash else int(low)
-    except ValueError:
-        raise InputError(f"--responses takes a number or LOW-HIGH, not {text!r}") from None
+        return split_numbers(text.removesuffix(","), "--bins")

@@ -22,11 +22,12 @@ from crowdopt.offsets import Offsets, number, pseudo_counts
 from crowdopt.problem import Problem
 from crowdopt.solve.chain import chain
 from crowdopt.solve.columns import MAX_BUCKETS, columns
-from crowdopt.solve.em import em, em1, em2, em3, soft_em_engine
+from crowdopt.solve.em import em, em1, em2, em3
 from crowdopt.solve.engine import DEFAULT_TIME_LIMIT, Engine, Limits, OnProgress, Outcome, certify
 from crowdopt.solve.enumerate import enumerate_all
 from crowdopt.solve.scan import proves, scan
 from crowdopt.solve.search import search
+from crowdopt.solve.soft_em import soft_em_engine
 from crowdopt.solve.vote import vote
 from crowdopt.upsets import TooManyUpSets, TooMuchMemory
 
