@@ -2,7 +2,7 @@
 
 With ρ the posterior of the labels and p the response matrix, h more responses come out as the counts y with
 probability Σ_j ρ_j P(y | j), and then label j is as probable as ρ_j P(y | j) divided by that. So the label that is most
-probable then has the expected probability Σ_y max_j ρ_j P(y | j). A maximum of sums is at most the sum of the maxima, and
+probable then has the expected probability Σ_y max_j ρ_j P(y | j). A maximum of sums is at most the sum of maxima, and
 Σ_y P(y | j) = 1: the expectation never falls, from h to h + 1 neither.
 """
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 MAX_AHEAD, MAX_OUTCOMES = 9, 1000
 """How many responses to look ahead: at most so many, with at most so many outcomes, and at least two."""
+
+ROUNDING = 1e-12
+"""Gains up to this are none: they may be rounding, which also makes them negative."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +56,7 @@ def expected_gains(posterior: Floats, matrix: Floats, classes: Floats) -> Gains:
     gains = []
     for n_responses in range(1, look_ahead(matrix.shape[-1]) + 1):
         later = sum(share * _value(posterior, rows, n_responses) for share, rows in zip(classes, answers, strict=True))
-        gains.append(np.maximum(later - now, 0.0))  # below zero by rounding only
+        gains.append(np.where(later - now > ROUNDING, later - now, 0.0))
     rates = np.array([gain / n for n, gain in enumerate(gains, 1)])
     best = (rates >= rates.max(axis=0) * (1 - 1e-9)).argmax(axis=0)
     return Gains(gains[0], np.take_along_axis(rates, best[None], axis=0)[0], best + 1)
