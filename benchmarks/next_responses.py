@@ -153,9 +153,8 @@ def main() -> None:
         for one in found
     ]
     caption = (
-        f"{n_tasks} tasks, {further} further responses in {ROUNDS} rounds, {seeds} seeds; accuracies by random tasks / by "
-        "those named. "
-        f"{describe(environment())}"
+        f"{n_tasks} tasks, {further} further responses in {ROUNDS} rounds, {seeds} seeds; accuracy with random tasks / "
+        f"with those named. {describe(environment())}"
     )
     columns = [
         "crowd", "responses each", "at first", "after a quarter", "after half", "after all", "share needed", "ahead",

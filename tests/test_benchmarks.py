@@ -97,3 +97,14 @@ def test_real_sets(shared_set, tmp_path):
 
 def test_real_sets_without_data(tmp_path):
     assert "no data sets" in run("real_sets.py", "--quick", "--data", str(tmp_path))
+
+
+def test_next_responses(tmp_path):
+    path = tmp_path / "figures.json"
+    shown = tables(run("next_responses.py", "--quick", "--json", str(path)))["next_responses.py"]
+    figures = json.loads(path.read_text(encoding="utf-8"))["settings"]
+    assert len(shown) == len(figures) == 2
+    for row, figure in zip(shown, figures, strict=True):
+        assert row["after all"] == f"{figure['random'][-1]:.3f} / {figure['named'][-1]:.3f}"
+        assert figure["random"][0] == figure["named"][0]  # both begin with the same responses
+        assert 0 <= figure["share"] <= 1
