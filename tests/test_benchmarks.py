@@ -116,3 +116,14 @@ def test_given_classes_of_a_real_set(shared_set, tmp_path):
     assert shown["classes_given.py (c)"][0]["way"] == "classes"
     names = [row["class"] for row in shown["classes_given.py (d)"]]
     assert names == ["amt (110 workers)"] * 5 + ["crowdflower (461 workers)"] * 5
+
+
+def test_next_responses(tmp_path):
+    path = tmp_path / "figures.json"
+    shown = tables(run("next_responses.py", "--quick", "--json", str(path)))["next_responses.py"]
+    figures = json.loads(path.read_text(encoding="utf-8"))["settings"]
+    assert len(shown) == len(figures) == 2
+    for row, figure in zip(shown, figures, strict=True):
+        assert row["after all"] == f"{figure['random'][-1]:.3f} / {figure['named'][-1]:.3f}"
+        assert figure["random"][0] == figure["named"][0]  # both begin with the same responses
+        assert 0 <= figure["share"] <= 1

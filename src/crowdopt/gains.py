@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 MAX_AHEAD, MAX_OUTCOMES = 9, 1000
 """How many responses to look ahead: at most so many, with at most so many outcomes, and at least two."""
 
+ROUNDING = 1e-12
+"""Gains up to this are none: they may be rounding, which also makes them negative."""
+
 
 @dataclass(frozen=True, eq=False)
 class Gains:
@@ -53,7 +56,7 @@ def expected_gains(posterior: Floats, matrix: Floats, classes: Floats) -> Gains:
     gains = []
     for n_responses in range(1, look_ahead(matrix.shape[-1]) + 1):
         later = sum(share * _value(posterior, rows, n_responses) for share, rows in zip(classes, answers, strict=True))
-        gains.append(np.maximum(later - now, 0.0))  # below zero by rounding only
+        gains.append(np.where(later - now > ROUNDING, later - now, 0.0))
     rates = np.array([gain / n for n, gain in enumerate(gains, 1)])
     best = (rates >= rates.max(axis=0) * (1 - 1e-9)).argmax(axis=0)
     return Gains(gains[0], np.take_along_axis(rates, best[None], axis=0)[0], best + 1)

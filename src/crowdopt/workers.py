@@ -155,24 +155,18 @@ class Workers:
 
     def reason(self, number: int) -> str:
         """Why a worker is flagged; empty if it is not."""
-        quality = self.quality
-        flag, n, agreement, chance = (
-            column[number] for column in (quality.flag, quality.n_compared, quality.agreement, quality.chance)
-        )
-        by_chance = f"by chance it would on {chance:.0%}"
-        match FLAGS[flag]:
-            case "":
-                return ""
-            case "same":
-                answer, n_off = self.labels[quality.answer[number]], quality.off[number]
-                return f"always answers {answer!r}, also on {n_off} tasks labelled otherwise"
-            case "opposite":
-                return f"agrees with the others on {agreement:.0%} of {n}; {by_chance}"
-            case "chance":
-                return f"agrees with the others on {agreement:.0%} of {n}; {by_chance}"
+        quality, flag = self.quality, FLAGS[self.quality.flag[number]]
+        if not flag:
+            return ""
+        if flag == "same":
+            answer, n_off = self.labels[quality.answer[number]], quality.off[number]
+            return f"always answers {answer!r}, also {n_off} times where the label is another"
+        n = quality.n_compared[number]
         if not n:
             return "nobody else answered its tasks"
-        return f"agrees with the others on {agreement:.0%} of {n}; {by_chance}: too few to tell"
+        agreement, chance = quality.agreement[number], quality.chance[number]
+        said = f"agrees with the others on {agreement:.0%} of {n}; by chance it would on {chance:.0%}"
+        return f"{said}: too few to tell" if flag == "too few" else said
 
     def _named(self, columns: dict[str, Any]) -> Table:
         """Columns by the number of a worker, with the worker instead."""
