@@ -20,9 +20,9 @@ from crowdopt.recheck import Recheck
 from crowdopt.recheck_order import OrderedOptimum
 from crowdopt.simulate import uniform_errors
 from crowdopt.solve import run
-from crowdopt.solve.em import soft_em
 from crowdopt.solve.engine import Limits
 from crowdopt.solve.enumerate import full_lattice
+from crowdopt.solve.soft_em import soft_em
 
 KINDS = ["none", "estimate", "given", "prior"]
 SHAPES = list(itertools.product([2, 3], [2, 3]))

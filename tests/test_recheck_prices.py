@@ -203,7 +203,8 @@ def test_prices_prove_what_they_prove_under_dominance(n_labels, kind):
         prices = problem.buckets.responses[:, 0] @ np.log(rng.dirichlet(np.ones(n_labels))) + rng.normal(size=n)
         gains = []
         for label in range(n_labels):
-            shape = "up" if label == n_labels - 1 else "between" if label else "down"
+            used = np.flatnonzero(problem.objective.shares or np.ones(n_labels))
+            shape = "up" if label == used[-1] else "down" if label == used[0] else "between"
             sets = every_set(n)
             sets = sets[fits(sets, above, shape)]
             counts = np.tensordot(sets, problem.buckets.responses, 1)

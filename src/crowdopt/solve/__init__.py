@@ -145,7 +145,8 @@ def _answer(problem: Problem, limits: Limits, engine: str) -> tuple[str, Outcome
             return "chain", chain(problem, limits)
         except TooManyUpSets as reason:
             handed_over = Stop.MEMORY if isinstance(reason, TooMuchMemory) else handed_over
-    if problem.buckets.n_classes == 1 and not _is_plane(problem) and problem.buckets.n_buckets <= MAX_BUCKETS:
+    few = problem.buckets.n_classes == 1 and problem.buckets.n_buckets <= MAX_BUCKETS
+    if few and not _is_plane(problem) and handed_over is Stop.FINISHED:
         return "columns", columns(problem, limits)
     name = "scan" if _is_plane(problem) else "search"
     outcome = ENGINES[name](problem, limits)

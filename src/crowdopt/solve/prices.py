@@ -163,7 +163,8 @@ class Prices:
         hit = np.zeros(len(short), bool)
         done = False
         for _ in range(min(100 + 4 * len(short), MOST_STEPS)):
-            beyond = np.maximum(self.least - x[:n], x[:n] - self.most) / self.box_lengths
+            outside = np.maximum(self.least - x[:n], x[:n] - self.most)
+            beyond = np.where(np.isfinite(self.box_lengths), outside, 0.0) / self.box_lengths
             violated = np.where(short > self.margins / 2, short, 0.0)
             cut, side = int(violated.argmax()) if len(short) else -1, int(beyond.argmax())
             if cut >= 0 and violated[cut] > max(0.0, beyond[side]):
