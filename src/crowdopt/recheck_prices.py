@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from crowdopt.types import Floats
 
 
+_LARGEST = 1e300
+"""No price or gain is as large; whole numbers in a file may be too large for arithmetic."""
+
+
 class _Wrong(Exception):  # noqa: N818 -- an answer, not an error
     """Why a witness proves nothing."""
 
@@ -132,6 +136,6 @@ def _numbers(leaf: dict[str, Any], name: str, length: int) -> Floats:
     numbers = leaf.get(name)
     if not isinstance(numbers, list) or len(numbers) != length:
         raise _Wrong(f"it has no {name} of length {length}")
-    if any(isinstance(x, bool) or not isinstance(x, int | float) or not math.isfinite(x) for x in numbers):
+    if any(isinstance(x, bool) or not isinstance(x, int | float) or not -_LARGEST < x < _LARGEST for x in numbers):
         raise _Wrong(f"its {name} are not all numbers")
     return np.array(numbers, float)
