@@ -81,20 +81,21 @@ class OrderedPricing(Pricing):
         super().__init__(goods, term, prices, threshold, slack)
         self.items, self.known = items, known
         self.whole, self.paid = items.layers * self.whole, items.layers * self.paid
-        self.unit = (len(items) + int(np.bincount(items.heads).max(initial=0)) + 4 * len(self.start) + 128) * _EPS
+        arcs = items.arcs
+        self.unit = (arcs.n_items + arcs.most_at_an_item + 4 * len(self.start) + 128) * _EPS
         self.slack = max(slack, 8 * self._error(2 * float(np.log(self.whole.sum() + 1)) + self.n_answers))
-        self.most_open = min(self.most_open, MOST_BYTES // (8 * len(items.tails) + 1))
+        self.most_open = min(self.most_open, MOST_BYTES // (8 * len(arcs) + 1))
         self.sums, self.costs = np.zeros((0, len(self.start))), np.zeros(0)
 
     def _most(self) -> int:
-        return min(MOST_AT_ONCE, max(8, BLOCK // max(1, len(self.items))))
+        return min(MOST_AT_ONCE, max(8, BLOCK // max(1, self.items.arcs.n_items)))
 
     def _first_cells(self) -> Cells:
         self._learn(self.known)
         cells = super()._first_cells()
         parts = {part.name: getattr(cells, part.name) for part in fields(cells)}
         parts |= {"open": np.ones((len(cells), 0), bool), "which": np.arange(len(self.goods)), "bound": cells.bound.copy()}
-        return OrderedCells(**parts, flows=self.items.no_flows(len(cells)))
+        return OrderedCells(**parts, flows=self.items.arcs.no_flows(len(cells)))
 
     def _learn(self, sets: Bools) -> Floats:
         """Keeps sets at hand, the latest of too many, and hands back the sums of their vectors."""

@@ -13,6 +13,7 @@ from crowdopt.solve.master import Master
 from crowdopt.solve.ordered import OrderedPricing
 from crowdopt.solve.prices import Prices
 from crowdopt.solve.pricing import Priced, Pricing
+from crowdopt.solve.shapes import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,9 @@ CUTS_AT_ONCE = 40
 
 FLIPPED = 20
 """Best sets of which one bucket is flipped when refitting finds no violated one."""
+
+AT_ONCE = 1 << 17
+"""Starts times items that are refitted between two looks at the limits, under an order."""
 
 STEP = 0.3
 """How far to go to the prices of the linear program: they are at a corner, and others that prove as much are not."""
@@ -85,7 +89,8 @@ class Prover:
         self.market, self.target, self.tolerance, self.rng, self.go_on = market, target, tolerance, rng, go_on
         self.prices = Prices(market, mapping, target, tolerance)
         self.share = SHARE * tolerance / market.n_labels
-        self.active = [at for at, term in enumerate(market.terms) if term.log_share > -np.inf]
+        allowed = [at for at, term in enumerate(market.terms) if term.log_share > -np.inf]
+        self.active = sorted(allowed, key=lambda at: market.terms[at].shape is Shape.BETWEEN)  # what takes longest, last
         self.probabilities = np.zeros((0, market.goods.responses.shape[1]))
         self.master: Master | None = None
         self.best = self.prices.prices, math.inf
@@ -94,32 +99,53 @@ class Prover:
 
     def run(self, known: dict[int, Bools], cells: int = CELLS_WHEN_FAILED) -> Finding:
         """Tries to prove the target, beginning with known sets by term; ``cells`` are for the bound if that fails."""
-        if sum(self.prices.add(at, sets) for at, sets in known.items()):
-            self.prices.project()
+        self._begin(known)
         for _ in range(MOST_ROUNDS):
-            if not self._find_cuts():
+            if not self._find_cuts() and not self.stopped:
                 finding = self._settle(cells)
                 if finding is not None:
                     return finding
-            if not self.go_on(math.inf, 1):
-                self.stopped = True
-                break
-            if not self.prices.project() and not self._find_room():
+            if not self._mend():
                 break
         return self._failed(cells)
 
+    def seek(self, known: dict[int, Bools]) -> bool:
+        """Looks for prices for which no violated cut is found, beginning with known sets by term."""
+        self._begin(known)
+        for _ in range(MOST_ROUNDS):
+            if not self._find_cuts():
+                return not self.stopped
+            if not self._mend():
+                break
+        return False
+
     def found(self) -> dict[int, Bools]:
         """The sets of all cuts, by term."""
-        n = len(self.market.goods)
-        return {
-            at: np.array([s for term, s in self.prices.cuts if term == at], bool).reshape(-1, n) for at in self.active
-        }
+        return {at: self._cuts_of(at) for at in self.active}
+
+    def _cuts_of(self, at: int) -> Bools:
+        """The sets of the cuts of a term."""
+        return np.array([cut for term, cut in self.prices.cuts if term == at], bool).reshape(-1, len(self.market.goods))
+
+    def _begin(self, known: dict[int, Bools]) -> None:
+        """Adds sets that are known to matter."""
+        if sum(self.prices.add(at, sets) for at, sets in known.items()):
+            self.prices.project()
+
+    def _mend(self) -> bool:
+        """Moves the prices away from violated cuts; returns whether that worked, and there is time."""
+        self.stopped |= not self.go_on(math.inf, 1)
+        return not self.stopped and (self.prices.project() or self._find_room())
 
     def _find_cuts(self) -> bool:
-        """Adds cuts that are violated, as far as hints find any; remembers the best prices, as far as they tell."""
+        """Adds cuts that are violated, as far as hints find any; under an order first with little effort."""
+        many = 30 * self.market.n_labels + 20
+        return (self.market.order is not None and self._look_around(many // 5)) or self._look_around(many)
+
+    def _look_around(self, n_starts: int) -> bool:
+        """Adds cuts that are violated; remembers the best prices, as far as so many starts tell."""
         prices, goods = self.prices, self.market.goods
         worth_most = np.array([term.empty for term in self.market.terms])
-        n_starts = 30 * self.market.n_labels + 20
         found = False
         for at in self.active:
             term = self.market.terms[at]
@@ -138,15 +164,19 @@ class Prover:
     def _good_sets(self, term: Term, begin: Floats) -> tuple[Bools, Floats]:
         """Sets that are worth much to a label of the term, best first."""
         goods, prices, order = self.market.goods, self.prices.prices, self.market.order
+        enough = self.prices.gains[self.market.term_of[term.labels[0]]] + self.share
         if order is None:
             sets, worth = hints.good_sets(goods, term, prices, begin)
-        else:
-            sets, worth = hints.good_closed_sets(goods, term, self.market.items[term.shape], prices, begin)
-        if worth[0] > self.prices.gains[self.market.term_of[term.labels[0]]] + self.share:
-            return sets, worth
-        if order is None:
-            return hints.flipped(goods, term, prices, sets[:FLIPPED])
-        return hints.flipped_along(goods, term, order, prices, sets[:FLIPPED])
+            return (sets, worth) if worth[0] > enough else hints.flipped(goods, term, prices, sets[:FLIPPED])
+        items = self.market.items[term.shape]
+        step = max(1, AT_ONCE // items.arcs.n_items)
+        parts = []
+        for at in range(0, len(begin), step):
+            self.stopped |= not self.go_on(math.inf, 0)
+            if not self.stopped or not parts:
+                parts.append(hints.good_closed_sets(goods, term, items, prices, begin[at : at + step])[0])
+        sets, worth = hints.best_first(goods, term, prices, np.concatenate(parts))
+        return (sets, worth) if worth[0] > enough else hints.flipped_along(goods, term, order, prices, sets[:FLIPPED])
 
     def _remember(self, counts: Floats) -> None:
         """Keeps the answer probabilities of sets, to begin with next time."""
@@ -196,8 +226,9 @@ class Prover:
         goods, term = self.market.goods, self.market.terms[at]
         if self.market.order is None:
             return Pricing(goods, term, prices, threshold, slack)
-        known = np.array([cut for term, cut in self.prices.cuts if term == at], bool).reshape(-1, len(goods))
-        return OrderedPricing(goods, term, self.market.items[term.shape], prices, threshold, slack, known)
+        return OrderedPricing(
+            goods, term, self.market.items[term.shape], prices, threshold, slack, self._cuts_of(at)
+        )
 
     def _find_room(self) -> bool:
         """Asks the linear program for prices within all cuts; returns whether there are any."""
