@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt.certificate import Space, Stop
+from crowdopt.margins import closure_moves
 from crowdopt.solve.branch import Branching
 from crowdopt.solve.engine import Limits, Outcome
 from crowdopt.solve.market import Market
@@ -168,6 +169,7 @@ class Columns:
             problem.space,
             self.work,
             self.stop,
+            margins=closure_moves(problem, mapping) if problem.space is Space.DOMINANCE else None,
             tolerance=problem.price_tolerance(value),
             witness=self.witness,
         )
