@@ -136,15 +136,12 @@ def test_the_optimum_of_the_other_tasks_given_what_is_known(seed, tmp_path):
     tasks = np.array([case.counts[task] for task in free])
 
     best = oracle.brute_force(tasks, space=case.space, shares=case.added).value
-    if certificate.engine == "search":
-        assert (case.space, len(case.labels)) == ("all", 3)
-        assert certificate.objective <= best + 1e-9
-        assert certificate.bound >= best - 1e-9
-    else:
-        assert certificate.engine in {"scan", "chain"}
-        assert certificate.proof == "PROVED"
-        assert certificate.objective == pytest.approx(best, abs=1e-8)
-        assert oracle.brute_force(tasks, space=certificate.space, shares=case.added).value == pytest.approx(best)
+    engine = "columns" if (case.space, len(case.labels)) == ("all", 3) else certificate.engine
+    assert certificate.engine == engine
+    assert engine in {"scan", "chain", "columns"}
+    assert certificate.proof == "PROVED"
+    assert certificate.objective == pytest.approx(best, abs=1e-6 if engine == "columns" else 1e-8)
+    assert oracle.brute_force(tasks, space=certificate.space, shares=case.added).value == pytest.approx(best)
     assert certificate.given == case.given
 
     answers = answers_by_task(solution)

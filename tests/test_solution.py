@@ -113,7 +113,8 @@ def test_a_value_of_the_wrong_type_is_damage_wherever_it_is(solution, wrong):
             kind = type(value_at(data, path))
             optional = {int, float, type(None)}
             right = type(wrong) is kind or {type(wrong), kind} <= optional or (path, wrong) == (("accuracy",), None)
-            assert right, (path, wrong)
+            witness = path[:2] == ("certificate", "witness") and isinstance(wrong, dict)  # which verify judges
+            assert right or witness, (path, wrong)
 
 
 def test_a_missing_key_or_item_is_damage_wherever_it_is(solution):
