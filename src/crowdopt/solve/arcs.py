@@ -1,7 +1,7 @@
 """Arcs between items, and the closed sets of items that are worth most.
 
-An arc (tail, head) says that a set with the tail has the head as well; sets for which that holds are *closed*. Which of
-them has the greatest sum of weights is a minimum cut, found and bounded by flows (flows.py).
+An arc (tail, head) says that a set with the tail has the head as well; sets for which that holds are *closed*. Which
+of them has the greatest sum of weights is a minimum cut, found and bounded by flows (flows.py).
 """
 
 from __future__ import annotations

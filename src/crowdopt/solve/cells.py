@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -75,7 +75,7 @@ class Cells:
     def __len__(self) -> int:
         return len(self.bound)
 
-    def rows(self, at: Ints | Bools | slice) -> Cells:
+    def rows(self, at: Ints | Bools | slice) -> Self:
         """Some of the cells."""
         return replace(self, **{name: getattr(self, name)[at] for name in self.by_cell()})
 
@@ -85,7 +85,7 @@ class Cells:
         """The names of the arrays that have a row for every cell."""
         return [part.name for part in fields(cls) if not part.metadata.get("common")]
 
-    def trimmed(self) -> Cells:
+    def trimmed(self) -> Self:
         """The same without the buckets that are undecided in none of them."""
         needed = self.open.any(axis=0)
         return self if needed.all() else replace(self, open=self.open[:, needed], which=self.which[needed])
@@ -93,11 +93,11 @@ class Cells:
     @property
     def n_answers(self) -> int:
         """Answers that occur."""
-        return self.corners.shape[2]
+        return int(self.corners.shape[2])
 
     def ranged(self) -> bool:
         """Whether the cells have a range of tasks."""
-        return self.slope.shape[1] > self.n_answers
+        return bool(self.slope.shape[1] > self.n_answers)
 
 
 def whole_space(offset: Floats, n_answers: int, low: float, high: float, total: float, n_buckets: int) -> Cells:

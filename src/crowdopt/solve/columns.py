@@ -1,17 +1,18 @@
 """Categories: the likeliest of all mappings, proved by prices.
 
-Maximises the log-likelihood over all mappings, for any number of labels, one class of workers and every objective. The
-search (search.py) finds a mapping; prices of buckets prove that none is better, or by how much one could be: for any
-prices λ, F ≤ Σ_b λ_b + Σ_j g_j(λ), g_j(λ) being the most that a set of buckets is worth to label j (market.py), computed
-exactly by branch and bound over directions of counts (pricing.py). Prices at which this is tight are found by projections
-and a linear program (prove.py), and where there are none the space is split (branch.py).
+Maximises the log-likelihood over all mappings, for any number of labels, one class of workers and every objective.
+The search (search.py) finds a mapping; prices of buckets prove that none is better, or by how much one could be: for
+any prices λ, F ≤ Σ_b λ_b + Σ_j g_j(λ), g_j(λ) being the most that a set of buckets is worth to label j (market.py),
+computed exactly by branch and bound over directions of counts (pricing.py). Prices at which this is tight are found
+by projections and a linear program (prove.py), and where there are none the space is split (branch.py).
 
-The certificate's witness are the prices, for the whole space or for each of its parts; another program only has to price
-them. Its tolerance is that of ``Problem.price_tolerance``: prices are sums over many buckets, found by projections, and so
-cannot be as exact as an evaluation. Mappings closer than it are not told apart, and neither is claimed to be better.
+The certificate's witness are the prices, for the whole space or for each of its parts; another program only has to
+price them. Its tolerance is that of ``Problem.price_tolerance``: prices are sums over many buckets, found by
+projections, and so cannot be as exact as an evaluation. Mappings closer than it are not told apart, and neither is
+claimed to be better.
 
-Cost: O(B · R) per cell of the pricing, whose number grows exponentially with R: hundredths of a second for three labels,
-tenths for four, seconds for five. Past the limits the answer is BOUNDED, by the prices so far.
+Cost: O(B · R) per cell of the pricing, whose number grows exponentially with R: hundredths of a second for three
+labels, tenths for four, seconds for five. Past the limits the answer is BOUNDED, by the prices so far.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from crowdopt.solve.engine import Limits, Outcome
 from crowdopt.solve.market import Market
 from crowdopt.solve.names import renamed
 from crowdopt.solve.pool import Pool
-from crowdopt.solve.prove import Prover, Finding
+from crowdopt.solve.prove import Finding, Prover
 from crowdopt.solve.search import Climbs
 from crowdopt.solve.shake import shake
 from crowdopt.solve.ties import choose
@@ -120,7 +121,7 @@ class Columns:
         return stop is None
 
     def _prove(self, mapping: Ints, value: float, tolerance: float, cells: int = CELLS_FOR_THE_WHOLE) -> Finding:
-        """Tries to prove that no mapping is better, at once for the whole space; ``cells`` are for a bound if it fails."""
+        """Tries to prove at once that no mapping of all is better; ``cells`` are for the bound if that fails."""
         prover = Prover(self.market, mapping, value, tolerance, self.rng, self._go_on)
         every = np.arange(len(mapping))
         finding = prover.run(self.pool.known({}, self.market, every, prover.prices.prices), cells)

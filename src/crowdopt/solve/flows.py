@@ -1,17 +1,18 @@
 """Compiled loops over flows: the best closed sets of items. Imported only where there is an order, and many buckets.
 
-Items have weights, and an arc (tail, head) says that a set with the tail has the head as well. Wanted is the *closed* set
-with the greatest sum of weights, which is a minimum cut. A flow f ≥ 0 on the arcs moves weight from tails to heads. With
+Items have weights, and an arc (tail, head) says that a set with the tail has the head as well. Wanted is the *closed*
+set with the greatest sum of weights, which is a minimum cut. A flow f ≥ 0 on the arcs moves weight from tails to
+heads. With
 
     r_i = w_i − Σ f of the arcs from i + Σ f of the arcs to i,
 
-a closed set sums up no more of w than of r, as of every arc in it the head is there too. Hence Σ_i max(0, r_i) is a bound
-for *any* flow. It is computed anew from the flow at the end, so that no flaw of the search for a good flow, nor its
-rounding, can make it a false one: what remains is the rounding of that one sum.
+a closed set sums up no more of w than of r, as of every arc in it the head is there too. Hence Σ_i max(0, r_i) is a
+bound for *any* flow. It is computed anew from the flow at the end, so that no flaw of the search for a good flow, nor
+its rounding, can make it a false one: what remains is the rounding of that one sum.
 
-The search moves weight from items with r > 0 to items with r < 0, along shortest ways, on which it may also go against an
-arc, up to what flows there. When no way is left, the items that can be reached from those with r > 0 are closed, and their
-weight is the bound. It can begin with any flow, such as one that was found for similar weights.
+The search moves weight from items with r > 0 to items with r < 0, along shortest ways, on which it may also go
+against an arc, up to what flows there. When no way is left, the items that can be reached from those with r > 0 are
+closed, and their weight is the bound. It can begin with any flow, such as one that was found for similar weights.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def _sweep(rest, flow, tails, heads):
 
 @compiled
 def _levels(rest, flow, tails, heads, first_out, by_head, first_in, least, level, queue):
-    """Fills distances from items with r > 0; returns whether one with r < 0 was reached, beyond which it does not go."""
+    """Fills distances from items with r > 0, up to the nearest with r < 0; returns whether there is one."""
     count = 0
     for i in range(len(rest)):
         level[i] = -1

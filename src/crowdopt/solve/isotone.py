@@ -1,8 +1,9 @@
-"""Hard EM under dominance: every round gives the tasks the best labels, for given probabilities, that respect the order.
+"""Hard EM under dominance: in every round the best labels, for given answer probabilities, that respect the order.
 
-That is a minimum cut: an item says that a bucket has at least a label; it asks for the same of all buckets that dominate
-it, and for the label below. Each round raises the log-likelihood or is the last. Good starts for climbs: it moves many
-buckets at once, where a climb moves one and what it takes along. Alone it often ends short of the best. It proves nothing.
+That is a minimum cut: an item says that a bucket has at least a label; it asks for the same of all buckets that
+dominate it, and for the label below. Each round raises the log-likelihood or is the last. Good starts for climbs: it
+moves many buckets at once, where a climb moves one and what it takes along. Alone it often ends short of the best. It
+proves nothing.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """A market: labels bid for buckets.
 
-With a price λ_b for every bucket, label j gains at most g_j(λ) = max over sets S of Ψ_j(S) − λ(S), so for every mapping
+With a price λ_b for every bucket, label j gains at most g_j(λ) = max over sets S of Ψ_j(S) − λ(S), so for every
+mapping
 
     F = Σ_j Ψ_j(S_j) ≤ Σ_b λ_b + Σ_j g_j(λ).
 
-Any prices give a bound. It is tight where every label likes its own buckets best: then no mapping is better. A market has
-the free buckets and the terms of all labels; buckets that are fixed under a label are part of its term.
+Any prices give a bound. It is tight where every label likes its own buckets best: then no mapping is better. A market
+has the free buckets and the terms of all labels; buckets that are fixed under a label are part of its term.
 """
 
 from __future__ import annotations
@@ -108,7 +109,8 @@ class Market:
 
     def neighbours(self, mapping: Ints) -> list[tuple[int, Bools]]:
         """By term, the sets of the mapping, and those after a bucket, with what it takes along, got another label."""
-        own, found = self.sets(mapping), [list[Bools]() for _ in self.terms]
+        own = self.sets(mapping)
+        found: list[list[Bools]] = [[] for _ in self.terms]
         above = np.eye(len(mapping), dtype=bool)  # [a, b]: a is raised along with b, and b sunk along with a
         if self.order is not None:
             above |= self.order.dominates

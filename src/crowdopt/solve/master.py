@@ -1,10 +1,11 @@
 """The linear program of prices: is there room for prices that prove a bound?
 
-Given cuts λ(S) + μ_t ≥ Ψ_t(S) (prices.py), looks for prices λ and gains μ within Σ_b λ_b + Σ_t r_t μ_t ≤ target, r_t being
-the number of labels of term t, that keep away from the cuts as far as they can: every cut is to hold with a margin in
-proportion to how much its set differs from the sets of a known good mapping. If the largest margin is negative, no prices
-near that mapping prove the target, as long as only these cuts are known and all the more when others are added. The dual
-of the program then is a mixture of sets that covers every bucket once: a fractional mapping, which says where to branch.
+Given cuts λ(S) + μ_t ≥ Ψ_t(S) (prices.py), looks for prices λ and gains μ within Σ_b λ_b + Σ_t r_t μ_t ≤ target, r_t
+being the number of labels of term t, that keep away from the cuts as far as they can: every cut is to hold with a
+margin in proportion to how much its set differs from the sets of a known good mapping. If the largest margin is
+negative, no prices near that mapping prove the target, as long as only these cuts are known and all the more when
+others are added. The dual of the program then is a mixture of sets that covers every bucket once: a fractional
+mapping, which says where to branch.
 
 Solved by HiGHS, warm from one call to the next. Nothing here has to be exact: prices are proved by pricing.
 """
@@ -40,7 +41,7 @@ class Master:
         self.market, self.own, self.width = prices.market, prices.own, prices.width
         self.unit = max(1.0, abs(target) / 1000)
         self.n, self.n_terms = len(prices.prices), len(prices.gains)
-        self.solver = highspy.Highs()
+        self.solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         for option, value in (("output_flag", False), ("threads", 1), ("presolve", "off")):
             self.solver.setOptionValue(option, value)
         for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):

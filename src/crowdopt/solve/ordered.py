@@ -1,22 +1,23 @@
 """Ordered pricing: the set of a shape that is worth most to a label at given prices.
 
-Maximises Ψ(S) − λ(S) over the down-sets, the up-sets, or the sets between two up-sets (shapes.py). Exact by the same branch
-and bound as without an order (pricing.py), over cells on which Φ lies below a linear function θ: a set of the shape whose
-M(S) is in the cell is worth at most
+Maximises Ψ(S) − λ(S) over the down-sets, the up-sets, or the sets between two up-sets (shapes.py). Exact by the same
+branch and bound as without an order (pricing.py), over cells on which Φ lies below a linear function θ: a set of the
+shape whose M(S) is in the cell is worth at most
 
     ⟨θ, G⟩ + max over sets S of the shape of Σ_{b in S} (⟨θ, Y_b⟩ − λ_b),
 
 which is a minimum cut, bounded by any flow (flows.py); a cell begins with the flow of the cell that it was cut from.
-Three things save most of these cuts. (1) θ may be raised along the facets f of a cell, as ⟨f, M(S)⟩ ≥ 0 there. With all sets
-found so far at hand, only such raises are tried that bring each of them down to the level that settles the cell. They are
-found by projections. (2) Where there are none, no flow can settle the cell, and it is cut at once. (3) Now and then the set
-C that is best for θ is compared with all others: ⟨M(C), ln p⟩ ≤ Φ(M(C)), so a set S with probabilities p in the cell is
-worth at most what C is and the most, over the cell, that Σ_{S without C} (⟨Y_b, ln p⟩ − λ_b) − Σ_{C without S} (…) can be:
-another minimum cut. It is 0 once C is the best set all over the cell, so this settles the cells around the sets that are
-worth just the level.
+Three things save most of these cuts. (1) θ may be raised along the facets f of a cell, as ⟨f, M(S)⟩ ≥ 0 there. With
+all sets found so far at hand, only such raises are tried that bring each of them down to the level that settles the
+cell. They are found by projections. (2) Where there are none, no flow can settle the cell, and it is cut at once. (3)
+Now and then the set C that is best for θ is compared with all others: ⟨M(C), ln p⟩ ≤ Φ(M(C)), so a set S with
+probabilities p in the cell is worth at most what C is and the most, over the cell, that Σ_{S without C} (⟨Y_b, ln p⟩
+− λ_b) − Σ_{C without S} (…) can be: another minimum cut. It is 0 once C is the best set all over the cell, so this
+settles the cells around the sets that are worth just the level.
 
-Rounding: as in pricing.py, and the sum of what a flow leaves is off by at most as many units in the last place of the sizes
-of all numbers in it as it has summands. Nothing rests on a flow being the greatest, nor on raises being the best.
+Rounding: as in pricing.py, and the sum of what a flow leaves is off by at most as many units in the last place of the
+sizes of all numbers in it as it has summands. Nothing rests on a flow being the greatest, nor on raises being the
+best.
 
 Cost: a minimum cut for about every cell; about 100 cells for three labels, 3,000 for four, 20,000 for five.
 """
@@ -94,7 +95,11 @@ class OrderedPricing(Pricing):
         self._learn(self.known)
         cells = super()._first_cells()
         parts = {part.name: getattr(cells, part.name) for part in fields(cells)}
-        parts |= {"open": np.ones((len(cells), 0), bool), "which": np.arange(len(self.goods)), "bound": cells.bound.copy()}
+        parts |= {
+            "open": np.ones((len(cells), 0), bool),
+            "which": np.arange(len(self.goods)),
+            "bound": cells.bound.copy(),
+        }
         return OrderedCells(**parts, flows=self.items.arcs.no_flows(len(cells)))
 
     def _learn(self, sets: Bools) -> Floats:
@@ -107,7 +112,7 @@ class OrderedPricing(Pricing):
                 self.found[sets[row].tobytes()] = float(worth[row])
         self.sums = np.concatenate([self.sums, sums])[-MOST_KNOWN:]
         self.costs = np.concatenate([self.costs, costs])[-MOST_KNOWN:]
-        return sums
+        return np.asarray(sums)
 
     def _work_on(self, cells: Cells) -> Cells | None:
         """Bounds cells, and cuts those that are not settled."""
@@ -121,13 +126,10 @@ class OrderedPricing(Pricing):
             if len(rows):
                 rows, sets = self._settle(cells, rows, slope[rows], by[rows])
                 at[rows] = np.einsum("cd,cfd->cf", self._learn(sets), cells.facets[rows])
+        if cells.depth % DECIDE_EVERY == 0:
+            self._look_closer(cells, slope)
         rows = np.flatnonzero(cells.bound > self.level)
-        cells, at = cells.rows(rows), at[rows]
-        if len(rows) and cells.depth % DECIDE_EVERY == 0:
-            self._look_closer(cells, slope[rows])
-            rows = np.flatnonzero(cells.bound > self.level)
-            cells, at = cells.rows(rows), at[rows]
-        return self._cut(cells, at) if len(rows) else None
+        return self._cut(cells.rows(rows), at[rows]) if len(rows) else None
 
     def _seek(self, cells: OrderedCells, rows: Ints, slope: Floats, by: Floats, at: Floats) -> Bools:
         """Looks for raises that bring all sets at hand down to the level; returns for which of the cells it found any.
@@ -166,7 +168,9 @@ class OrderedPricing(Pricing):
         """Bounds some of the cells by raised planes; returns those that are not settled, and the sets that are why."""
         facets = cells.facets[rows]
         slope = slope + np.einsum("cf,cfd->cd", by, facets)
-        error = self.unit * (np.abs(slope) @ self.whole + self.paid + 2 * ((np.abs(facets) @ self.whole) * by).sum(axis=1))
+        error = self.unit * (
+            np.abs(slope) @ self.whole + self.paid + 2 * ((np.abs(facets) @ self.whole) * by).sum(axis=1)
+        )
         base = slope @ self.start + error
         flows = cells.flows[rows]
         found = self.items.settle(slope @ self.vectors.T - self.prices, flows, self.level - base - 2 * error)
@@ -177,8 +181,8 @@ class OrderedPricing(Pricing):
 
     def _look_closer(self, cells: OrderedCells, slope: Floats) -> None:
         """Bounds cells by their best set (module, 3), in place."""
-        every = np.arange(len(cells))
-        rows, sets = self._settle(cells, every, slope, np.zeros(cells.facets.shape[:2]))
+        rows = np.flatnonzero(cells.bound > self.level)
+        rows, sets = self._settle(cells, rows, slope[rows], np.zeros((len(rows), cells.facets.shape[1])))
         if not len(rows):
             return
         worth = self._values(self._learn(sets)) - sets @ self.prices

@@ -1,15 +1,15 @@
 """Prices at which every label likes its own buckets best, by projections.
 
-Looks for prices λ that prove that no mapping is better than a target (market.py). With μ_t what a label of term t may gain
-and r_t the number of its labels, that asks for Σ_b λ_b + Σ_t r_t μ_t ≤ target and λ(S) + μ_t ≥ Ψ_t(S) for every term t and
-set S: one linear inequality, a *cut*, for each. There are too many to list; those that are violated are found as they are
-needed.
+Looks for prices λ that prove that no mapping is better than a target (market.py). With μ_t what a label of term t may
+gain and r_t the number of its labels, that asks for Σ_b λ_b + Σ_t r_t μ_t ≤ target and λ(S) + μ_t ≥ Ψ_t(S) for every
+term t and set S: one linear inequality, a *cut*, for each. There are too many to list; those that are violated are
+found as they are needed.
 
-A start in closed form around a good mapping: bucket b costs what it adds to its own label, less a part of what it would
-add less to the next best one. Labels that nothing tells apart gain the same. Then the prices are projected onto violated
-cuts, the most violated first and a little beyond it. Where the target is what the mapping itself reaches (*tight*), its
-own sets must be worth just what their labels gain, and prices beyond those of single moves prove nothing: projections keep
-to both. Otherwise they keep the sum, and there is room.
+A start in closed form around a good mapping: bucket b costs what it adds to its own label, less a part of what it
+would add less to the next best one. Labels that nothing tells apart gain the same. Then the prices are projected onto
+violated cuts, the most violated first and a little beyond it. Where the target is what the mapping itself reaches
+(*tight*), its own sets must be worth just what their labels gain, and prices beyond those of single moves prove
+nothing: projections keep to both. Otherwise they keep the sum, and there is room.
 
 If there are such prices, this mostly finds them. A failure proves nothing.
 """

@@ -1,25 +1,25 @@
 """Pricing: the set of buckets that is worth most to a label at given prices.
 
-Maximises Ψ(S) − λ(S) over all sets S of buckets, the empty one included: Ψ is the term of one label (terms.py), λ(S) the
-sum of a price for every bucket of S. Exact by branch and bound over where M(S) = N(S) + G points (cells.py): on a cell
-Φ lies below a linear function θ, so a set whose M(S) is in the cell is worth at most
+Maximises Ψ(S) − λ(S) over all sets S of buckets, the empty one included: Ψ is the term of one label (terms.py), λ(S)
+the sum of a price for every bucket of S. Exact by branch and bound over where M(S) = N(S) + G points (cells.py): on a
+cell Φ lies below a linear function θ, so a set whose M(S) is in the cell is worth at most
 
     ⟨θ, G⟩ + Σ_b max(0, ⟨θ, Y_b⟩ − λ_b),    Y_b being the responses of bucket b.
 
 Three things make this sharp. (1) θ may be raised along a facet f of the cell, as ⟨f, M(S)⟩ ≥ 0 there: if the best set
-of the sum points out of the cell, that lowers the bound. (2) A smallest best set S holds bucket b only if ⟨Y_b, ln p⟩ >
-λ_b, and lacks it only if ⟨Y_b, ln p⟩ ≤ λ_b, where p = M(S) / M(S)· is in the cell: Ψ is convex, and ln p its gradient.
-So buckets for which one of these holds at no p of the cell are decided. (3) With C any set, ⟨M(S), ln p⟩ =
+of the sum points out of the cell, that lowers the bound. (2) A smallest best set S holds bucket b only if ⟨Y_b, ln p⟩
+> λ_b, and lacks it only if ⟨Y_b, ln p⟩ ≤ λ_b, where p = M(S) / M(S)· is in the cell: Ψ is convex, and ln p its
+gradient. So buckets for which one of these holds at no p of the cell are decided. (3) With C any set, ⟨M(S), ln p⟩ =
 ⟨M(C), ln p⟩ + Σ_{S without C} ⟨Y_b, ln p⟩ − Σ_{C without S} ⟨Y_b, ln p⟩ and ⟨M(C), ln p⟩ ≤ Φ(M(C)); so S is worth at
-most what C is and, for every undecided bucket, the most that its side could be wrong by. This is exact once all buckets
-are decided. Given shares add to the price of every task; estimated ones add a coordinate (cells.py), and ln of the share
-plus one to the gradient.
+most what C is and, for every undecided bucket, the most that its side could be wrong by. This is exact once all
+buckets are decided. Given shares add to the price of every task; estimated ones add a coordinate (cells.py), and ln
+of the share plus one to the gradient.
 
 Rounding: θ is raised where it falls short of Φ at a corner, so it lies above Φ whatever rounding did before. What is
 left are sums of at most B + 2R products, off by that many units in the last place of the sum of their sizes, which is
-added to every bound; buckets are decided only if they are so by more than their rounding. The middle of an edge is off by
-a unit in the last place of each of its (positive) coordinates: ln p changes by that, so a set in the crack between two
-cells is worth no more than rounding above the bound of either.
+added to every bound; buckets are decided only if they are so by more than their rounding. The middle of an edge is
+off by a unit in the last place of each of its (positive) coordinates: ln p changes by that, so a set in the crack
+between two cells is worth no more than rounding above the bound of either.
 
 Cost: O(B · R) per cell, all cells of a block at once. Their number grows exponentially with R: about 400 for three
 labels, 10⁴ for four, 10⁵ for five.
@@ -250,7 +250,7 @@ class Pricing:
         return np.asarray(values + share_term(sums[:, self.n_answers], self.term.total) if self.term.total else values)
 
     def _remember(self, cells: Cells, centre: Floats, row: int, worth: float) -> None:
-        """Keeps the set that is best at the centre of a cell: decided buckets are on the same side all over the cell."""
+        """Keeps the set that is best at the centre of a cell: decided buckets are on one side all over the cell."""
         gain = np.log(centre) @ self.vectors[:, : self.n_answers].T - self.prices
         if self.term.total:
             gain += self.goods.tasks * (1 + np.log((cells.low[row] + cells.high[row]) / 2 / self.term.total))

@@ -90,7 +90,9 @@ class Prover:
         self.prices = Prices(market, mapping, target, tolerance)
         self.share = SHARE * tolerance / market.n_labels
         allowed = [at for at, term in enumerate(market.terms) if term.log_share > -np.inf]
-        self.active = sorted(allowed, key=lambda at: market.terms[at].shape is Shape.BETWEEN)  # what takes longest, last
+        self.active = sorted(
+            allowed, key=lambda at: market.terms[at].shape is Shape.BETWEEN
+        )  # what takes longest, last
         self.probabilities = np.zeros((0, market.goods.responses.shape[1]))
         self.master: Master | None = None
         self.best = self.prices.prices, math.inf
@@ -170,7 +172,7 @@ class Prover:
             return (sets, worth) if worth[0] > enough else hints.flipped(goods, term, prices, sets[:FLIPPED])
         items = self.market.items[term.shape]
         step = max(1, AT_ONCE // items.arcs.n_items)
-        parts = []
+        parts: list[Bools] = []
         for at in range(0, len(begin), step):
             self.stopped |= not self.go_on(math.inf, 0)
             if not self.stopped or not parts:
@@ -192,9 +194,9 @@ class Prover:
         bounds, priced = self._bounds(prices.prices, prices.gains + self.share, self.share / 4, first=True)
         bound = math.fsum(prices.prices) + self._times_labels(bounds)
         if bound <= self.target + self.tolerance / 2:
-            return Finding(True, bound, prices.prices, bounds)
+            return Finding(proved=True, bound=bound, prices=prices.prices, gains=bounds)
         if self.stopped:
-            return Finding(False, bound, prices.prices, bounds, stopped=True)
+            return Finding(proved=False, bound=bound, prices=prices.prices, gains=bounds, stopped=True)
         added = sum(prices.add(at, np.array(found.sets)) for at, found in priced.items() if found.sets)
         return None if added else self._failed(cells)
 
@@ -226,9 +228,7 @@ class Prover:
         goods, term = self.market.goods, self.market.terms[at]
         if self.market.order is None:
             return Pricing(goods, term, prices, threshold, slack)
-        return OrderedPricing(
-            goods, term, self.market.items[term.shape], prices, threshold, slack, self._cuts_of(at)
-        )
+        return OrderedPricing(goods, term, self.market.items[term.shape], prices, threshold, slack, self._cuts_of(at))
 
     def _find_room(self) -> bool:
         """Asks the linear program for prices within all cuts; returns whether there are any."""

@@ -1,10 +1,10 @@
 """Shapes: the sets of buckets that a label can have where mappings respect an order.
 
-The buckets labelled at least j are an up-set: with each bucket it holds all that dominate it. So the highest label has an
-up-set, the lowest the rest, a down-set, and a label between them an up-set without a smaller one, which holds with two
-buckets all that lie between them. All of these are *closed* sets of items: an item stands for a bucket of the down-set or
-the larger up-set, which puts it into the label's set, or for one of the smaller up-set, which takes it out again; arcs say
-which items ask for which others (arcs.py).
+The buckets labelled at least j are an up-set: with each bucket it holds all that dominate it. So the highest label
+has an up-set, the lowest the rest, a down-set, and a label between them an up-set without a smaller one, which holds
+with two buckets all that lie between them. All of these are *closed* sets of items: an item stands for a bucket of
+the down-set or the larger up-set, which puts it into the label's set, or for one of the smaller up-set, which takes
+it out again; arcs say which items ask for which others (arcs.py).
 """
 
 from __future__ import annotations

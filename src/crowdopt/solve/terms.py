@@ -129,14 +129,11 @@ def terms_of(problem: Problem) -> list[Term]:
 
 
 def _shapes(problem: Problem) -> list[Shape]:
-    """The shapes of the sets of each label; what is lowest and highest is so among the labels that are not forbidden."""
+    """The shapes of the sets of each label."""
     n_labels = problem.buckets.n_labels
-    if problem.space is Space.ALL:
+    if problem.space is Space.ALL or n_labels == 1:
         return [Shape.ANY] * n_labels
-    shapes = [Shape.BETWEEN] * n_labels
-    allowed = np.flatnonzero(problem.objective.shares or np.ones(n_labels))
-    shapes[allowed[0]], shapes[allowed[-1]] = Shape.LOWER, Shape.UPPER
-    return shapes
+    return [Shape.LOWER, *[Shape.BETWEEN] * (n_labels - 2), Shape.UPPER]
 
 
 def _times_log(part: Floats, whole: Floats) -> Floats:
