@@ -35,8 +35,8 @@ STARTS = 64
 FEW_LABELS = 4
 """With more labels a proof takes so long that a better mapping is looked for in any case before it."""
 
-LESS = 0.5
-"""How fast the room for prices shrinks."""
+LESS, MORE = 0.5, 5.0
+"""How fast the room for prices shrinks, and grows, while it is not known how much is needed."""
 
 CLOSE = 0.2
 """Part of the room that it may be too large by."""
@@ -67,7 +67,7 @@ class OrderedColumns(Columns):
             better = shake(self.climbs, self.rng, self._tolerance(), em)
             self.stop = self.climbs.stop
             if not better and self.stop is Stop.FINISHED:
-                self._loosen(mapping, value, finding)
+                self._loosen(mapping, value, finding.likely - value)
                 break
         return self._outcome()
 
@@ -81,17 +81,14 @@ class OrderedColumns(Columns):
     def _tolerance(self) -> float:
         return self.problem.price_tolerance(self._best()[1])
 
-    def _loosen(self, mapping: Ints, value: float, finding: Finding) -> None:
+    def _loosen(self, mapping: Ints, value: float, room: float) -> None:
         """Proves bounds that leave room above the best mapping: as little as there are prices for, and time."""
-        low, high = 0.0, max(finding.bound - value, self._tolerance())
-        room, waiting = LESS * high, None
+        low, high, every = 0.0, self.bound - value, np.arange(len(mapping))
         while self.stop is Stop.FINISHED and high - low > CLOSE * high:
+            room = min(room, (low + high) / 2)
             prover = Prover(self.market, mapping, value + room, COARSE * room, self.rng, self._go_on)
-            if prover.seek(self.pool.known({}, self.market, np.arange(len(mapping)), prover.prices.prices)):
-                high, waiting = room, prover
-            else:
-                low = room
-            self.pool.keep({}, self.market, np.arange(len(mapping)), prover.found())
-            room = LESS * high if not low else (low + high) / 2
-        if waiting is not None and self.stop is Stop.FINISHED:
-            self._keep_finding(waiting.run({}))
+            finding = prover.run(self.pool.known({}, self.market, every, prover.prices.prices), 0)
+            self.pool.keep({}, self.market, every, prover.found())
+            self._keep_finding(finding)
+            low, high = (low, room) if finding.proved else (room, high)
+            room = LESS * high if not low else (low + min(high, MORE * low)) / 2

@@ -53,6 +53,7 @@ class Finding:
         bound: No mapping of the market is better than this.
         prices: The prices behind the bound.
         gains: By term, what a label can gain at most.
+        likely: About the bound that the best prices seen would prove, as far as hints tell.
         mixture: Where it failed: sets by share, greatest first, that cover all buckets (master.py).
         stopped: Whether the limits stopped it.
     """
@@ -61,6 +62,7 @@ class Finding:
     bound: float
     prices: Floats
     gains: Floats
+    likely: float = math.inf
     mixture: list[tuple[float, int, Bools]] = field(default_factory=list)
     stopped: bool = False
 
@@ -97,28 +99,32 @@ class Prover:
         self.master: Master | None = None
         self.best = self.prices.prices, math.inf
         self.stopped = False
-        self.programs = 0
+        self.rounds = self.programs = 0
 
     def run(self, known: dict[int, Bools], cells: int = CELLS_WHEN_FAILED) -> Finding:
         """Tries to prove the target, beginning with known sets by term; ``cells`` are for the bound if that fails."""
-        self._begin(known)
-        for _ in range(MOST_ROUNDS):
-            if not self._find_cuts() and not self.stopped:
-                finding = self._settle(cells)
-                if finding is not None:
-                    return finding
+        while self.seek(known):
+            finding = self._settle(cells)
+            if finding is not None:
+                return finding
+            known = {}
             if not self._mend():
                 break
         return self._failed(cells)
 
     def seek(self, known: dict[int, Bools]) -> bool:
         """Looks for prices for which no violated cut is found, beginning with known sets by term."""
-        self._begin(known)
-        for _ in range(MOST_ROUNDS):
+        if sum(self.prices.add(at, sets) for at, sets in known.items()):
+            self.prices.project()
+        stuck = False
+        while self.rounds < MOST_ROUNDS:
+            self.rounds += 1
+            n_cuts = len(self.prices.cuts)
             if not self._find_cuts():
                 return not self.stopped
-            if not self._mend():
+            if (stuck and len(self.prices.cuts) == n_cuts) or not self._mend():
                 break
+            stuck = len(self.prices.cuts) == n_cuts
         return False
 
     def found(self) -> dict[int, Bools]:
@@ -129,23 +135,18 @@ class Prover:
         """The sets of the cuts of a term."""
         return np.array([cut for term, cut in self.prices.cuts if term == at], bool).reshape(-1, len(self.market.goods))
 
-    def _begin(self, known: dict[int, Bools]) -> None:
-        """Adds sets that are known to matter."""
-        if sum(self.prices.add(at, sets) for at, sets in known.items()):
-            self.prices.project()
-
     def _mend(self) -> bool:
         """Moves the prices away from violated cuts; returns whether that worked, and there is time."""
         self.stopped |= not self.go_on(math.inf, 1)
         return not self.stopped and (self.prices.project() or self._find_room())
 
     def _find_cuts(self) -> bool:
-        """Adds cuts that are violated, as far as hints find any; under an order first with little effort."""
+        """Adds cuts that are violated; returns whether hints found any. Under an order first with little effort."""
         many = 30 * self.market.n_labels + 20
         return (self.market.order is not None and self._look_around(many // 5)) or self._look_around(many)
 
     def _look_around(self, n_starts: int) -> bool:
-        """Adds cuts that are violated; remembers the best prices, as far as so many starts tell."""
+        """The same with so many starts; remembers the best prices, as far as they tell."""
         prices, goods = self.prices, self.market.goods
         worth_most = np.array([term.empty for term in self.market.terms])
         found = False
@@ -156,7 +157,8 @@ class Prover:
             worth_most[at] = max(worth_most[at], worth[0])
             violated = sets[worth > prices.gains[at] + self.share][:CUTS_AT_ONCE]
             if len(violated):
-                found |= prices.add(at, violated) > 0
+                found = True
+                prices.add(at, violated)
                 self._remember(violated @ goods.responses + term.offset)
         likely = float(prices.prices.sum() + self._times_labels(worth_most))
         if likely < self.best[1]:
@@ -253,4 +255,4 @@ class Prover:
         bound = math.fsum(self.best[0]) + self._times_labels(bounds)
         mixture = self.master.mixture() if self.master is not None else []
         proved = bound <= self.target + self.tolerance / 2
-        return Finding(proved, bound, self.best[0], bounds, mixture, self.stopped)
+        return Finding(proved, bound, self.best[0], bounds, self.best[1], mixture, self.stopped)
