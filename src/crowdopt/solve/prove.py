@@ -92,9 +92,8 @@ class Prover:
         self.prices = Prices(market, mapping, target, tolerance)
         self.share = SHARE * tolerance / market.n_labels
         allowed = [at for at, term in enumerate(market.terms) if term.log_share > -np.inf]
-        self.active = sorted(
-            allowed, key=lambda at: market.terms[at].shape is Shape.BETWEEN
-        )  # what takes longest, last
+        # What takes longest comes last: its bounds, as they come, are then those of the whole.
+        self.active = sorted(allowed, key=lambda at: market.terms[at].shape is Shape.BETWEEN)
         self.probabilities = np.zeros((0, market.goods.responses.shape[1]))
         self.master: Master | None = None
         self.best = self.prices.prices, math.inf
