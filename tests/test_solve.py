@@ -12,6 +12,7 @@ from crowdopt import Proof, Space, solve
 from crowdopt.errors import InputError
 
 chain_module = sys.modules["crowdopt.solve.chain"]  # the package has a function of that name
+solve_module = sys.modules["crowdopt.solve"]
 
 
 def ratings(rng: np.random.Generator, n_labels: int, n_tasks: int, size: int) -> np.ndarray:
@@ -42,11 +43,18 @@ def test_categories_are_proved_over_all_mappings(options):
         assert (certificate.proof, certificate.gap <= certificate.tolerance) == (Proof.PROVED, True)
 
 
-def test_past_the_number_of_up_sets_a_search_takes_over(monkeypatch):
-    monkeypatch.setattr(chain_module, "MAX_UP_SETS", 10)
+def test_past_the_number_of_up_sets_prices_prove_the_same(monkeypatch):
     tasks = ratings(np.random.default_rng(1), 3, 40, 5)
+    listed = solve(tasks).certificate
+    monkeypatch.setattr(chain_module, "MAX_UP_SETS", 10)
+    certificate = solve(tasks).certificate
+    assert (listed.engine, certificate.engine, certificate.proof) == ("chain", "columns", Proof.PROVED)
+    assert certificate.objective == pytest.approx(listed.objective, abs=1e-6)
+    monkeypatch.setattr(solve_module, "MAX_BUCKETS", 10)
     certificate = solve(tasks).certificate
     assert (certificate.engine, certificate.proof) == ("search", Proof.BOUNDED)
+    with pytest.raises(InputError, match="at most 10"):
+        solve(tasks, engine="columns")
     with pytest.raises(InputError, match="too many"):
         solve(tasks, engine="chain")
 

@@ -16,6 +16,7 @@ from crowdopt.buckets import Buckets
 from crowdopt.certificate import Certificate, Space, Stop
 from crowdopt.errors import InputError
 from crowdopt.margins import Margins, single_moves
+from crowdopt.moves import MAX_BUCKETS
 from crowdopt.objective import Objective, response_matrix
 from crowdopt.offsets import Offsets, number, pseudo_counts
 from crowdopt.problem import Problem
@@ -102,10 +103,13 @@ def check_engine(problem: Problem, engine: str) -> None:
         raise InputError(f"engine 'scan' is for two labels and one class; here are {buckets.n_labels} labels")
     if engine in {"chain", "enumerate"} and problem.space is not Space.DOMINANCE:
         raise InputError(f"engine {engine!r} searches labels that respect the order: ask for the space 'dominance'")
-    if engine == "columns" and problem.space is not Space.ALL:
-        raise InputError("engine 'columns' searches all labels, whatever their order: ask for the space 'all'")
     if engine == "columns" and buckets.n_classes > 1:
         raise InputError(f"engine 'columns' is for one class of workers; here are {buckets.n_classes}")
+    if engine == "columns" and not _has_columns(problem):
+        raise InputError(
+            f"engine 'columns' compares all distinct counts with each other under dominance, at most {MAX_BUCKETS:,};"
+            f" here are {buckets.n_buckets:,}"
+        )
 
 
 def _answer(problem: Problem, limits: Limits, engine: str) -> tuple[str, Outcome]:
@@ -129,11 +133,18 @@ def _answer(problem: Problem, limits: Limits, engine: str) -> tuple[str, Outcome
             return "chain", chain(problem, limits)
         except TooManyUpSets as reason:
             handed_over = Stop.MEMORY if isinstance(reason, TooMuchMemory) else handed_over
-    elif problem.buckets.n_classes == 1 and not _is_plane(problem):
+    two_over_all = problem.space is Space.ALL and _is_plane(problem)
+    if handed_over is Stop.FINISHED and _has_columns(problem) and not two_over_all:
         return "columns", columns(problem, limits)
     name = "scan" if _is_plane(problem) else "search"
     outcome = ENGINES[name](problem, limits)
     return name, replace(outcome, stop=handed_over) if outcome.stop is Stop.FINISHED else outcome
+
+
+def _has_columns(problem: Problem) -> bool:
+    """Whether the columns engine can answer."""
+    buckets = problem.buckets
+    return buckets.n_classes == 1 and (problem.space is Space.ALL or buckets.n_buckets <= MAX_BUCKETS)
 
 
 def _is_plane(problem: Problem) -> bool:
@@ -163,8 +174,9 @@ def solve(
     """Finds the likeliest labels for count vectors.
 
     Two labels are proved by a scan, but for labels told apart under dominance with numbers of responses that vary.
-    These, and more labels under dominance, are proved while few enough sets of buckets respect the order (``chain``);
-    more labels over all mappings by prices (``columns``), which takes the longer the more labels there are.
+    These, and more labels under dominance, are proved while few enough sets of buckets respect the order (``chain``).
+    Past that, and for more labels over all mappings, prices prove the answer, or how far from the best it can be
+    (``columns``), which takes the longer the more labels there are.
 
     Args:
         counts: Responses by (row, label), lowest label first, or by (row, class, label); whole numbers.
