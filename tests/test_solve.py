@@ -12,6 +12,7 @@ from crowdopt import Proof, Space, solve
 from crowdopt.errors import InputError
 
 chain_module = sys.modules["crowdopt.solve.chain"]  # the package has a function of that name
+solve_module = sys.modules["crowdopt.solve"]
 
 
 def ratings(rng: np.random.Generator, n_labels: int, n_tasks: int, size: int) -> np.ndarray:
@@ -45,6 +46,12 @@ def test_categories_are_proved_over_all_mappings(options):
 def test_past_the_number_of_up_sets_prices_take_over(monkeypatch):
     monkeypatch.setattr(chain_module, "MAX_UP_SETS", 10)
     tasks = ratings(np.random.default_rng(1), 3, 40, 5)
+    listed = solve(tasks).certificate
+    monkeypatch.setattr(chain_module, "MAX_UP_SETS", 10)
+    certificate = solve(tasks).certificate
+    assert (listed.engine, certificate.engine, certificate.proof) == ("chain", "columns", Proof.PROVED)
+    assert certificate.objective == pytest.approx(listed.objective, abs=1e-6)
+    monkeypatch.setattr(solve_module, "MAX_BUCKETS", 10)
     certificate = solve(tasks).certificate
     assert (certificate.engine, certificate.proof) == ("columns", Proof.PROVED)
     with pytest.raises(InputError, match="too many"):

@@ -109,9 +109,9 @@ def check_engine(problem: Problem, engine: str) -> None:
         raise InputError(f"engine {engine!r} searches labels that respect the order: ask for the space 'dominance'")
     if engine == "columns" and buckets.n_classes > 1:
         raise InputError(f"engine 'columns' is for one class of workers; here are {buckets.n_classes}")
-    if engine == "columns" and buckets.n_buckets > MAX_BUCKETS:
+    if engine == "columns" and not _has_columns(problem):
         raise InputError(
-            f"engine 'columns' is for up to {MAX_BUCKETS:,} different counts; here are {buckets.n_buckets:,}"
+            f"engine 'columns' is for at most {MAX_BUCKETS:,} different counts; here are {buckets.n_buckets:,}"
         )
 
 
@@ -145,12 +145,18 @@ def _answer(problem: Problem, limits: Limits, engine: str) -> tuple[str, Outcome
             return "chain", chain(problem, limits)
         except TooManyUpSets as reason:
             handed_over = Stop.MEMORY if isinstance(reason, TooMuchMemory) else handed_over
-    few = problem.buckets.n_classes == 1 and problem.buckets.n_buckets <= MAX_BUCKETS
-    if few and not _is_plane(problem) and handed_over is Stop.FINISHED:
+    two_over_all = problem.space is Space.ALL and _is_plane(problem)
+    if handed_over is Stop.FINISHED and _has_columns(problem) and not two_over_all:
         return "columns", columns(problem, limits)
     name = "scan" if _is_plane(problem) else "search"
     outcome = ENGINES[name](problem, limits)
     return name, replace(outcome, stop=handed_over) if outcome.stop is Stop.FINISHED else outcome
+
+
+def _has_columns(problem: Problem) -> bool:
+    """Whether the columns engine can answer."""
+    buckets = problem.buckets
+    return buckets.n_classes == 1 and buckets.n_buckets <= MAX_BUCKETS
 
 
 def _is_plane(problem: Problem) -> bool:
