@@ -68,7 +68,9 @@ def test_no_proof_of_what_is_not_the_best(n_labels, kind):
             assert not finding.proved
             assert finding.bound >= best - 1e-9
             offered += 1
-    assert offered >= 25 or (n_labels, kind) == (2, "forbidden")  # with one label left there is one mapping
+        if offered >= 26:
+            break
+    assert offered >= 26 or (n_labels, kind) == (2, "forbidden")  # with one label left there is one mapping
 
 
 def crowd(seed: int, n_labels: int, sizes: tuple[int, ...], n_tasks: int = 300) -> Problem:

@@ -41,6 +41,9 @@ LESS, MORE = 0.5, 5.0
 CLOSE = 0.2
 """Part of the room that it may be too large by."""
 
+LEAST = 1e-3
+"""Part of the room so far that is the least to begin with."""
+
 COARSE = 0.4
 """Part of the room that is the tolerance of a bound that proves no optimum."""
 
@@ -84,6 +87,7 @@ class OrderedColumns(Columns):
     def _loosen(self, mapping: Ints, value: float, room: float) -> None:
         """Proves bounds that leave room above the best mapping: as little as there are prices for, and time."""
         low, high, every = 0.0, self.bound - value, np.arange(len(mapping))
+        room = max(room, LEAST * high)  # as hints that miss the best sets tell too little
         while self.stop is Stop.FINISHED and high - low > CLOSE * high:
             room = min(room, (low + high) / 2)
             prover = Prover(self.market, mapping, value + room, COARSE * room, self.rng, self._go_on)
