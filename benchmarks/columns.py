@@ -4,8 +4,8 @@ python benchmarks/columns.py [--quick] [--json FILE] [--data DIR]
 
 Prints three tables in Markdown, each between two comments, so that they can be pasted into docs/results.md: (a) all
 mappings and (b) mappings that respect the order, for crowds of many sizes; (c) public sets in both spaces. The bound
-of the first crowds of a row is re-checked by the code that ``verify`` uses, and the time of that is shown. Progress goes
-to standard error.
+of the first crowds of a row is re-checked by the code that ``verify`` uses, and the time of that is shown. Progress
+goes to standard error.
 """
 
 from __future__ import annotations
