@@ -84,7 +84,8 @@ class Problem:
 
         A price for every bucket is found by iteration, and its bound is a sum over all of them, so the gap cannot be
         driven down to the rounding of one evaluation. A millionth of a nat, or a billionth of the log-likelihood, is
-        some hundred times what rounding does to such sums, and no likelihood ratio that anyone would act on.
+        some hundred times what rounding does to such sums. Up to a million responses that is a thousandth of a nat,
+        no likelihood ratio that anyone would act on; for 10¹² it is about a thousand nats. The certificate states it.
         """
         return max(PRICE_TOLERANCE, PRICE_PRECISION * abs(value))
 

@@ -351,6 +351,16 @@ def _about_votes(solution: Solution) -> Iterator[str]:
         yield "the ties do not follow from the data"
 
 
+def _doubt(witness: Any, limit: float, checks: Recheck) -> str | None:
+    """Why a witness does not prove the bound. That it cannot be decided matters only if nothing else decides."""
+    try:
+        return checks.doubt(witness, limit)
+    except Undecided:
+        if checks.lists_all:
+            return None
+        raise
+
+
 def _about_bound(solution: Solution, checks: Recheck) -> Iterator[str]:
     certificate = solution.certificate
     if certificate.bound is None:
@@ -359,7 +369,7 @@ def _about_bound(solution: Solution, checks: Recheck) -> Iterator[str]:
         yield f"the bound {certificate.bound!r} is below the log-likelihood of the answer"
         return
     limit = certificate.bound + certificate.tolerance
-    if certificate.witness is not None and (reason := checks.doubt(certificate.witness, limit)):
+    if certificate.witness is not None and (reason := _doubt(certificate.witness, limit, checks)):
         yield reason
         return
     best = checks.better_than(limit, proved=certificate.witness is not None)

@@ -24,7 +24,7 @@ from crowdopt.problem import Problem
 from crowdopt.solve.chain import chain
 from crowdopt.solve.columns import MAX_BUCKETS, columns
 from crowdopt.solve.em import em, em1, em2, em3
-from crowdopt.solve.engine import DEFAULT_TIME_LIMIT, Engine, Limits, OnProgress, Outcome, certify
+from crowdopt.solve.engine import DEFAULT_TIME_LIMIT, Engine, Limits, OnProgress, Outcome, certify, is_tight
 from crowdopt.solve.enumerate import enumerate_all
 from crowdopt.solve.scan import proves, scan
 from crowdopt.solve.search import search
@@ -162,10 +162,12 @@ def _answer(problem: Problem, limits: Limits, engine: str) -> tuple[str, Outcome
 def _priced(problem: Problem, limits: Limits) -> tuple[str, Outcome]:
     """Proves by prices; where these leave a gap under dominance and there is time, by listing all the same."""
     outcome = columns(problem, limits)
-    open_still = outcome.bound is None or outcome.bound - outcome.objective > (outcome.tolerance or 0.0)
-    if problem.space is Space.DOMINANCE and open_still and outcome.stop is Stop.FINISHED:
+    if problem.space is Space.DOMINANCE and outcome.stop is Stop.FINISHED and not is_tight(problem, outcome):
         with suppress(TooManyUpSets):  # the gap then stays
-            return "chain", chain(problem, limits)
+            listed = chain(problem, limits)
+            if is_tight(problem, listed):
+                return "chain", listed
+            outcome = replace(outcome, stop=listed.stop)
     return "columns", outcome
 
 

@@ -105,13 +105,20 @@ class Engine(Protocol):
         ...
 
 
+def is_tight(problem: Problem, outcome: Outcome) -> bool:
+    """Whether the gap closes: what PROVED means, whatever an engine believes."""
+    return outcome.bound is not None and outcome.bound - outcome.objective <= _tolerance(problem, outcome)
+
+
+def _tolerance(problem: Problem, outcome: Outcome) -> float:
+    return problem.tolerance(outcome.objective) if outcome.tolerance is None else outcome.tolerance
+
+
 def certify(problem: Problem, outcome: Outcome, *, engine: str, seconds: float, fingerprint: str) -> Certificate:
-    """Turns an outcome into a certificate: PROVED only where the gap closes, whatever the engine believes."""
-    tolerance = problem.tolerance(outcome.objective) if outcome.tolerance is None else outcome.tolerance
-    if outcome.bound is None:
-        proof = Proof.NONE
-    else:
-        proof = Proof.PROVED if outcome.bound - outcome.objective <= tolerance else Proof.BOUNDED
+    """Turns an outcome into a certificate."""
+    proof = Proof.NONE
+    if outcome.bound is not None:
+        proof = Proof.PROVED if is_tight(problem, outcome) else Proof.BOUNDED
     return Certificate(
         proof=proof,
         stop=outcome.stop,
@@ -119,7 +126,7 @@ def certify(problem: Problem, outcome: Outcome, *, engine: str, seconds: float, 
         given=problem.given,
         objective=outcome.objective,
         bound=outcome.bound,
-        tolerance=tolerance,
+        tolerance=_tolerance(problem, outcome),
         engine=engine,
         work=outcome.work,
         seconds=seconds,
