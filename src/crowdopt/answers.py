@@ -9,8 +9,8 @@ import numpy as np
 
 from crowdopt.frames import Table, small_table, with_types
 from crowdopt.gold import GOLD, NOT_GOLD
+from crowdopt.prepared import ANSWER_COLUMNS
 from crowdopt.read.columns import check_answer_columns
-from crowdopt.responses import ANSWER_COLUMNS
 from crowdopt.scale import canonical_text
 
 if TYPE_CHECKING:
