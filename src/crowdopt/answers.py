@@ -8,7 +8,7 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.frames import Table, small_table, with_types
-from crowdopt.gold import GOLD, NOT_GOLD
+from crowdopt.gold import GOLD, NOT_GOLD, GoldCounts
 from crowdopt.prepared import ANSWER_COLUMNS
 from crowdopt.read.columns import check_answer_columns
 from crowdopt.scale import canonical_text
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 def answer_table(solution: Solution, responses: Responses, counts: TaskCounts, *, probabilities: bool = False) -> Table:
     """The answers of all tasks, sorted by task."""
-    columns = bucket_columns(solution, counts, probabilities=probabilities)
+    columns = bucket_columns(solution, counts.gold, probabilities=probabilities)
     named = [*ANSWER_COLUMNS, *(name for name in columns if name not in ANSWER_COLUMNS), *responses.reading.keep]
     check_answer_columns(named, fold=counts.table.implementation.is_duckdb())
     joined = by_task(columns, solution, counts)
     if responses.kept is not None:
         joined = joined.join(responses.kept, on="task", how="left")
-    wanted = {name: dtype for name, dtype in responses.types.items() if _castable(dtype, joined)}
+    wanted = {name: dtype for name, dtype in responses.types.items() if castable(dtype, joined)}
     return with_types(joined.select(*named).sort("task"), wanted)
 
 
@@ -46,7 +46,7 @@ def by_task(columns: Mapping[str, Any], solution: Solution, counts: TaskCounts) 
     return counts.table.join(known, on=list(keys), how="left").drop(*keys)
 
 
-def _castable(dtype: Any, table: Table) -> bool:
+def castable(dtype: Any, table: Table) -> bool:
     """Whether a column is to be cast to the type of the source; pandas has more types than Narwhals (as_brought)."""
     if dtype == nw.Categorical:
         return True
@@ -70,14 +70,14 @@ def as_brought(answers: Any, original: Any, reading: Reading) -> Any:
     return answers.assign(label=labels.astype(dtype))
 
 
-def bucket_columns(solution: Solution, counts: TaskCounts, *, probabilities: bool) -> dict[str, Any]:
+def bucket_columns(solution: Solution, gold: GoldCounts | None, *, probabilities: bool) -> dict[str, Any]:
     """The columns of the answers, in the rows that :func:`by_task` wants."""
     posterior, values = solution.posterior, solution.scale.values
     rows = np.arange(solution.buckets.n_buckets)
     margin = solution.margins.values
-    known = counts.gold.labels.tolist() if counts.gold else []
+    known = gold.labels.tolist() if gold else []
     unknown = [None] * len(known)
-    n_known = counts.gold.counts.sum(axis=(1, 2)) if counts.gold else []
+    n_known = gold.counts.sum(axis=(1, 2)) if gold else []
     columns: dict[str, Any] = {
         "label": [*(values[j] for j in solution.mapping), None, *(values[j] for j in known)],
         "confidence": [*_floats(posterior[rows, solution.mapping]), None, *(1.0 for _ in known)],

@@ -18,6 +18,7 @@ from crowdopt.options import (
     DuplicatesChoice,
     EngineChoice,
     Inputs,
+    Jobs,
     MemoryLimit,
     MissingChoice,
     Quiet,
@@ -32,8 +33,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt.solution import Solution
+    from crowdopt.solutions import Solutions
 
 INTERRUPTED = 130
+
+SOME_FAILED = 4
+"""Exit code if some groups have no answers, and others have."""
+
+MAX_REASONS = 20
+"""Lines up to which it is said what is wrong."""
 
 
 class _Commands(TyperGroup):
@@ -102,6 +110,10 @@ def aggregate(
         str,
         typer.Option("--class", metavar="COL", help="Column with the class of the worker; used only if named here."),
     ] = "",
+    group: Annotated[
+        str,
+        typer.Option(metavar="COL", help="Column of groups (question, batch, language): each its own problem."),
+    ] = "",
     wide: Annotated[
         bool, typer.Option("--wide", help="One row per task, one column per worker, empty = no response.")
     ] = False,
@@ -169,10 +181,15 @@ def aggregate(
     solution: Annotated[
         str | None, typer.Option(metavar="FILE.json", help="Write the solution with its certificate.")
     ] = None,
+    group_summary: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write a row of figures per group: .csv, .tsv, .parquet or .jsonl."),
+    ] = None,
     engine: Annotated[EngineChoice, typer.Option(help="Who answers.")] = EngineChoice.auto,
     time_limit: TimeLimit = 60.0,
     memory_limit: MemoryLimit = None,
     threads: Threads = None,
+    jobs: Jobs = None,
     seed: Annotated[int, typer.Option(help="Seed of an engine's random choices.")] = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -190,33 +207,42 @@ def aggregate(
     if solution is not None:
         check_target(solution, (".json",))
         _check_kept(solution, read)
+    if group_summary is not None:
+        if not group:
+            raise InputError("--group-summary has a meaning only with --group")
+        check_target(group_summary, tuple(FORMATS))
+        _check_kept(group_summary, read)
     with Console(quiet=quiet) as console:
         result = run(
             inputs,
-            task=task, worker=worker, label=label, class_=class_, wide=wide, keep=_split(keep), labels=_split(labels),
+            task=task, worker=worker, label=label, class_=class_, group=group, wide=wide, keep=_split(keep),
+            labels=_split(labels),
             duplicates=duplicates.value, order_by=order_by, missing=missing.value, na=_split(na),
             scale=scale.value if scale else None, bins=_bins(bins),
             encoding=encoding, delimiter=delimiter, selectivity=selectivity,
             gold=gold, prior_matrix=prior_matrix, smoothing=smoothing, classes=classes, ranked=_split(ranked),
             space=space.value if space else None, engine=engine.value, truth=truth,
-            time_limit=time_limit, memory_limit=memory_limit, threads=threads, seed=seed,
-            on_progress=console.on_progress, on_phase=console.on_phase,
+            time_limit=time_limit, memory_limit=memory_limit, threads=threads, jobs=jobs, seed=seed,
+            on_progress=console.on_progress, on_phase=console.on_phase, on_group=console.on_group,
         )  # fmt: skip
         console.on_phase("writing")
-        _write(result, output, solution, probabilities=probabilities)
+        _write(result, output, solution, group_summary, probabilities=probabilities)
     _report(result, output=output, solution=solution, as_json=as_json, quiet=quiet)
-    if result.certificate.stop == "INTERRUPT":
+    if result.interrupted:
         print("crowdopt: interrupted; the best answers so far were kept", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
+    if getattr(result, "failures", None):
+        raise typer.Exit(SOME_FAILED)
 
 
 @app.command()
 def verify(
     solution: Annotated[str, typer.Argument(metavar="SOLUTION", help="A solution file (.json).")],
     inputs: Inputs,
-    time_limit: Annotated[float, typer.Option(min=0, help="Seconds for the check of the bound.")] = 60.0,
+    time_limit: Annotated[float, typer.Option(min=0, help="Seconds for the check of a bound.")] = 60.0,
     memory_limit: MemoryLimit = None,
     threads: Threads = None,
+    jobs: Jobs = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -229,11 +255,13 @@ def verify(
 
     with Console(quiet=quiet) as console:
         console.on_phase("verifying")
-        result = run(solution, inputs, time_limit=time_limit, memory_limit=memory_limit, threads=threads)
+        result = run(solution, inputs, time_limit=time_limit, memory_limit=memory_limit, threads=threads, jobs=jobs)
     if as_json:
         print_json({"verdict": result.verdict.value, "reasons": list(result.reasons)})
     elif not quiet:
-        print("\n".join([result.verdict.value, *(f"  {reason}" for reason in result.reasons)]))
+        more = [f"… and {len(result.reasons) - MAX_REASONS:,} more"] if len(result.reasons) > MAX_REASONS else []
+        reasons = [printable(reason) for reason in result.reasons[:MAX_REASONS]]
+        print("\n".join([result.verdict.value, *(f"  {reason}" for reason in [*reasons, *more])]))
     raise typer.Exit(result.exit_code)
 
 
@@ -292,28 +320,57 @@ def simulate(
 app.command()(reproduce)
 
 
-def _write(result: Solution, output: str | None, solution: str | None, *, probabilities: bool) -> None:
+def _write(
+    result: Solution | Solutions,
+    output: str | None,
+    solution: str | None,
+    group_summary: str | None,
+    *,
+    probabilities: bool,
+) -> None:
     """Writes what is wanted; after that, nothing needs the database any more."""
+    from crowdopt.solutions import Solutions
+
     try:
         if output is not None:
             result.write(output, probabilities=probabilities)
         if solution is not None:
             result.save(solution)
+        if group_summary is not None and isinstance(result, Solutions):
+            result.write_summary(group_summary)
     finally:
         if result.source is not None and result.source.workspace is not None:
             result.source.workspace.close()
 
 
-def _report(result: Solution, *, output: str | None, solution: str | None, as_json: bool, quiet: bool) -> None:
+def _report(
+    result: Solution | Solutions, *, output: str | None, solution: str | None, as_json: bool, quiet: bool
+) -> None:
+    from crowdopt.progress import print_groups, print_summary
+    from crowdopt.solutions import Solutions
+    from crowdopt.summary import summarise
+
+    if isinstance(result, Solutions):
+        _report_failures(result)
     if quiet or output == "-":
         return
     if as_json:
         print_json(result.summary())
         return
-    from crowdopt.progress import print_summary
-    from crowdopt.summary import summarise
+    written = f"answers in {output}" if output else "answers not written: add -o answers.csv"
+    written += f", solution in {solution}" if solution else ""
+    if isinstance(result, Solutions):
+        print_groups(result, written)
+    else:
+        print_summary(summarise(result), list(result.scale.labels), written)
 
-    print_summary(summarise(result), list(result.scale.labels), output, solution)
+
+def _report_failures(solutions: Solutions) -> None:
+    """One line for each group that has no answers, up to a number."""
+    lines = [f"group {group}: {' '.join(reason.split())}" for group, reason in solutions.failures.items()]
+    more = [f"… and {len(lines) - MAX_REASONS:,} more groups without answers"] if len(lines) > MAX_REASONS else []
+    for line in [*lines[:MAX_REASONS], *more]:
+        print(f"crowdopt: {printable(line)}", file=sys.stderr)
 
 
 def _check_kept(output: str, read: Sequence[str]) -> None:

@@ -131,7 +131,7 @@ def count_tasks(responses: Responses, folder: Path | None = None) -> TaskCounts:
     )
     histogram = fetch_integers(per_task.group_by(*columns).agg(nw.len().alias("n_tasks")))
     counts, weights = count_array(histogram, columns, shape), histogram["n_tasks"]
-    _check_counted(int(weights @ counts.sum(axis=(1, 2))), responses)
+    check_counted(int(weights @ counts.sum(axis=(1, 2))), responses.n_usable, responses.types)
     gold = None
     if responses.reading.gold:
         per_task = with_gold(per_task, responses.reading.gold, scale)
@@ -154,10 +154,10 @@ def _indicators(responses: Responses) -> Iterator[tuple[int, nw.Expr]]:
             yield k * scale.n_labels + j, nw.when(theirs).then(nw.lit(1))
 
 
-def _check_counted(counted: int, responses: Responses) -> None:
+def check_counted(counted: int, n_usable: int | None, types: dict[str, Any]) -> None:
     """Raises if a label was found and yet not counted, which could else be taken for a task without responses."""
-    if responses.n_usable is not None and counted != responses.n_usable:
+    if n_usable is not None and counted != n_usable:
         raise InputError(
-            f"only {counted} of {responses.n_usable} responses could be counted: values of the label column "
-            f"({responses.types['label']}) do not equal themselves; make it a column of text"
+            f"only {counted} of {n_usable} responses could be counted: values of the label column "
+            f"({types['label']}) do not equal themselves; make it a column of text"
         )

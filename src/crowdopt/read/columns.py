@@ -102,6 +102,15 @@ def choose_truth(reading: Reading) -> Choose:
     return choose
 
 
+def choose_group_truth(reading: Reading) -> Choose:
+    """The columns that a table of true labels in groups needs."""
+
+    def choose(available: Sequence[str]) -> list[str]:
+        return [need(reading.group, "group", available), *choose_truth(reading)(available)]
+
+    return choose
+
+
 def choose_classes(reading: Reading) -> Choose:
     """The columns that a table of the classes of workers needs."""
 
