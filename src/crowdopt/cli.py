@@ -27,7 +27,7 @@ from crowdopt.options import (
     Threads,
     TimeLimit,
 )
-from crowdopt.progress import print_json, printable
+from crowdopt.progress import print_json, printable, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,9 +39,6 @@ INTERRUPTED = 130
 
 SOME_FAILED = 4
 """Exit code if some groups have no answers, and others have."""
-
-MAX_REASONS = 20
-"""Lines up to which it is said what is wrong."""
 
 
 class _Commands(TyperGroup):
@@ -196,7 +193,7 @@ def aggregate(
 ) -> None:
     """Estimate the true label of every task, and prove it."""
     from crowdopt.pipeline import aggregate as run
-    from crowdopt.progress import Console
+    from crowdopt.progress import Console, print_failures, print_result
     from crowdopt.write import FORMATS, check_target
 
     _check_stdout(output, as_json=as_json)
@@ -227,7 +224,9 @@ def aggregate(
         )  # fmt: skip
         console.on_phase("writing")
         _write(result, output, solution, group_summary, probabilities=probabilities)
-    _report(result, output=output, solution=solution, as_json=as_json, quiet=quiet)
+    print_failures(getattr(result, "failures", {}))
+    if not quiet and output != "-":
+        print_json(result.summary()) if as_json else print_result(result, output, solution)
     if result.interrupted:
         print("crowdopt: interrupted; the best answers so far were kept", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
@@ -259,9 +258,7 @@ def verify(
     if as_json:
         print_json({"verdict": result.verdict.value, "reasons": list(result.reasons)})
     elif not quiet:
-        more = [f"… and {len(result.reasons) - MAX_REASONS:,} more"] if len(result.reasons) > MAX_REASONS else []
-        reasons = [printable(reason) for reason in result.reasons[:MAX_REASONS]]
-        print("\n".join([result.verdict.value, *(f"  {reason}" for reason in [*reasons, *more])]))
+        print("\n".join([result.verdict.value, *(f"  {reason}" for reason in shortened(result.reasons))]))
     raise typer.Exit(result.exit_code)
 
 
@@ -341,36 +338,6 @@ def _write(
     finally:
         if result.source is not None and result.source.workspace is not None:
             result.source.workspace.close()
-
-
-def _report(
-    result: Solution | Solutions, *, output: str | None, solution: str | None, as_json: bool, quiet: bool
-) -> None:
-    from crowdopt.progress import print_groups, print_summary
-    from crowdopt.solutions import Solutions
-    from crowdopt.summary import summarise
-
-    if isinstance(result, Solutions):
-        _report_failures(result)
-    if quiet or output == "-":
-        return
-    if as_json:
-        print_json(result.summary())
-        return
-    written = f"answers in {output}" if output else "answers not written: add -o answers.csv"
-    written += f", solution in {solution}" if solution else ""
-    if isinstance(result, Solutions):
-        print_groups(result, written)
-    else:
-        print_summary(summarise(result), list(result.scale.labels), written)
-
-
-def _report_failures(solutions: Solutions) -> None:
-    """One line for each group that has no answers, up to a number."""
-    lines = [f"group {group}: {' '.join(reason.split())}" for group, reason in solutions.failures.items()]
-    more = [f"… and {len(lines) - MAX_REASONS:,} more groups without answers"] if len(lines) > MAX_REASONS else []
-    for line in [*lines[:MAX_REASONS], *more]:
-        print(f"crowdopt: {printable(line)}", file=sys.stderr)
 
 
 def _check_kept(output: str, read: Sequence[str]) -> None:

@@ -76,9 +76,9 @@ def prepare(source: Any, reading: Reading, *, n_bins: int = 0, resolved: bool = 
 
 def _with_groups(table: Table) -> Table:
     """Groups as text, by which they are known everywhere."""
-    if table.collect_schema()["group"] == nw.String:
-        return table
-    return with_texts(table.with_columns(nw.col("group").alias(GROUP_VALUE)), ["group"])
+    if table.collect_schema()["group"] != nw.String:
+        table = table.with_columns(nw.col("group").alias(GROUP_VALUE))
+    return with_texts(table, ["group"])
 
 
 def _kept(table: Table, reading: Reading) -> Table | None:

@@ -7,20 +7,25 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from rich.progress import Progress
     from rich.status import Status
     from rich.table import Table
 
+    from crowdopt.solution import Solution
     from crowdopt.solutions import Solutions
     from crowdopt.solve.engine import Progress as EngineProgress
     from crowdopt.summary import Summary
 
 MAX_GROUPS = 20
 """Groups that are printed; all of them are in the file of the summary."""
+
+MAX_LINES = 20
+"""Lines up to which it is said what is wrong."""
 
 MAX_NAMED, MAX_SHOWN = 6, 12
 """Labels up to which the columns of the matrix have long names, and up to which it is printed at all."""
@@ -118,6 +123,31 @@ def print_json(facts: dict[str, Any]) -> None:
     """Prints one line of JSON; escapes what standard output cannot show."""
     ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
     sys.stdout.write(json.dumps(facts, ensure_ascii=ascii_only, allow_nan=False) + "\n")
+
+
+def shortened(lines: Sequence[str]) -> list[str]:
+    """Lines to be printed, with how many more there are instead of too many."""
+    more = [f"… and {len(lines) - MAX_LINES:,} more"] if len(lines) > MAX_LINES else []
+    return [*(printable(line) for line in lines[:MAX_LINES]), *more]
+
+
+def print_failures(failures: Mapping[str, str]) -> None:
+    """Prints to standard error which groups have no answers, and why."""
+    for line in shortened([f"group {group}: {' '.join(reason.split())}" for group, reason in failures.items()]):
+        sys.stderr.write(f"crowdopt: {line}\n")
+
+
+def print_result(result: Solution | Solutions, output: str | None, solution: str | None) -> None:
+    """Prints the summary of a solution, or of those of groups, for people, and where the files went."""
+    from crowdopt.solution import Solution
+    from crowdopt.summary import summarise
+
+    written = f"answers in {output}" if output else "answers not written: add -o answers.csv"
+    written += f", solution in {solution}" if solution else ""
+    if isinstance(result, Solution):
+        print_summary(summarise(result), list(result.scale.labels), written)
+    else:
+        print_groups(result, written)
 
 
 def _status() -> Status:

@@ -49,6 +49,9 @@ class Solutions(Mapping[str, "Solution"]):
             raise CrowdoptError(f"group {text!r} has no solution: {self.failures[text]}")
         return self.groups[text]
 
+    def __contains__(self, group: object) -> bool:
+        return canonical_text(group) in self.groups
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.groups)
 

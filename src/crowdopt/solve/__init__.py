@@ -113,7 +113,7 @@ def check_engine(problem: Problem, engine: str) -> None:
 
 def check_ranked(problem: Problem) -> None:
     """Raises where a ranking of the classes would change nothing, as no order is asked for."""
-    if problem.ranked and problem.space is not Space.DOMINANCE:
+    if problem.ranked and problem.buckets.n_classes > 1 and problem.space is not Space.DOMINANCE:
         raise InputError(
             "ranked classes matter only among answers that respect the order of the labels: the scale must be ordinal, "
             "and the space 'dominance'"
