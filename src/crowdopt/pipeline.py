@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from crowdopt.bins import parse_bins
-from crowdopt.counted import Asked, solve_counted, solve_group
 from crowdopt.errors import InputError
 from crowdopt.jobs import n_cores, run_all
 from crowdopt.offsets import number
@@ -21,6 +20,7 @@ from crowdopt.scale import canonical_text
 from crowdopt.solution import Accuracy, Solution
 from crowdopt.solutions import INTERRUPTED, Solutions
 from crowdopt.solve import DEFAULT_TIME_LIMIT, Limits, OnProgress
+from crowdopt.solving import Asked, solve_counted, solve_group
 from crowdopt.source import OnPhase, Source, load, opened, workspace_for
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
 
 
 def solve_source(source: Source, *, limits: Limits, **options: Any) -> Solution:
-    """Solves what was counted; see ``counted.Asked`` for the options."""
+    """Solves what was counted; see ``solving.Asked`` for the options."""
     return replace(solve_counted(source.counted, Asked(**options), limits), source=source)
 
 
