@@ -116,3 +116,9 @@ def test_given_classes_of_a_real_set(shared_set, tmp_path):
     assert shown["classes_given.py (c)"][0]["way"] == "classes"
     names = [row["class"] for row in shown["classes_given.py (d)"]]
     assert names == ["amt (110 workers)"] * 5 + ["crowdflower (461 workers)"] * 5
+
+
+def test_groups(tmp_path):
+    shown = tables(run("groups.py", "--quick", "--json", str(tmp_path / "figures.json")))
+    assert {row["groups"] for row in shown["groups.py (b)"]} == {"10"}
+    assert len(shown["groups.py (a)"]) == 9

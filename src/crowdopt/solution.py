@@ -193,7 +193,7 @@ class Solution:
             "labels": list(self.scale.labels),
             "scale": self.scale.kind,
             "scale_inferred": self.scale.inferred,
-            "classes": [vars(one) for one in self.classes],
+            "classes": [dict(vars(one)) for one in self.classes],
             "ranked": self.ranked,
             "matrix": nested(self.matrix),
             "selectivity": {"kind": self.objective.kind, "shares": self._reported_shares()},
