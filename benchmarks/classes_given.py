@@ -23,7 +23,7 @@ import crowdopt
 from crowdopt.buckets import Buckets
 from crowdopt.problem import Problem
 from crowdopt.simulate import uniform_errors
-from crowdopt.solve.em import soft_em
+from crowdopt.solve.soft_em import soft_em
 from ratings import describe, duration, nats, parser, say, show, tally, write_json
 from spine import environment
 

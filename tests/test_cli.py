@@ -372,6 +372,22 @@ def test_same_seed_same_crowd(crowdopt, tmp_path, suffix):
     assert made[0][1] != made[2][1]
 
 
+def test_simulated_crowds_of_every_kind(crowdopt, tmp_path):
+    from crowdopt.simulate import crowd
+
+    target = tmp_path / "crowd.csv"
+    options = ["--labels", "1,2,3", "--tasks", 30, "--responses", "1-4", "--seed", 6]
+    said = crowdopt("simulate", "-o", target, *options, "--kind", "mlr", "--experts", 4, "--skew", 1.5)
+    assert "of whom w01 to w04 are experts" in said
+    again = crowd(30, 50, (1, 4), labels=("1", "2", "3"), kind="mlr", experts=4, skew=1.5, seed=6)
+    rows = [line.split(",") for line in target.read_text().splitlines()]
+    assert rows[0] == ["task", "worker", "label"]
+    assert [row[2] for row in rows[1:]] == again.label.tolist()
+    made = {kind: crowdopt("simulate", "-o", "-", *options, "--kind", kind) for kind in ("any", "diagonal", "mlr")}
+    assert made["diagonal"] == crowdopt("simulate", "-o", "-", *options)
+    assert len(set(made.values())) == 3
+
+
 def test_simulated_crowd_can_be_piped(tmp_path):
     truth = tmp_path / "truth.csv"
     crowd = process("simulate", "-o", "-", "--truth", truth, "--tasks", 300, "--accuracy", "0.9", "--responses", "7")

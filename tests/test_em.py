@@ -15,8 +15,9 @@ from crowdopt.errors import InputError
 from crowdopt.objective import Objective
 from crowdopt.offsets import Offsets
 from crowdopt.problem import Problem
-from crowdopt.solve.em import START_NAMES, em, em1, em2, em3, hard_em, named_start, soft_em, soft_em_engine
+from crowdopt.solve.em import START_NAMES, em, em1, em2, em3, hard_em, named_start
 from crowdopt.solve.engine import Limits, certify
+from crowdopt.solve.soft_em import soft_em, soft_em_engine
 
 KINDS = ["none", "estimated", "given", "forbidden"]
 KNOWN = ["nothing", "smoothing", "gold"]
@@ -348,6 +349,34 @@ def test_em2_goes_to_the_largest_share_if_shares_are_given():
     buckets, _ = Buckets.from_arrays([[5, 0], [0, 5]])
     assert hard_em(Problem(buckets, objective=Objective("given", (0.4, 0.6))), "2").mapping.tolist() == [1, 1]
     assert hard_em(Problem(buckets, objective=Objective("given", (0.5, 0.5))), "2").mapping.tolist() == [0, 0]
+
+
+def test_ties_to_the_highest_label_are_the_mirror_image_of_ties_to_the_lowest():
+    rng, differ = np.random.default_rng(4), 0
+    for size in (2, 3, 4, 6):
+        lower = np.arange(size + 1)
+        for _ in range(8):
+            weights = rng.integers(1, 40, size + 1)
+            there, mirrored = (
+                Problem(Buckets.from_arrays(np.column_stack(columns), weights)[0], Space.ALL)
+                for columns in ((lower, size - lower), (size - lower, lower))
+            )
+            turn = np.argsort(mirrored.buckets.counts[:, 0, 1])  # buckets are sorted by their counts
+            for start in START_NAMES:
+                low, high = hard_em(mirrored, start), hard_em(there, start, ties="highest")
+                np.testing.assert_array_equal(high.mapping, 1 - low.mapping[turn])
+                assert high.value == pytest.approx(low.value)
+                assert high.tied == low.tied
+                other = hard_em(there, start)
+                assert other.tied or np.array_equal(other.mapping, high.mapping)
+                differ += not np.array_equal(other.mapping, high.mapping)
+            assert hard_em(there, "2").tied
+    assert differ
+
+
+def test_no_other_rule_for_ties():
+    with pytest.raises(InputError, match="the lowest or the highest label, not to 'votes'"):
+        hard_em(Problem(Buckets.from_arrays([[1, 2]])[0]), "1", ties="votes")
 
 
 def test_ties_go_to_the_lowest_label_whatever_rounding_does():

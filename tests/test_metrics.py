@@ -208,3 +208,35 @@ def test_a_divergence_that_rounding_makes_negative_is_zero():
     scores = jsd_score(near, true)
     assert (scores >= 0).all()
     assert scores.max() < 1e-14
+
+
+def test_scores_take_lists():
+    assert emd_score([[0.9, 0.1], [0.5, 0.5]], [[0.8, 0.2], [0.25, 0.75]]) == pytest.approx(0.35)
+    assert jsd_score([[1, 0], [0, 1]], [[0, 1], [0, 1]]) == pytest.approx(1)
+    assert fraction_incorrect([[3, 1], [0, 4]], [0, 1]) == 0.125
+    assert distance_weighted([[3, 1], [0, 2], [1, 3]], [0, 2]) == 0.6
+
+
+@pytest.mark.parametrize("score", [emd_score, jsd_score])
+@pytest.mark.parametrize(
+    ("estimated", "true", "message"),
+    [
+        (np.eye(2), [[np.nan, np.nan], [0, 1]], "true response matrix"),
+        (np.eye(2), [[np.nan, 1], [0, 1]], "true response matrix"),
+        ([[np.nan, 1], [0, 1]], np.eye(2), "estimated response matrix"),
+        ([[0.5, 0.4], [0, 1]], np.eye(2), "estimated response matrix"),
+        (np.eye(2), [[0.5, 0.6], [0, 1]], "sum to 1"),
+        ([[1.5, -0.5], [0, 1]], np.eye(2), "probabilities"),
+        (np.eye(2), np.eye(3), "one shape, not"),
+        ([1, 0], [1, 0], "one shape, not"),
+        ([[1, 0], [1]], np.eye(2), "array of numbers"),
+    ],
+)
+def test_what_is_no_response_matrix_has_no_score(score, estimated, true, message):
+    with pytest.raises(InputError, match=message):
+        score(estimated, true)
+
+
+def test_labels_for_other_buckets_do_not_fit():
+    with pytest.raises(InputError, match="do not fit"):
+        fraction_incorrect([[3, 1], [0, 4]], [0, 1, 1])

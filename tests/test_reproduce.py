@@ -1,51 +1,35 @@
-"""The paper made again through the real command: every file, the page, and what happens when something is missing."""
+"""The paper made again through the real command: every file, and the page."""
 
 from __future__ import annotations
 
 import csv
 import json
-import os
 import re
-import signal
-import struct
-import subprocess
-import sys
-import time
-import zlib
-from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-import numpy as np
 import pytest
 
 from crowdopt.charts import DARK
-from crowdopt.paper.catalogue import CATALOGUE, Drawn, Listing, Plot, label_of
+from crowdopt.paper.catalogue import CATALOGUE, CROWDS, Listing, Misses, Plot, label_of
+from crowdopt.paper.choices import CHOICES, VERDICT_WORDS
 from crowdopt.paper.claims import CHECKS, Claim
+from crowdopt.paper.errata import ERRATA
 from crowdopt.paper.experiments import SETUPS
 from crowdopt.paper.figures import METRICS, STYLES, Figure
 from crowdopt.paper.leads import SHORTFALL
-from crowdopt.paper.page import ERRATA, SECTIONS, VERDICTS, Run, number, render, section_of
-from crowdopt.paper.reproduce import reproduce, run_experiments
-from crowdopt.simulate import crowd
-from crowdopt.write import write_columns
+from crowdopt.paper.output import COLUMNS
+from crowdopt.paper.page import SECTIONS, VERDICTS, Run, grid, render, section_of
+from crowdopt.paper.reproduce import reproduce
+from crowdopt.paper.setups import ALL_EM
+from crowdopt.paper.verdicts import Criterion, Judged
+from crowdopt.paper.words import number
+from pages import Page, check_png, rows_of, run
 
-PROGRAM = Path(sys.executable).parent / "crowdopt"
 ROW = ["experiment", "m", "algorithm", "metric", "mean", "low", "high", "trials"]
 SVG = "{http://www.w3.org/2000/svg}"
-VOID = {"meta", "br", "link", "img", "input", "hr"}
-NEEDS_DATA = {
-    entry.name for entry in CATALOGUE if not isinstance(entry, Drawn) and entry.experiment in {"ic", "product"}
-}
-
-
-def run(*args, code=0):
-    """Runs the program, checks its exit code, and gives standard output and standard error."""
-    done = subprocess.run(
-        [PROGRAM, "reproduce", *map(str, args)], capture_output=True, text=True, check=False, timeout=600
-    )
-    assert done.returncode == code, done.stderr
-    return done.stdout, done.stderr
+NEEDS_DATA = {entry.name for entry in CATALOGUE if {"ic", "product"} & set(entry.experiments)}
+TABLES = {entry.name for entry in CATALOGUE if isinstance(entry, Listing)} | {"table2"}
 
 
 @pytest.fixture(scope="module")
@@ -55,56 +39,6 @@ def made(tmp_path_factory):
     out, err = run("--trials", 2, "--seed", 3, "--jobs", 2, "--out", folder, "--json")
     assert err == ""
     return folder, json.loads(out)
-
-
-class Page(HTMLParser):
-    """What is on a page; raises where a tag is not closed."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.ids, self.links, self.words, self.open = [], [], [], []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        given = dict(attrs)
-        assert not {"src", "srcset", "xlink:href"} & given.keys()
-        assert not [name for name in given if name.startswith("on")]
-        assert tag not in {"script", "link", "iframe", "img"}
-        self.ids += [given["id"]] if "id" in given else []
-        self.links += [given["href"]] if "href" in given else []
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        pass
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words.append(data)
-
-    @property
-    def text(self):
-        return " ".join(" ".join(self.words).split())
-
-
-def check_png(data):
-    """A PNG whose every part has the right checksum, twice as large as a drawing."""
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    at, kinds = 8, []
-    while at < len(data):
-        size, kind = struct.unpack(">I4s", data[at : at + 8])
-        body = data[at + 8 : at + 8 + size]
-        assert struct.unpack(">I", data[at + 8 + size : at + 12 + size])[0] == zlib.crc32(kind + body)
-        kinds.append(kind)
-        at += 12 + size
-    assert (kinds[0], kinds[-1]) == (b"IHDR", b"IEND")
-    width, height = struct.unpack(">II", data[16:24])
-    assert 600 < width < 1400
-    assert 400 < height < 1400
 
 
 # The catalogue
@@ -121,8 +55,7 @@ def test_the_catalogue_has_every_figure_of_the_paper():
 
 def test_every_plot_shows_what_its_experiment_measures():
     for entry in CATALOGUE:
-        if isinstance(entry, Plot | Listing):
-            assert entry.experiment in SETUPS
+        assert set(entry.experiments) <= SETUPS.keys()
         if isinstance(entry, Plot):
             setup = SETUPS[entry.experiment]
             assert entry.metric in {*setup.metrics, SHORTFALL}
@@ -132,12 +65,20 @@ def test_every_plot_shows_what_its_experiment_measures():
 
 def test_every_claim_has_a_place_on_the_page_and_every_verdict_a_sign():
     assert {section_of(check.where) for check in CHECKS} <= SECTIONS.keys() - {"beyond"}
-    assert {"holds", "fails", "in part", "not measured"} == VERDICTS.keys()
+    assert {"holds", "fails", "in part", "not decided", "not measured"} == VERDICTS.keys() == VERDICT_WORDS.keys()
 
 
 def test_the_errata_are_those_of_the_document():
     text = (Path(__file__).resolve().parents[1] / "docs" / "errata.md").read_text(encoding="utf-8")
-    assert tuple(re.findall(r"^## \d+\. (.*)$", text, re.MULTILINE)) == ERRATA
+    assert re.findall(r"^## \d+\. (.*)$", text, re.MULTILINE) == list(ERRATA)
+
+
+def test_the_document_has_every_claim():
+    text = (Path(__file__).resolve().parents[1] / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    table = text.partition("<!-- claims.md -->")[2].partition("<!-- end -->")[0].replace("\\", "")
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if re.match(r"\| \d", line)]
+    assert [row[:3] for row in rows] == [[str(k), check.where, check.claim] for k, check in enumerate(CHECKS, 1)]
+    assert {row[3] for row in rows} <= VERDICTS.keys() - {"not measured"}
 
 
 # The files
@@ -154,14 +95,14 @@ def test_the_program_says_what_it_made(made):
 
 def test_every_figure_is_an_svg_a_png_and_a_csv(made):
     folder, _ = made
-    tables = {entry.name for entry in CATALOGUE if isinstance(entry, Listing)} | {"table2"}
-    expected = {"index.html", "claims.csv"}
+    expected = {"index.html", "claims.csv", "claims.md", "experiments.csv"}
     for entry in CATALOGUE:
         if entry.name not in NEEDS_DATA:
-            expected |= {
-                f"{entry.name}.{kind}" for kind in (("csv",) if entry.name in tables else ("csv", "svg", "png"))
-            }
-    assert {path.name for path in folder.iterdir()} == expected
+            kinds = ("csv",) if entry.name in TABLES else ("csv", "svg", "png")
+            expected |= {f"{entry.name}.{kind}" for kind in kinds}
+    found = {path.name for path in folder.iterdir()} - {"files.txt"}
+    assert {name for name in found if not name.startswith("claim-")} == expected
+    assert (folder / "files.txt").read_text().split() == sorted(found)
 
 
 def test_drawings_are_well_formed_described_and_can_be_recoloured(made):
@@ -207,6 +148,68 @@ def test_table_2_is_counted(made):
     assert counts["5", "3"] == "106441769"
 
 
+def test_all_numbers_of_all_experiments_are_there(made):
+    folder, _ = made
+    rows = rows_of(folder / "experiments.csv")
+    run_ones = {name for name, setup in SETUPS.items() if setup.data == "simulated"}
+    assert {row["experiment"] for row in rows} == run_ones
+    assert list(rows[0]) == ROW
+    shown = [row for row in rows if (row["experiment"], row["metric"]) == ("filtering-0.5", "EMD")]
+    again = [row for row in shown if row["algorithm"] in STYLES and row["algorithm"] != "OPT, estimated selectivity"]
+    assert again == rows_of(folder / "fig3c.csv")
+
+
+def test_claims_are_a_table_and_have_their_numbers(made):
+    folder, said = made
+    rows = rows_of(folder / "claims.csv")
+    assert tuple(rows[0]) == COLUMNS
+    assert [int(row["number"]) for row in rows] == list(range(1, len(CHECKS) + 1))
+    assert all(row["claim"] and row["measured"] and row["holds if"] and row["fails if"] for row in rows)
+    for verdict, count in said["claims"].items():
+        assert sum(row["verdict"] == verdict for row in rows) == count
+    lines = (folder / "claims.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 6 + len(CHECKS)
+    assert "seed 3" in lines[0]
+    assert lines[2].startswith(f"{len(CHECKS)} claims: {said['claims']['holds']} holds, ")
+    assert lines[6].endswith("| holds |")
+    files = {int(path.stem[6:]) for path in folder.glob("claim-*.csv")}
+    by_words = {check.claim: number for number, check in enumerate(CHECKS, 1)}
+    for words in ("The number of items", "EM ends in a lesser maximum", "By other metrics", "If all items are 1"):
+        (number_of,) = [number for claim, number in by_words.items() if words in claim]
+        assert number_of in files
+        assert len(rows_of(folder / f"claim-{number_of:02}.csv")) >= 10
+    items = rows_of(folder / f"claim-{by_words['The number of items hardly matters.']:02}.csv")
+    assert {row["items"] for row in items} == {"100", "10000"}
+
+
+def test_how_often_em_misses_is_a_table(made):
+    folder, _ = made
+    rows = rows_of(folder / "beyond10.csv")
+    assert {row["experiment"] for row in rows} == set(CROWDS)
+    assert len(CROWDS) == 14
+    assert {row["algorithm"] for row in rows} == set(ALL_EM)
+    assert {row["R"] for row in rows} == {"2", "3", "4", "5"}
+    for row in rows:
+        shares = [float(row[name]) for name in ("missed", "beat", "below_best")]
+        assert all(share in {0.0, 0.5, 1.0} for share in shares)
+        assert shares[0] + shares[1] <= 1
+        assert (float(row["short"]) > 0) == (shares[0] > 0)
+        assert (float(row["ahead"]) > 0) == (shares[1] > 0)
+    page = Page((folder / "index.html").read_text(encoding="utf-8"))
+    assert "below the best found" in page.text
+    (entry,) = [entry for entry in CATALOGUE if isinstance(entry, Misses)]
+    assert set(entry.drawn) <= set(entry.experiments)
+
+
+def test_the_page_has_the_means_of_the_csv():
+    figure = reproduce(only=["fig3b"], trials=3, jobs=1).figures[0]
+    header, body = grid(figure)
+    assert header == ["m", "OPT", "EM(*)", "EM(1)", "EM(2)", "EM(3)"]
+    assert [line[0] for line in body] == [str(m) for m in range(1, 11)]
+    means = {(row["m"], row["algorithm"]): row["mean"] for row in figure.rows}
+    assert body == [[str(m), *(number(means[m, name]) for name in header[1:])] for m in range(1, 11)]
+
+
 # The page
 
 
@@ -224,14 +227,19 @@ def test_the_page_shows_every_figure_and_claim_and_loads_nothing(made):
     assert len(set(page.ids)) == len(page.ids)
     assert {entry.name for entry in CATALOGUE} <= set(page.ids)
     assert {f"claim-{k}" for k in range(1, len(CHECKS) + 1)} <= set(page.ids)
+    assert {"choices", "errata"} <= set(page.ids)
     for link in page.links:
         assert link[1:] in page.ids if link.startswith("#") else (folder / link).is_file()
     for entry in CATALOGUE:
         assert f"{label_of(entry.name)}. {entry.title}" in page.text
     for check in CHECKS:
         assert " ".join(check.claim.split()) in page.text
+        assert " ".join(check.criterion.holds.split()) in page.text
+        assert " ".join(check.criterion.fails.split()) in page.text
     assert text.count("<svg ") == len(list(folder.glob("*.svg")))
-    assert all(title in page.text for title in ERRATA)
+    for words in (*ERRATA, *ERRATA.values(), *CHOICES, *CHOICES.values(), *VERDICT_WORDS.values()):
+        assert words in page.text
+    assert "took" not in page.text
     assert all(verdict in page.text for verdict in VERDICTS)
 
 
@@ -246,126 +254,53 @@ def test_the_page_says_what_is_missing_and_how_to_get_it(made):
 def test_whatever_comes_from_outside_is_escaped():
     evil = "<script>alert('x')</script> & \"y\""
     figure = Figure("fig3a", evil, "3.5.1", evil, evil, [{evil: evil}])
-    text = render(Run({evil: evil}, [figure], [Claim(evil, evil, evil, "fails", evil)], [evil]))
+    claim = Claim(1, evil, evil, Criterion(evil, evil, evil, evil), Judged(evil, "fails", [{evil: evil}]))
+    text = render(Run({evil: evil}, [figure], [claim], [evil], [evil]))
     assert "<script" not in text
-    assert Page(text).text.count(evil) >= 10
+    assert Page(text).text.count(evil) >= 15
 
 
-def test_numbers_for_people():
-    assert number(float(np.float64(0.5))) == "0.5"
-    assert number(-0.00012345) == "−0.0001234"
-    assert number(999_999_999) == "999,999,999"
-    assert number("2.8 × 10^4") == "2.8 × 10^4"
+def test_long_tables_are_folded_and_short_ones_are_not():
+    def page(lines):
+        judged = Judged("", "holds", [{"x": k} for k in range(lines)])
+        return render(Run({}, [], [Claim(7, "Section 4.3", "C", Criterion("h", "f"), judged)]))
+
+    assert "<details" not in page(8)
+    assert "All 9 lines" in page(9)
+    assert 'href="claim-07.csv"' in page(1)
+    assert "In part if" not in page(1)
 
 
 # Options
 
 
-def test_the_same_numbers_with_one_process_and_only_what_was_asked_for(made, tmp_path):
+def test_the_same_page_with_one_process_and_only_what_was_asked_for(made, tmp_path):
     folder, _ = made
-    out, _ = run("--trials", 2, "--seed", 3, "--jobs", 1, "--only", "fig3", "--only", "fig7", "--out", tmp_path)
     names = ["fig3a", "fig3b", "fig3c", "fig7"]
-    assert sorted(path.stem for path in tmp_path.glob("*.svg")) == names
+    one, two = tmp_path / "one", tmp_path / "two"
+    out, _ = run("--trials", 2, "--seed", 3, "--jobs", 1, "--only", "fig3", "--only", "fig7", "--out", one)
+    run("--trials", 2, "--seed", 3, "--jobs", 2, "--only", "Fig3, FIG7", "--out", two)
+    assert sorted(path.stem for path in one.glob("*.svg")) == names
     for name in names:
         for kind in ("csv", "svg"):
-            assert (tmp_path / f"{name}.{kind}").read_bytes() == (folder / f"{name}.{kind}").read_bytes()
+            assert (one / f"{name}.{kind}").read_bytes() == (folder / f"{name}.{kind}").read_bytes()
+    assert {path.name: path.read_bytes() for path in one.iterdir()} == {p.name: p.read_bytes() for p in two.iterdir()}
     assert "4 of 4 figures and tables" in out
-    page = Page((tmp_path / "index.html").read_text(encoding="utf-8"))
+    page = Page((one / "index.html").read_text(encoding="utf-8"))
     assert "section-3.5.1" in page.ids
     assert "section-A" not in page.ids
 
 
-def test_other_seeds_give_other_numbers():
-    name = "filtering-0.5"
-    rows = [run_experiments([name], 2, seed, {}, 1, lambda _: None)[name].rows for seed in (3, 4, 3)]
-    assert rows[0] != rows[1]
-    assert rows[0] == rows[2]
-
-
-def test_real_responses_are_used_where_they_are_given(tmp_path):
-    drawn = crowd(40, 12, 4, seed=5)
-    for name, columns in (("responses", drawn.to_dict()), ("truth", drawn.truth_dict())):
-        write_columns(columns, tmp_path / f"{name}.csv")
-    folders = {"ic": tmp_path, "product": tmp_path}
-    sampled, whole = (made := reproduce(only=["fig4b", "beyond9"], trials=3, folders=folders, jobs=1)).figures
-    assert {row["m"] for row in sampled.rows} == {1, 2, 3, 4}
-    assert {row["algorithm"] for row in whole.rows} == set(SETUPS["product"].algorithms)
-    assert made.missing == []
-    assert "Not run" not in made.page
-
-
-def test_an_unknown_figure_is_one_line_that_lists_all(tmp_path):
-    _, err = run("--only", "fig99", "--out", tmp_path / "out", code=2)
-    assert err.count("\n") == 1
-    assert all(entry.name in err for entry in CATALOGUE)
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("option", ["--ic", "--product"])
-def test_a_folder_without_data_is_one_line(tmp_path, option):
-    _, err = run(option, tmp_path, "--trials", 1, "--out", tmp_path / "out", code=2)
-    assert err.startswith("crowdopt: ")
-    assert "responses.csv" in err
-    assert err.count("\n") == 1
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_file_in_the_place_of_the_folder_is_one_line(tmp_path):
-    (tmp_path / "file").write_text("mine")
-    for out in (tmp_path / "file", tmp_path / "file" / "below"):
-        _, err = run("--only", "fig1", "--out", out, code=2)
-        assert "is not a folder" in err
-        assert err.count("\n") == 1
-    assert (tmp_path / "file").read_text() == "mine"
-
-
-@pytest.mark.parametrize("package", ["altair", "jinja2", "vl_convert"])
-def test_without_the_extra_it_is_one_line(tmp_path, package):
-    code = (
-        f"import sys; sys.modules[{package!r}] = None; sys.argv = ['crowdopt', 'reproduce', '--out', {str(tmp_path)!r}]"
-        "\n"
-        "from crowdopt.cli import main; main()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=600)
-    assert done.returncode == 2
-    assert "pip install 'crowdopt[report]'" in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
-# Ctrl-C
-
-
-def processes_of(session):
-    """The processes of a session that are still at work."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # it ended while we looked
-        if int(fields[3]) == session and fields[0] not in {"Z", "X"}:
-            found.append(int(path.parent.name))
-    return found
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes where Linux has them")
-def test_an_interrupt_is_one_line_and_leaves_no_file_and_no_process(tmp_path):
-    out = tmp_path / "out"
-    args = ["--only", "fig6", "--trials", "5000", "--jobs", "2", "--out", out]
-    program = subprocess.Popen([PROGRAM, "reproduce", *args], stderr=subprocess.PIPE, start_new_session=True)
-    try:
-        deadline = time.monotonic() + 120
-        while len(processes_of(program.pid)) < 4:  # the program, two workers, and what watches over them
-            assert time.monotonic() < deadline, "waited for the workers to start"
-            time.sleep(0.05)
-        time.sleep(1)
-        os.killpg(program.pid, signal.SIGINT)  # as a terminal does it: to all of them
-        _, err = program.communicate(timeout=120)
-    finally:
-        program.kill()
-    assert (program.returncode, err) == (130, b"crowdopt: interrupted; nothing was written\n")
-    assert not out.exists()
-    deadline = time.monotonic() + 30
-    while processes_of(program.pid):
-        assert time.monotonic() < deadline, "a process was left behind"
-        time.sleep(0.05)
+def test_claims_keep_their_numbers_and_are_not_judged_by_a_part(made, tmp_path):
+    folder, _ = made
+    run("--trials", 2, "--seed", 3, "--only", "fig7", "--jobs", 1, "--out", tmp_path)
+    whole = {row["number"]: row for row in rows_of(folder / "claims.csv")}
+    part = {row["number"]: row for row in rows_of(tmp_path / "claims.csv")}
+    assert 0 < len(part) < len(whole)
+    for number_of, row in part.items():
+        assert row["claim"] == whole[number_of]["claim"]
+        if row["verdict"] == "not measured":
+            assert row["measured"].startswith("Needs ")
+        else:
+            assert row == whole[number_of]
+    assert {row["verdict"] for row in part.values()} == {"not measured"}

@@ -42,13 +42,15 @@ def test_categories_are_proved_over_all_mappings(options):
         assert (certificate.proof, certificate.gap <= certificate.tolerance) == (Proof.PROVED, True)
 
 
-def test_past_the_number_of_up_sets_a_search_takes_over(monkeypatch):
+def test_past_the_number_of_up_sets_prices_take_over(monkeypatch):
     monkeypatch.setattr(chain_module, "MAX_UP_SETS", 10)
     tasks = ratings(np.random.default_rng(1), 3, 40, 5)
     certificate = solve(tasks).certificate
-    assert (certificate.engine, certificate.proof) == ("search", Proof.BOUNDED)
+    assert (certificate.engine, certificate.proof) == ("columns", Proof.PROVED)
     with pytest.raises(InputError, match="too many"):
         solve(tasks, engine="chain")
+    monkeypatch.undo()
+    assert solve(tasks).certificate.objective == pytest.approx(certificate.objective, abs=1e-6)
 
 
 @pytest.mark.parametrize(

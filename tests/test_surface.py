@@ -51,7 +51,10 @@ def test_solving_counts_loads_no_table_library():
     assert modules_after(code).isdisjoint(HEAVY)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["aggregate", "--help"], ["--version"], ["nonsense"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["aggregate", "--help"], ["workers", "--help"], ["next", "--help"], ["--version"], ["nonsense"]],
+)
 def test_the_command_line_starts_without_a_database(arguments):
     code = (
         f"import sys; sys.argv = ['crowdopt', *{arguments!r}]\n"

@@ -567,7 +567,9 @@ def test_no_value_in_a_file_is_a_crash_or_a_way_around_the_checks(number):
             loaded = Solution.from_dict(changed)
             if changed["reading"] == honest["reading"]:
                 found = check_against(loaded, *counted)
-                assert found.verdict is not Verdict.CONFIRMED or place in FREE, place
+                # Another witness that proves the bound is as good as any; without one, so few mappings are all tried.
+                free = place in FREE or place.startswith("certificate.witness")
+                assert found.verdict is not Verdict.CONFIRMED or free, place
             elif number == 0:  # reading takes long
                 verify(loaded, data)  # whatever comes out: other options may well read the same responses
         except (SolutionFileError, InputError):

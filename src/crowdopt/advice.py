@@ -3,10 +3,9 @@
 The answers are the likeliest ones under the model that was asked for. Some signs say that another model may
 be meant:
 
-- the answers contradict many clear majorities,
-- taking the shares of the labels into account explains the data much better,
-- labels that were taken as ordered agree better as mere categories, or the majority's labels break it and are likelier,
-- tasks got a label that nobody answered.
+- the answers contradict many clear majorities, - taking the shares of the labels into account explains the data
+much better, - labels that were taken as ordered agree better as mere categories, or the majority's labels break it
+and are likelier, - tasks got a label that nobody answered.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from crowdopt.read.columns import check_answer_columns
 from crowdopt.scale import canonical_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from crowdopt.reading import Reading
     from crowdopt.responses import Responses, TaskCounts
@@ -25,18 +25,24 @@ if TYPE_CHECKING:
 def answer_table(solution: Solution, responses: Responses, counts: TaskCounts, *, probabilities: bool = False) -> Table:
     """The answers of all tasks, sorted by task."""
     columns = bucket_columns(solution, counts.gold, probabilities=probabilities)
-    named = [*ANSWER_COLUMNS, *(name for name in columns if name not in ANSWER_COLUMNS), *responses.reading.keep]
+    return task_table(columns, responses, counts, first=ANSWER_COLUMNS)
+
+
+def task_table(
+    columns: Mapping[str, Any], responses: Responses, counts: TaskCounts, first: Sequence[str] = ("task",)
+) -> Table:
+    """Columns by bucket (see :func:`by_task`) as a table with a row for each task, sorted, and what is to be kept."""
+    named = [*first, *(name for name in columns if name not in first), *responses.reading.keep]
     check_answer_columns(named, fold=counts.table.implementation.is_duckdb())
-    joined = by_task(columns, solution, counts)
+    joined = by_task(columns, counts)
     if responses.kept is not None:
         joined = joined.join(responses.kept, on="task", how="left")
-    wanted = {name: dtype for name, dtype in responses.types.items() if castable(dtype, joined)}
-    return with_types(joined.select(*named).sort("task"), wanted)
+    return as_typed(joined.select(*named).sort("task"), responses.types)
 
 
-def by_task(columns: Mapping[str, Any], solution: Solution, counts: TaskCounts) -> Table:
+def by_task(columns: Mapping[str, Any], counts: TaskCounts) -> Table:
     """Columns by bucket as columns by task; behind the buckets a row for tasks without any response, then gold ones."""
-    buckets, gold = solution.buckets.counts, counts.gold
+    buckets, gold = counts.buckets.counts, counts.gold
     rows = np.concatenate([buckets, np.zeros_like(buckets[:1]), *([gold.counts] if gold else [])])
     rows = rows.reshape(len(rows), -1)
     keys = {name: rows[:, at] for name, at in counts.columns.items()}
@@ -46,7 +52,14 @@ def by_task(columns: Mapping[str, Any], solution: Solution, counts: TaskCounts) 
     return counts.table.join(known, on=list(keys), how="left").drop(*keys)
 
 
-def castable(dtype: Any, table: Table) -> bool:
+def as_typed(table: Table, types: Mapping[str, Any]) -> Table:
+    """The table with those of its columns that come from the source in the types that they have there."""
+    names = table.collect_schema().names()
+    wanted = {name: dtype for name, dtype in types.items() if name in names and _castable(dtype, table)}
+    return with_types(table, wanted)
+
+
+def _castable(dtype: Any, table: Table) -> bool:
     """Whether a column is to be cast to the type of the source; pandas has more types than Narwhals (as_brought)."""
     if dtype == nw.Categorical:
         return True
@@ -54,20 +67,29 @@ def castable(dtype: Any, table: Table) -> bool:
 
 
 def as_brought(answers: Any, original: Any, reading: Reading) -> Any:
-    """Answers with the index of a new table, and labels of the type that they have in the source, if it is pandas."""
+    """A table with an index of its own, and workers and labels of the type that they have in the source, if pandas."""
     if not nw.dependencies.is_pandas_dataframe(answers):
         return answers
     answers = answers.reset_index(drop=True)
-    if reading.wide or reading.bins:  # whose labels are no column of the source
+    if reading.wide:
         return answers
-    dtype, labels = original[reading.label].dtype, answers["label"]
-    if isinstance(dtype, np.dtype) and dtype.kind in "iub" and labels.isna().any():
-        return answers  # NumPy's integers cannot be missing
+    sources = {"worker": reading.worker}
+    if not reading.bins:  # whose names are no labels of the source
+        sources |= {"label": reading.label, "answered": reading.label}
+    brought = {name: _as_in(answers[name], original[source]) for name, source in sources.items() if name in answers}
+    return answers.assign(**brought)
+
+
+def _as_in(column: Any, source: Any) -> Any:
+    """A pandas column with the type of the one that its values come from."""
+    dtype = source.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "iub" and column.isna().any():
+        return column  # NumPy's integers cannot be missing
     categories = getattr(dtype, "categories", None)
     if categories is not None:  # which need not be texts
         by_text = {canonical_text(value): value for value in categories}
-        labels = labels.astype(object).map(lambda value: by_text[canonical_text(value)], na_action="ignore")
-    return answers.assign(label=labels.astype(dtype))
+        column = column.astype(object).map(lambda value: by_text[canonical_text(value)], na_action="ignore")
+    return column.astype(dtype)
 
 
 def bucket_columns(solution: Solution, gold: GoldCounts | None, *, probabilities: bool) -> dict[str, Any]:

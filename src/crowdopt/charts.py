@@ -142,10 +142,10 @@ def _look() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def svg_of(specification: Mapping[str, Any], label: str) -> str:
-    """A chart as SVG, with a description for those who do not see it."""
+def svg_of(specification: Mapping[str, Any]) -> str:
+    """A chart as SVG."""
     drawing: str = _vl_convert().vegalite_to_svg(dict(specification))
-    return described(drawing, label)
+    return drawing
 
 
 def described(svg: str, label: str) -> str:

@@ -1,7 +1,7 @@
 """Classes of workers that the user gives: who is in which, in a column of the data or in a table of its own.
 
-Each class has a response matrix of its own. Where a table has them, it is a choice of reading: the pairs of worker and
-class stand in the solution file, as texts, so that ``verify`` needs no second file.
+Each class has a response matrix of its own. Where a table has them, it is a choice of reading: the pairs of worker
+and class stand in the solution file, as texts, so that ``verify`` needs no second file.
 """
 
 from __future__ import annotations

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from importlib.abc import MetaPathFinder
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from crowdopt._version import __version__
+from crowdopt.arguments import split_numbers, split_texts
 from crowdopt.commands_reproduce import reproduce
+from crowdopt.commands_simulate import simulate
+from crowdopt.commands_workers import next_tasks, predict, workers
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.options import (
     AsJson,
@@ -23,6 +25,7 @@ from crowdopt.options import (
     MissingChoice,
     Quiet,
     ScaleChoice,
+    SolutionFile,
     SpaceChoice,
     Threads,
     TimeLimit,
@@ -30,8 +33,6 @@ from crowdopt.options import (
 from crowdopt.progress import print_json, printable, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from crowdopt.solution import Solution
     from crowdopt.solutions import Solutions
 
@@ -194,30 +195,23 @@ def aggregate(
     """Estimate the true label of every task, and prove it."""
     from crowdopt.pipeline import aggregate as run
     from crowdopt.progress import Console, print_failures, print_result
-    from crowdopt.write import FORMATS, check_target
+    from crowdopt.write import FORMATS, check_stdout, check_targets
 
-    _check_stdout(output, as_json=as_json)
+    check_stdout(output, as_json=as_json)
     read = [*inputs, *(name for name in (truth, gold, prior_matrix, classes) if name)]
-    if output is not None:
-        check_target(output, tuple(FORMATS))
-        _check_kept(output, read)
-    if solution is not None:
-        check_target(solution, (".json",))
-        _check_kept(solution, read)
-    if group_summary is not None:
-        if not group:
-            raise InputError("--group-summary has a meaning only with --group")
-        check_target(group_summary, tuple(FORMATS))
-        _check_kept(group_summary, read)
+    if group_summary is not None and not group:
+        raise InputError("--group-summary has a meaning only with --group")
+    check_targets([output, group_summary], read, tuple(FORMATS))
+    check_targets([solution], read, (".json",))
     with Console(quiet=quiet) as console:
         result = run(
             inputs,
-            task=task, worker=worker, label=label, class_=class_, group=group, wide=wide, keep=_split(keep),
-            labels=_split(labels),
-            duplicates=duplicates.value, order_by=order_by, missing=missing.value, na=_split(na),
+            task=task, worker=worker, label=label, class_=class_, group=group, wide=wide,
+            keep=split_texts(keep), labels=split_texts(labels),
+            duplicates=duplicates.value, order_by=order_by, missing=missing.value, na=split_texts(na),
             scale=scale.value if scale else None, bins=_bins(bins),
             encoding=encoding, delimiter=delimiter, selectivity=selectivity,
-            gold=gold, prior_matrix=prior_matrix, smoothing=smoothing, classes=classes, ranked=_split(ranked),
+            gold=gold, prior_matrix=prior_matrix, smoothing=smoothing, classes=classes, ranked=split_texts(ranked),
             space=space.value if space else None, engine=engine.value, truth=truth,
             time_limit=time_limit, memory_limit=memory_limit, threads=threads, jobs=jobs, seed=seed,
             on_progress=console.on_progress, on_phase=console.on_phase, on_group=console.on_group,
@@ -236,7 +230,7 @@ def aggregate(
 
 @app.command()
 def verify(
-    solution: Annotated[str, typer.Argument(metavar="SOLUTION", help="A solution file (.json).")],
+    solution: SolutionFile,
     inputs: Inputs,
     time_limit: Annotated[float, typer.Option(min=0, help="Seconds for the check of a bound.")] = 60.0,
     memory_limit: MemoryLimit = None,
@@ -262,58 +256,10 @@ def verify(
     raise typer.Exit(result.exit_code)
 
 
-@app.command()
-def simulate(
-    output: Annotated[
-        str,
-        typer.Option("--output", "-o", metavar="FILE", help="Where the responses go: .csv, .tsv, .parquet or .jsonl."),
-    ],
-    truth: Annotated[str | None, typer.Option(metavar="FILE", help="Where the true labels go.")] = None,
-    tasks: Annotated[int, typer.Option(min=1, help="Number of tasks.")] = 1000,
-    workers: Annotated[int, typer.Option(min=1, help="Number of workers.")] = 50,
-    responses: Annotated[str, typer.Option(metavar="N|LOW-HIGH", help="Responses per task.")] = "5",
-    labels: Annotated[str, typer.Option(metavar="LOW,HIGH,...", help="The labels, lowest first.")] = "no,yes",
-    selectivity: Annotated[
-        str | None, typer.Option(metavar="P,P,...", help="How frequent each label is; equal if not given.")
-    ] = None,
-    accuracy: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="How often a worker is right; drawn at random if not given."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same crowd.")] = 0,
-    quiet: Quiet = False,
-) -> None:
-    """Make up a crowd: a file of responses, and the truth behind them."""
-    from crowdopt.progress import Console
-    from crowdopt.simulate import crowd, uniform_errors
-    from crowdopt.write import FORMATS, check_target, write_columns
-
-    for target in (output, truth):
-        if target is not None:
-            check_target(target, tuple(FORMATS))
-    if truth is not None and Path(truth).absolute() == Path(output).absolute():
-        raise InputError(f"responses and truth cannot both go to {output}")
-    names = _split(labels)
-    with Console(quiet=quiet) as console:
-        console.on_phase("simulating")
-        made = crowd(
-            tasks,
-            workers,
-            _range(responses),
-            labels=names,
-            selectivity=None if selectivity is None else _numbers(selectivity, "--selectivity"),
-            matrix=None if accuracy is None else uniform_errors(len(names), accuracy),
-            seed=seed,
-        )
-        console.on_phase("writing")
-        write_columns(made.to_dict(), output)
-        if truth is not None:
-            write_columns(made.truth_dict(), truth)
-    if not quiet and "-" not in (output, truth):
-        where = f", truth in {truth}" if truth else ""
-        print(f"{len(made.label):,} responses of {workers:,} workers to {tasks:,} tasks in {output}{where}")
-
-
+app.command()(simulate)
+app.command()(workers)
+app.command()(predict)
+app.command("next")(next_tasks)
 app.command()(reproduce)
 
 
@@ -340,26 +286,6 @@ def _write(
             result.source.workspace.close()
 
 
-def _check_kept(output: str, read: Sequence[str]) -> None:
-    """Raises if the answers would take the place of what they were made from."""
-    from crowdopt.read.sources import expand
-
-    target = Path(output)
-    sources = [path for name in read if name != "-" for path in expand(name)]
-    if any(target.exists() and Path(path).exists() and target.samefile(path) for path in sources):
-        raise InputError(f"cannot write {output}: it is one of the inputs")
-
-
-def _check_stdout(output: str | None, *, as_json: bool) -> None:
-    if output == "-" and as_json:
-        raise InputError("-o - and --json would both print to standard output: give one of them a file")
-
-
-def _split(text: str) -> list[str]:
-    """Comma-separated values; an empty text is none."""
-    return [item.strip() for item in text.split(",")] if text else []
-
-
 def _bins(text: str) -> int | list[float] | None:
     """A whole number alone counts bins; all else are edges, where a comma at the end tells one edge from a count."""
     if not text:
@@ -367,19 +293,4 @@ def _bins(text: str) -> int | list[float] | None:
     try:
         return int(text)
     except ValueError:
-        return _numbers(text.removesuffix(","), "--bins")
-
-
-def _numbers(text: str, option: str) -> list[float]:
-    try:
-        return [float(item) for item in text.split(",")]
-    except ValueError:
-        raise InputError(f"{option} takes numbers separated by commas, not {text!r}") from None
-
-
-def _range(text: str) -> int | tuple[int, int]:
-    low, dash, high = text.partition("-")
-    try:
-        return (int(low), int(high)) if dash else int(low)
-    except ValueError:
-        raise InputError(f"--responses takes a number or LOW-HIGH, not {text!r}") from None
+        return split_numbers(text.removesuffix(","), "--bins")

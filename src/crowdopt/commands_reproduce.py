@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 
 def reproduce(
     only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A figure, such as fig3a, fig3 or table2; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Figures, such as fig3a, fig3 or table2,beyond10; may be repeated."),
     ] = None,
-    trials: Annotated[int | None, typer.Option(min=1, help="Trials for each point; if not given, the paper's.")] = None,
+    trials: Annotated[
+        int | None, typer.Option(help="Trials for each point, 1 to 1,000,000; if not given, the paper's.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same numbers.")] = 0,
     ic: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Image comparisons: responses.csv, truth.csv; else not run.")
@@ -32,7 +35,7 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Make the paper again: its experiments, figures and claims, on one page."""
-    from crowdopt.paper.reproduce import check_folder, write
+    from crowdopt.paper.output import check_folder, write
     from crowdopt.paper.reproduce import reproduce as run
 
     check_folder(out)

@@ -142,14 +142,23 @@ class GlobalOptimum:
 
     def predict(self, data: pd.DataFrame) -> pd.Series[Any]:
         """Labels the tasks of new responses with the fitted matrix: the most probable label of each."""
-        probabilities = self.predict_proba(data)
-        values = list(probabilities.columns)
-        chosen = [values[j] for j in probabilities.to_numpy().argmax(axis=1)]
-        labels: pd.Series[Any] = _pandas().Series(chosen, index=probabilities.index, name="agg_label")
+        from crowdopt.fitted import label_counts
+
+        counts, index = self._counted(data)
+        values = list(self.solution_.scale.values)
+        chosen = [values[j] for j in label_counts(self.solution_, counts).labels]
+        labels: pd.Series[Any] = _pandas().Series(chosen, index=index, name="agg_label")
         return labels
 
     def predict_proba(self, data: pd.DataFrame) -> pd.DataFrame:
         """Probability of every label for the tasks of new responses, under the fitted matrix."""
+        counts, index = self._counted(data)
+        posterior, values = self.solution_.posterior_of(counts), list(self.solution_.scale.values)
+        probabilities: pd.DataFrame = _pandas().DataFrame(posterior, index=index, columns=values)
+        return probabilities
+
+    def _counted(self, data: pd.DataFrame) -> tuple[Ints, pd.Index[Any]]:
+        """The counts (task, class, answer) of new responses, and the tasks."""
         pandas = _pandas()
         if not hasattr(self, "solution_"):
             raise CrowdoptError("this GlobalOptimum is not fitted yet: call fit first")
@@ -163,10 +172,7 @@ class GlobalOptimum:
         counts: Ints = np.zeros((len(first), self.solution_.buckets.n_classes, scale.n_labels), np.int64)
         place = (tasks * counts.shape[1] + self._class_of(data)) * scale.n_labels + answered
         np.add.at(counts.reshape(-1), place, 1)
-        index = pandas.Index(first, name="task")
-        posterior = self.solution_.posterior_of(counts)
-        probabilities: pd.DataFrame = pandas.DataFrame(posterior, index=index, columns=list(scale.values))
-        return probabilities
+        return counts, pandas.Index(first, name="task")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments of the constructor, as scikit-learn wants them."""

@@ -134,7 +134,19 @@ def fetch(table: Table) -> dict[str, list[Any]]:
 
 def fetch_integers(table: Table) -> dict[str, Ints]:
     """Brings a table of integers without gaps into arrays."""
-    return {name: np.array(column, np.int64) for name, column in fetch(table).items()}
+    if _is_duckdb(table):
+        arrays = table.to_native().fetchnumpy()
+    else:
+        arrays = {column.name: column.to_numpy() for column in table.collect().iter_columns()}
+    return {name: np.asarray(column).astype(np.int64) for name, column in arrays.items()}
+
+
+def coded(name: str, codes: Mapping[Any, int], otherwise: int) -> nw.Expr:
+    """The number that stands for each value of a column."""
+    code = nw.lit(otherwise)
+    for value, number in codes.items():
+        code = nw.when(nw.col(name) == value).then(nw.lit(number)).otherwise(code)
+    return code
 
 
 def small_table(columns: Mapping[str, Sequence[Any] | Objects], like: Table) -> Table:

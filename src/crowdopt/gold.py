@@ -109,6 +109,12 @@ def with_text(table: Table) -> Table:
     return with_texts(table.with_columns(nw.col("task").alias(TEXT)), [TEXT])
 
 
+def without_gold(table: Table, gold: Sequence[tuple[str, str]]) -> Table:
+    """The rows of a table by task whose task is not gold."""
+    known = small_table({TEXT: [task for task, _ in gold]}, like=table)
+    return with_text(table).join(known, on=TEXT, how="anti").drop(TEXT)
+
+
 def _check_found(known: Table, table: Table) -> None:
     if unknown := sorted(fetch(known.join(table, on=TEXT, how="anti").select(TEXT))[TEXT]):
         more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""

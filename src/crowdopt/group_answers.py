@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from crowdopt.answers import bucket_columns, castable
+from crowdopt.answers import as_typed, bucket_columns
 from crowdopt.errors import InputError
-from crowdopt.frames import Table, adopt, fetch, small_table, with_texts, with_types
+from crowdopt.frames import Table, adopt, fetch, small_table, with_texts
 from crowdopt.prepared import ANSWER_COLUMNS, GROUP_VALUE, clean
 from crowdopt.read.columns import check_answer_columns, choose_group_truth
 from crowdopt.scores import bin_truth
@@ -31,8 +31,7 @@ def answer_table(solutions: Solutions, source: GroupedSource, *, probabilities: 
         joined = joined.join(source.prepared.kept, on=["group", "task"], how="left")
     native = GROUP_VALUE if GROUP_VALUE in table.collect_schema().names() else "group"
     joined = joined.sort(native, "task").select(nw.col(native).alias(reading.group), *named)
-    wanted = {name: dtype for name, dtype in source.prepared.types.items() if castable(dtype, joined)}
-    return with_types(joined, wanted)
+    return as_typed(joined, source.prepared.types)
 
 
 def _joined(solutions: Solutions, source: GroupedSource, columns: dict[str, Any]) -> Table:

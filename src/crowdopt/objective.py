@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from crowdopt.buckets import Buckets
     from crowdopt.offsets import Offsets
-    from crowdopt.types import Counts, Floats, Ints
+    from crowdopt.types import Bools, Counts, Floats, Ints
 
 SelectivityKind = Literal["none", "given", "estimated"]
 
@@ -93,6 +93,8 @@ class Objective:
 
     def total(self, responses: Ints, tasks: Ints) -> Floats:
         """F of many candidate mappings: responses (..., label, class, answer), tasks (..., label)."""
+        if self.offsets is None and self.kind == "none":
+            return np.asarray(phi(responses).sum(axis=-1), dtype=float)  # all labels are alike, and done at once
         n_total = int(tasks.reshape(-1, tasks.shape[-1])[0].sum())
         levels = [self.level(j, responses[..., j, :, :], tasks[..., j], n_total) for j in range(tasks.shape[-1])]
         return np.asarray(np.sum(levels, axis=0), dtype=float)
@@ -218,8 +220,8 @@ def response_matrix(responses: Counts, objective: Objective | None = None) -> Fl
     return np.where(whole > 0, by_class / np.where(whole > 0, whole, 1), np.nan)
 
 
-def posterior(counts: Ints, matrix: Floats, log_shares: Floats) -> Floats:
-    """Probability of every label for every bucket of counts (bucket, class, answer).
+def label_scores(counts: Ints, matrix: Floats, log_shares: Floats) -> Floats:
+    """Ln of share times likelihood of every label for every bucket of counts (bucket, class, answer).
 
     A label of which nothing is known gets probability zero: if no task has it, or if a class that answered here has
     answered no task of it, so that its row is undefined.
@@ -231,16 +233,23 @@ def posterior(counts: Ints, matrix: Floats, log_shares: Floats) -> Floats:
     score = terms.sum(axis=(1, 3)) + log_shares
     unknown = np.isnan(matrix).any(axis=-1)  # class, true
     answered = counts.sum(axis=-1) > 0  # bucket, class
-    score[(answered[:, :, None] & unknown).any(axis=1) | unknown.all(axis=0)] = -np.inf
-    return _softmax(score)
+    score[(answered[:, :, None] & unknown).any(axis=1) | ~open_labels(matrix, log_shares)] = -np.inf
+    return np.asarray(score)
 
 
-def _softmax(score: Floats) -> Floats:
+def open_labels(matrix: Floats, log_shares: Floats) -> Bools:
+    """Which labels a task can have at all: something is known of them, and their share is not zero; else all."""
+    can_be = ~np.isnan(matrix).any(axis=-1).all(axis=0) & np.isfinite(log_shares)
+    return np.asarray(can_be | ~can_be.any())
+
+
+def posterior(counts: Ints, matrix: Floats, log_shares: Floats) -> Floats:
+    """Probability of every label for every bucket; where none explains the counts, all that are open are equal."""
+    score = label_scores(counts, matrix, log_shares)
     best = score.max(axis=1, keepdims=True)
-    impossible = ~np.isfinite(best)  # no label can explain these counts: new responses only
-    scaled = np.exp(score - np.where(impossible, 0.0, best))
-    whole = scaled.sum(axis=1, keepdims=True)
-    return np.where(impossible, 1.0 / score.shape[1], scaled / np.where(whole > 0, whole, 1.0))
+    score = np.where(np.isfinite(best), score, np.where(open_labels(matrix, log_shares), 0.0, -np.inf))
+    scaled = np.exp(score - np.where(np.isfinite(best), best, 0.0))
+    return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
 
 
 def parse_selectivity(text: str, labels: Sequence[str]) -> Objective:

@@ -72,3 +72,13 @@ Threads = Annotated[int | None, typer.Option(min=1, help="Threads of that databa
 Jobs = Annotated[int | None, typer.Option(min=1, help="Processes that work on groups; all cores if not given.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
+SolutionFile = Annotated[str, typer.Argument(metavar="SOLUTION", help="A solution file (.json).")]
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write the whole table: .csv, .tsv, .parquet, .jsonl, or - for CSV on standard output.",
+    ),
+]

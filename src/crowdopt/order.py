@@ -1,10 +1,10 @@
 """Dominance: the order between buckets that a mapping of ordered labels should respect.
 
-Bucket a dominates b when, class by class, it has at least as many responses at or above every label but
-the lowest, and at most as many at or below every label but the highest. Where the classes are *ranked*, best first, the
-same is asked of the best class, of the best two together, and so on up to all of them: a better worker's response then
-counts for more than the same response of a lesser one, so more buckets can be compared. A mapping respects the order
-when no bucket gets a lower label than one it dominates (docs/theory.md, "The order").
+Bucket a dominates b when, class by class, it has at least as many responses at or above every label but the lowest,
+and at most as many at or below every label but the highest. Where the classes are *ranked*, best first, the same is
+asked of the best class, of the best two together, and so on up to all of them: a better worker's response then
+counts for more than the same response of a lesser one, so more buckets can be compared. A mapping respects the
+order when no bucket gets a lower label than one it dominates (docs/theory.md, "The order").
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Prepared:
         table: Columns task, worker, label; class, group and order where they are asked for. Missing values are null;
             classes and groups are texts, and groups of another type stand in a further column.
         kept: One row per task with the columns to carry to the answers, or None.
-        types: Types of the task and label columns as the source has them.
+        types: Types of the task, worker and label columns as the source has them; None for what is no column.
         reading: The options that it was read with; what was taken from the type of the label column, or from the
             range of the scores, is said in them.
     """
@@ -60,7 +60,8 @@ def prepare(source: Any, reading: Reading, *, n_bins: int = 0, resolved: bool = 
     table = adopt(source, choose_responses(reading))
     check_answer_columns([*([reading.group] if reading.group else []), *ANSWER_COLUMNS, *reading.keep])
     schema = table.collect_schema()
-    types = {"task": schema[reading.task], "label": None if reading.wide else schema[reading.label]}
+    columns = {"task": reading.task} | ({} if reading.wide else {"worker": reading.worker, "label": reading.label})
+    types: dict[str, Any] = {"worker": None, "label": None} | {name: schema[own] for name, own in columns.items()}
     kept = _kept(table, reading)
     answered = _workers(schema, reading) if reading.wide else [reading.label]
     table = with_classes(clean(_long(table, reading), reading), reading)

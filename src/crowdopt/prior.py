@@ -1,7 +1,7 @@
 """Prior matrices: what is known of the workers from elsewhere, as pseudo-counts by (true, answered).
 
-They come as an array, as a nested dict by label, as a CSV or TSV file with a row for every true label and a column for
-every answer, or as a solution: last month's counts are this month's prior.
+They come as an array, as a nested dict by label, as a CSV or TSV file with a row for every true label and a column
+for every answer, or as a solution: last month's counts are this month's prior.
 """
 
 from __future__ import annotations

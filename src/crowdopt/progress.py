@@ -255,3 +255,20 @@ def print_summary(summary: Summary, labels: list[str], written: str) -> None:
     for warning in summary.warnings:
         console.print(Text.assemble(("warning: ", "bold yellow"), warning), soft_wrap=True)
     console.print(Text(written, style="dim"), soft_wrap=True)
+
+
+def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str]) -> None:
+    """Prints a table for people, its last column as text and all others as numbers, and what else is to be said."""
+    from rich.console import Console as RichConsole
+    from rich.table import Table
+    from rich.text import Text
+
+    console = RichConsole(highlight=False)
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for number, name in enumerate(columns):
+        table.add_column(name, justify="right" if 0 < number < len(columns) - 1 else "left")
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    console.print(table)
+    for note in notes:
+        console.print(Text(printable(note), style="dim"), soft_wrap=True)

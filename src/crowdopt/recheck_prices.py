@@ -15,13 +15,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt.certificate import Space
+from crowdopt.order import tails
+from crowdopt.recheck_closures import Closures
 from crowdopt.recheck_sets import Sets, worth_more
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from crowdopt.problem import Problem
+    from crowdopt.recheck_closures import Shape
     from crowdopt.types import Floats
+
+
+_LARGEST = 1e300
+"""No price or gain is as large; whole numbers in a file may be too large for arithmetic."""
 
 
 class _Wrong(Exception):  # noqa: N818 -- an answer, not an error
@@ -78,6 +85,26 @@ def _key(problem: Problem, label: int) -> tuple[Any, ...]:
     return offset.tobytes(), objective.offset_tasks(label), share
 
 
+def _kind(problem: Problem, label: int) -> tuple[Any, ...]:
+    """The same for labels that nothing tells apart and whose sets have the same shape."""
+    return *_key(problem, label), _shape(problem, label)
+
+
+def _shape(problem: Problem, label: int) -> Shape:
+    """What the order asks of the sets of a label: the highest has an up-set, the lowest a down-set."""
+    if problem.space is Space.ALL:
+        return "any"
+    used = [j for j in range(problem.buckets.n_labels) if not _forbidden(problem, j)]
+    return "up" if label == used[-1] else "down" if label == used[0] else "between"
+
+
+def _closures(problem: Problem, label: int) -> Closures | None:
+    if problem.space is Space.ALL:
+        return None
+    keys = tails(problem.buckets.counts)
+    return Closures.of(np.asarray((keys[None, :, :] >= keys[:, None, :]).all(axis=2)), _shape(problem, label))
+
+
 def _forbidden(problem: Problem, label: int) -> bool:
     return bool(problem.objective.shares) and problem.objective.shares[label] == 0
 
@@ -91,10 +118,11 @@ def _check(problem: Problem, fixed: dict[int, int], leaf: Any, bound: float, dea
     if not room >= 0:
         raise _Wrong(f"its prices and gains sum up to {-room:.3g} more than that")
     for label in range(len(gains)):
-        alike = [j for j in range(label) if j not in fixed.values() and _key(problem, j) == _key(problem, label)]
+        alike = [j for j in range(label) if j not in fixed.values() and _kind(problem, j) == _kind(problem, label)]
         if label not in fixed.values() and any(gains[j] <= gains[label] for j in alike):
             continue
-        sets = Sets.under(problem, label, np.array([at == label for at in _labels(problem, fixed)]), free, prices)
+        under = np.array([at == label for at in _labels(problem, fixed)])
+        sets = Sets.under(problem, label, under, free, prices, _closures(problem, label))
         # What rounding adds to any sum over buckets is far less than the tolerance, of which this is a part.
         if worth_more(sets, gains[label] + room / len(gains), deadline):
             raise _Wrong(f"a set of buckets is worth more to label {label} than its gain")
@@ -108,6 +136,6 @@ def _numbers(leaf: dict[str, Any], name: str, length: int) -> Floats:
     numbers = leaf.get(name)
     if not isinstance(numbers, list) or len(numbers) != length:
         raise _Wrong(f"it has no {name} of length {length}")
-    if any(isinstance(x, bool) or not isinstance(x, int | float) or not math.isfinite(x) for x in numbers):
+    if any(isinstance(x, bool) or not isinstance(x, int | float) or not -_LARGEST < x < _LARGEST for x in numbers):
         raise _Wrong(f"its {name} are not all numbers")
     return np.array(numbers, float)

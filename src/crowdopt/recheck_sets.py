@@ -16,6 +16,9 @@ fail.
    centre is above it. Some buckets are thus in, some out. With C the buckets that would be in at the centre, S is
    worth at most what C is and what each undecided bucket could be on the wrong side by.
 
+Where sets have to respect an order, the second argument does not hold, as a bucket may not be taken in or left out
+alone. Then the linear functions of the first are maximised over the sets that do (recheck_closures.py).
+
 Slower and plainer than the search of the engine, with which it shares no code.
 """
 
@@ -31,6 +34,7 @@ from crowdopt.recheck import check_clock
 
 if TYPE_CHECKING:
     from crowdopt.problem import Problem
+    from crowdopt.recheck_closures import Closures
     from crowdopt.types import Bools, Floats
 
 _BLOCK = 1 << 17
@@ -53,6 +57,7 @@ class Sets:
         known_tasks: Tasks that every set has, where shares are estimated.
         constant: Added to every set.
         allowed: Whether the label may have any bucket at all.
+        closures: The sets that respect the order; None if any set will do.
     """
 
     answers: list[Floats]
@@ -63,9 +68,18 @@ class Sets:
     known_tasks: float
     constant: float
     allowed: bool
+    closures: Closures | None = None
 
     @classmethod
-    def under(cls, problem: Problem, label: int, fixed: Bools, free: Bools, prices: Floats) -> Sets:
+    def under(
+        cls,
+        problem: Problem,
+        label: int,
+        fixed: Bools,
+        free: Bools,
+        prices: Floats,
+        closures: Closures | None = None,
+    ) -> Sets:
         """For one label, with buckets that are fixed under it."""
         buckets, objective = problem.buckets, problem.objective
         responses, weights = buckets.responses.astype(float), buckets.weights.astype(float)
@@ -90,6 +104,7 @@ class Sets:
             known_tasks=known_tasks,
             constant=fixed_tasks * log_share if share > 0 or not fixed_tasks else -math.inf,
             allowed=share > 0,
+            closures=closures,
         )
 
     def worth(self, sets: Bools) -> Floats:
@@ -130,7 +145,7 @@ def worth_more(sets: Sets, threshold: float, deadline: float) -> bool:
         if len(cells.low) > most:
             waiting.append(cells.only(slice(most, None)))
             cells = cells.only(slice(most))
-        looked = _Look(sets, cells)
+        looked = _Look(sets, cells, threshold)
         if looked.best > threshold:
             return True
         left = np.flatnonzero(looked.bound > threshold)
@@ -201,7 +216,7 @@ class _Look:
         best: What the best set met on the way is worth.
     """
 
-    def __init__(self, sets: Sets, cells: _Cells) -> None:
+    def __init__(self, sets: Sets, cells: _Cells, threshold: float) -> None:
         self.sets, self.cells = sets, cells
         n = len(cells.low), len(sets.tasks)
         least, most, centre = np.zeros(n), np.zeros(n), np.zeros(n)  # of the gradient, by cell and bucket
@@ -217,18 +232,35 @@ class _Look:
             least, centre, most = (x + ends[i][:, None] * sets.tasks for i, x in enumerate((least, centre, most)))
         least, centre, most = least - sets.prices, centre - sets.prices, most - sets.prices
         doubt = sets.rounding
-        surely, maybe = least > doubt, most > -doubt
+        if sets.closures is None:
+            surely, maybe = least > doubt, most > -doubt
+        else:
+            surely, maybe = np.zeros(n, bool), np.ones(n, bool)
         self.chosen = surely | (maybe & (centre > 0))
         worth = sets.worth(self.chosen)
-        self.best = float(worth.max())
         wrong = np.where(self.chosen, np.maximum(-least, 0.0), np.maximum(most, 0.0))
         near = worth + np.where(maybe & ~surely, wrong, 0.0).sum(axis=1)
-        self.bound = np.minimum(near, self._linear(surely, maybe)) + doubt
+        base, gain = self._linear()
+        linear = base + np.where(surely, gain, np.where(maybe, np.maximum(gain, 0.0), 0.0)).sum(axis=1)
+        self.bound = np.minimum(near, linear) + doubt
+        self.best = float(worth.max())
+        if sets.closures is not None:
+            self._respect(sets.closures, base + doubt, gain, centre, threshold)
 
-    def _linear(self, surely: Bools, maybe: Bools) -> Floats:
-        """The bound by linear functions above Φ and the share."""
+    def _respect(self, closures: Closures, base: Floats, gain: Floats, centre: Floats, threshold: float) -> None:
+        """Bounds anew, by sets that respect the order, what is left; and looks for one that is worth much."""
+        self.best = -math.inf
+        left = np.flatnonzero(self.bound > threshold)
+        if not len(left):
+            return
+        self.bound[left] = np.minimum(self.bound[left], base[left] + closures.best(gain[left]))
+        worst = left[self.bound[left].argmax()]
+        self.best = float(self.sets.worth(closures.best_set(centre[worst])[None])[0])
+
+    def _linear(self) -> tuple[Floats, Floats]:
+        """Linear functions above Φ and the share: what every set has of them by cell, and what a bucket adds."""
         sets, cells = self.sets, self.cells
-        bound = np.full(len(cells.low), sets.constant)
+        base = np.full(len(cells.low), sets.constant)
         gain = np.tile(-sets.prices, (len(cells.low), 1))
         for answers, known, corners in zip(sets.answers, sets.known, cells.corners, strict=True):
             heights = _heights(corners)
@@ -236,15 +268,15 @@ class _Look:
             short = heights - (corners @ slope[:, :, None])[:, :, 0]
             slope += np.maximum(short.max(axis=1), 0.0)[:, None]  # rounding must not leave it below a corner
             gain += slope @ answers.T
-            bound += slope @ known
+            base += slope @ known
         if sets.total:
             low, high = cells.low, cells.high
             ends = sets.share(low), sets.share(high)
             tangent = 1 + np.log(low / sets.total)
             rise = np.where(high > low, (ends[1] - ends[0]) / np.maximum(high - low, 1.0), tangent)
             gain += rise[:, None] * sets.tasks
-            bound += np.maximum(ends[0] - rise * low, ends[1] - rise * high) + rise * sets.known_tasks
-        return np.asarray(bound + np.where(surely, gain, np.where(maybe, np.maximum(gain, 0.0), 0.0)).sum(axis=1))
+            base += np.maximum(ends[0] - rise * low, ends[1] - rise * high) + rise * sets.known_tasks
+        return base, gain
 
     def weights(self) -> Floats:
         """How much the bend of a simplex matters, by class and cell: the responses of the chosen set."""

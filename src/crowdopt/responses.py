@@ -34,7 +34,7 @@ class Responses:
             without a label stands for a task that must have an answer even if nobody gave it a label.
         kept: One row per task with the columns to carry to the answers, or None.
         scale: The labels.
-        types: Types of the task and label columns as the source has them.
+        types: Types of the task, worker and label columns as the source has them; None for what is no column.
         classes: The classes of workers, in the order in which they are counted; none if all are alike.
         n_workers: Workers with at least one label.
         n_usable: Responses that have a task, a worker and a label, if all of them are to be counted; else None.
@@ -74,7 +74,9 @@ class TaskCounts:
     gold: GoldCounts | None = None
 
 
-def check(source: Any, reading: Reading, *, n_bins: int = 0, resolved: bool = False) -> Responses:
+def check(
+    source: Any, reading: Reading, *, n_bins: int = 0, resolved: bool = False, scale: Scale | None = None
+) -> Responses:
     """Checks a frame (or relation) of responses.
 
     Args:
@@ -82,6 +84,7 @@ def check(source: Any, reading: Reading, *, n_bins: int = 0, resolved: bool = Fa
         reading: How to read it.
         n_bins: Into how many bins of equal width to put scores; 0 if they are labels, or if the reading has the edges.
         resolved: Whether the reading comes from a solution: it then says all that the type of a column could say.
+        scale: The scale that the labels must be on; None to take it from the reading and the data.
 
     Raises:
         InputError: With what is wrong, where, and the option to add.
@@ -90,7 +93,8 @@ def check(source: Any, reading: Reading, *, n_bins: int = 0, resolved: bool = Fa
     reading = prepared.reading
     overview = Overview(prepared.table, reading)
     n_dropped = overview.check_missing()
-    scale = scale_of(overview.labels(), reading)
+    found = overview.labels()
+    scale = scale_of(found, reading) if scale is None else Scale.of(found, scale.labels, scale.kind)
     classes = overview.classes()
     return Responses(
         table=resolve_duplicates(prepared.usable(), reading),

@@ -29,6 +29,9 @@ MatrixKind = Literal["any", "diagonal", "mlr"]
 _BLOCK = 256
 """Matrices drawn at once where few of them will do."""
 
+MAX_RESPONSES = 100_000_000
+"""More are not drawn at once: they would not fit into memory."""
+
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
@@ -73,6 +76,7 @@ def crowd(
     labels: Sequence[str] = ("no", "yes"),
     selectivity: ArrayLike | None = None,
     matrix: ArrayLike | None = None,
+    kind: MatrixKind = "diagonal",
     skew: float = 0.0,
     experts: int = 0,
     expert_matrix: ArrayLike | None = None,
@@ -89,6 +93,7 @@ def crowd(
         selectivity: Probability of each label to be the truth of a task; None for all alike.
         matrix: Probability of every answer, by (true label, answered label); None for a
             :func:`random_matrix`.
+        kind: Which random matrices may be drawn.
         skew: Makes few responses the rule: the k-th of the possible numbers of responses, lowest first, has a
             probability in proportion to k ** -skew.
         experts: How many of the workers are experts; which tasks they answer is left to chance, as for all.
@@ -114,7 +119,7 @@ def crowd(
     if selectivity is not None:
         share = _probabilities(selectivity, (n_labels,), "selectivity")
     if matrix is None:
-        confusion = random_matrix(n_labels, rng)
+        confusion = random_matrix(n_labels, rng, kind)
     else:
         confusion = _probabilities(matrix, (n_labels, n_labels), "matrix")
     truth = _pick(share, n_tasks, rng)
@@ -234,14 +239,17 @@ def _checked(
         if not isinstance(value, int | np.integer) or value < 1:
             raise InputError(f"{name} must be a whole number, at least 1, not {value!r}")
     if low > high:
-        raise InputError(f"responses must be (low, high) with low <= high, not {responses!r}")
+        raise InputError(f"responses must go from low to high, not from {low} to {high}")
     if high > n_workers:
-        raise InputError(f"{high} responses per task need as many workers, but n_workers is {n_workers}")
+        raise InputError(f"{high} responses per task need as many workers, but there are only {n_workers}")
+    if max(n_tasks * high, n_workers) > MAX_RESPONSES:
+        words = f"{n_tasks:,} tasks with up to {high:,} responses by {n_workers:,} workers"
+        raise InputError(f"{words} are too many to draw at once")
     texts = tuple(labels)
     if isinstance(labels, str) or not all(isinstance(text, str) for text in texts):
         raise InputError(f"labels must be a sequence of texts, not {labels!r}")
-    if len(texts) < 2 or len(set(texts)) < len(texts):
-        raise InputError(f"labels must be at least two, all distinct, not {texts!r}")
+    if len(texts) < 2 or len(set(texts)) < len(texts) or not all(texts):
+        raise InputError(f"there must be at least two labels, all distinct and none empty, not {', '.join(texts)!r}")
     return texts, low, high
 
 
@@ -261,7 +269,8 @@ def _probabilities(given: ArrayLike, shape: tuple[int, ...], name: str) -> Float
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must be an array of numbers: {error}") from error
     if array.shape != shape:
-        raise InputError(f"{name} must have shape {shape}, one entry per label, not {array.shape}")
+        wanted, given_shape = (" by ".join(map(str, size)) for size in (shape, array.shape))
+        raise InputError(f"{name} must have one entry per label, {wanted}, not {given_shape}")
     if not np.all((array >= 0) & (array <= 1)):  # so written, it also refuses NaN
         raise InputError(f"{name} must be probabilities between 0 and 1, not {array.tolist()}")
     sums = array.sum(axis=-1)
@@ -284,14 +293,23 @@ def _sizes(n_tasks: int, low: int, high: int, skew: float, rng: np.random.Genera
         raise InputError(f"skew must be a number of at least 0, not {skew!r}")
     if skew == 0:
         return rng.integers(low, high, size=n_tasks, endpoint=True)
-    share = np.arange(1, high - low + 2) ** -float(skew)
-    return low + _pick(share / share.sum(), n_tasks, rng)
+    return low + _pick(skewed_shares(high - low + 1, skew), n_tasks, rng)
+
+
+def skewed_shares(most: int, skew: float) -> Floats:
+    """Probabilities of 1 to ``most`` responses in proportion to k ** -skew: few responses are the rule.
+
+    >>> skewed_shares(2, 1.0).round(3).tolist()
+    [0.667, 0.333]
+    """
+    share = np.arange(1, most + 1) ** -float(skew)
+    return np.asarray(share / share.sum())
 
 
 def _experts(experts: int, n_workers: int, matrix: ArrayLike | None, confusion: Floats) -> Floats:
     """The matrix of the experts, once their number makes sense."""
     if not isinstance(experts, int | np.integer) or not 0 <= experts <= n_workers:
-        raise InputError(f"experts must be a whole number between 0 and n_workers = {n_workers}, not {experts!r}")
+        raise InputError(f"experts must be a whole number, at most that of all workers, {n_workers}, not {experts!r}")
     if matrix is None:
         return np.asarray((confusion + np.eye(len(confusion))) / 2)
     return _probabilities(matrix, confusion.shape, "expert_matrix")

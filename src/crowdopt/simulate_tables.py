@@ -1,7 +1,7 @@
 """Seeded crowds as tables: how many tasks of each true label have each vector of counts.
 
-Estimates depend on responses only through the counts of each task. Given its true label, these are multinomial; so the
-number of tasks in every bucket is multinomial as well, and a crowd of any size is drawn in microseconds.
+Estimates depend on responses only through the counts of each task. Given its true label, these are multinomial; so
+the number of tasks in every bucket is multinomial as well, and a crowd of any size is drawn in microseconds.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Lattice:
     """All vectors of counts that tasks may have.
 
     Attributes:
-        counts: Responses by (bucket, class, label); sorted where all tasks have the same number of responses.
-        ways: For each bucket the number of orders in which its responses can come (a product of multinomial
-            coefficients), times the probability that a task has so many responses.
+        counts: Responses by (bucket, class, label), sorted.
+        ways: For each bucket the number of orders in which its responses can come: a product of multinomial
+            coefficients.
     """
 
     counts: Ints
@@ -49,19 +49,6 @@ class Lattice:
         classes = [full_lattice(n_labels, size) for size in sizes]
         counts = np.array([np.stack(rows) for rows in product(*classes)], np.int64)
         return cls(counts, _orders(counts))
-
-    @classmethod
-    def mixed(cls, n_labels: int, shares: Sequence[float]) -> Lattice:
-        """Tasks have 1, 2, ... responses of one class, with these probabilities.
-
-        >>> Lattice.mixed(2, [0.75, 0.25]).counts[:, 0].tolist()
-        [[0, 1], [1, 0], [0, 2], [1, 1], [2, 0]]
-        """
-        if not len(shares) or min(shares) < 0 or abs(sum(shares) - 1) > 1e-9:
-            raise InputError(f"the probabilities of numbers of responses must sum to 1, unlike {list(shares)}")
-        parts = [cls.full(n_labels, size) for size in range(1, len(shares) + 1)]
-        ways = [part.ways * share for part, share in zip(parts, shares, strict=True)]
-        return cls(np.concatenate([part.counts for part in parts]), np.concatenate(ways))
 
     @property
     def n_labels(self) -> int:
@@ -102,16 +89,6 @@ def tasks_by_share(n_tasks: int, shares: Sequence[float]) -> Ints:
     first = np.argsort(-(exact - whole), kind="stable")
     whole[first[: n_tasks - int(whole.sum())]] += 1
     return whole
-
-
-def skewed_shares(most: int, skew: float) -> Floats:
-    """Probabilities of 1 to ``most`` responses in proportion to k ** -skew: few responses are the rule.
-
-    >>> skewed_shares(2, 1.0).round(3).tolist()
-    [0.667, 0.333]
-    """
-    share = np.arange(1, most + 1) ** -float(skew)
-    return np.asarray(share / share.sum())
 
 
 def _orders(counts: Ints) -> Floats:

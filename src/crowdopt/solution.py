@@ -129,7 +129,12 @@ class Solution:
 
     def posterior_of(self, counts: Ints) -> Floats:
         """The same for any counts (bucket, class, label), for example of new tasks."""
-        return posterior(counts, self.matrix, self.objective.log_shares(self._by_label[1]))
+        return posterior(counts, self.matrix, self.log_shares)
+
+    @cached_property
+    def log_shares(self) -> Floats:
+        """Ln of the share of every label, as the posterior uses it."""
+        return self.objective.log_shares(self._by_label[1])
 
     @cached_property
     def agreement(self) -> Agreement:
@@ -143,14 +148,9 @@ class Solution:
 
     def answers_frame(self, *, probabilities: bool = False) -> Any:
         """Like :attr:`answers`, with a column ``p_<label>`` for every label if wanted."""
-        from crowdopt.answers import as_brought
-        from crowdopt.frames import restore
+        from crowdopt.rereading import as_frame
 
-        table = self.answers_table(probabilities=probabilities)
-        source = self._need_source()
-        if source.workspace is None:
-            return as_brought(restore(table, source.original), source.original, self.reading)
-        return table.collect().to_arrow()  # which needs the database no more
+        return as_frame(self.answers_table(probabilities=probabilities), self._need_source())
 
     def answers_table(self, *, probabilities: bool = False) -> Table:
         """Like :attr:`answers`, as a lazy Narwhals frame."""
@@ -164,6 +164,60 @@ class Solution:
         from crowdopt.write import write_table
 
         write_table(self.answers_table(probabilities=probabilities), path, self._need_source().workspace)
+
+    def workers(self, data: Any = None) -> Any:
+        """One row per worker: accuracy with an interval, agreement with the others, information, flags with a reason.
+
+        Args:
+            data: The data that the solution was made from, in any form that ``aggregate`` takes; not needed while the
+                solution has them in memory.
+
+        Returns:
+            The same kind of table as the data (a PyArrow table for files); docs/workers.md explains its columns.
+        """
+        from crowdopt.workers import worker_frame
+
+        return worker_frame(self, data)
+
+    def confusion(self, data: Any = None) -> Any:
+        """One row for each worker, label of tasks and answer to them: how often, of how many, with an interval."""
+        from crowdopt.workers import worker_frame
+
+        return worker_frame(self, data, confusion=True)
+
+    def predict(self, new: Any, *, probabilities: bool = False) -> Any:
+        """Labels the tasks of new responses with the fitted matrices and shares of labels; nothing is fitted anew.
+
+        Args:
+            new: Responses in any form that ``aggregate`` takes; read with the options that the solution was made with.
+            probabilities: Whether to add a column ``p_<label>`` for every label.
+
+        Returns:
+            One row per task: label, confidence, n_responses, status; the same kind of table as ``new`` (a PyArrow
+            table for files).
+
+        Raises:
+            InputError: Also for a label that is not on the scale of the solution.
+        """
+        from crowdopt.predict import predicted_frame
+
+        return predicted_frame(self, new, probabilities=probabilities)
+
+    def next_tasks(self, data: Any = None, n: int = 10) -> Any:
+        """The n tasks where further responses are expected to do most for the probability of the label.
+
+        Args:
+            data: All responses so far, in any form that ``aggregate`` takes; not needed while the solution has them in
+                memory. They may have grown since the solution was made.
+            n: How many tasks.
+
+        Returns:
+            One row per task, the best first: label, confidence, gain of one response, gain per response, and by how
+            many responses; the same kind of table as the data (a PyArrow table for files).
+        """
+        from crowdopt.next_tasks import next_frame
+
+        return next_frame(self, data, n)
 
     def _need_source(self) -> Source:
         if self.source is None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from crowdopt.reading import Reading
+    from crowdopt.scale import Scale
 
 OnPhase = Callable[[str], None]
 """Called with a short text when a new phase of the work begins."""
@@ -71,6 +72,7 @@ def load(
     *,
     n_bins: int = 0,
     resolved: bool = False,
+    scale: Scale | None = None,
     gold: Any = None,
     classes: Any = None,
     on_phase: OnPhase = lambda _: None,
@@ -83,6 +85,7 @@ def load(
         workspace: The database to read files with.
         n_bins: Number of bins to put scores into; see ``responses.check``.
         resolved: Whether the reading comes from a solution; see ``responses.check``.
+        scale: The scale that the labels must be on; see ``responses.check``.
         gold: Tasks of known label.
         classes: Classes of workers.
         on_phase: Called when a new phase begins.
@@ -91,7 +94,7 @@ def load(
         reading = read_classes(classes, reading, workspace)
     with explain_errors(paths_of(data)):
         table = open_table(data, choose_responses(reading), reading, workspace)
-        responses = check(table, reading, n_bins=n_bins, resolved=resolved)
+        responses = check(table, reading, n_bins=n_bins, resolved=resolved, scale=scale)
         if gold is not None:
             responses = replace(responses, reading=read_gold(gold, responses.reading, workspace))
         on_phase("counting")

@@ -9,8 +9,8 @@ import numpy as np
 
 from crowdopt.answers import by_task
 from crowdopt.errors import CrowdoptError, InputError
-from crowdopt.frames import Table, adopt, fetch, settle, small_table, with_texts
-from crowdopt.gold import TEXT, with_text
+from crowdopt.frames import Table, adopt, coded, fetch, settle, small_table, with_texts
+from crowdopt.gold import without_gold
 from crowdopt.prepared import clean
 from crowdopt.read.columns import choose_truth
 from crowdopt.scale import MAX_LABELS, canonical_text
@@ -37,11 +37,11 @@ def compare(solution: Solution, truth: Any, *, same_place: bool) -> Accuracy:
         raise CrowdoptError("a solution that was loaded from a file has no tasks to compare")
     gold = solution.source.counts.gold
     none = np.full(1 + (len(gold.labels) if gold else 0), NO_LABEL)  # without a response, or given: no merit to have it
-    answers = by_task({"answer": np.append(solution.mapping, none)}, solution, solution.source.counts)
+    answers = by_task({"answer": np.append(solution.mapping, none)}, solution.source.counts)
     answers = answers.filter(nw.col("answer") != NO_LABEL)
     known = _known(solution, truth, like=answers, same_place=same_place)
     if gold is not None:
-        known = _without_gold(known, solution.reading)
+        known = without_gold(known, solution.reading.gold)
     known, answers = _same_tasks(known, answers)
     joined = known.join(answers, on="task", how="left")
     right = nw.when(nw.col("answer") == nw.col("true")).then(nw.lit(1)).alias("right")
@@ -60,10 +60,7 @@ def _known(solution: Solution, truth: Any, like: Table, *, same_place: bool) -> 
     codes = _codes(table, solution)
     # DuckDB tables of two connections cannot be joined; other kinds can if they are the same.
     if table.implementation == like.implementation and (same_place or not table.implementation.is_duckdb()):
-        code = nw.lit(NO_LABEL)
-        for value, index in codes.items():
-            code = nw.when(nw.col("label") == value).then(nw.lit(index)).otherwise(code)
-        return table.select("task", code.alias("true"))
+        return table.select("task", coded("label", codes, NO_LABEL).alias("true"))
     rows = fetch(table)
     true = np.array([codes.get(value, NO_LABEL) for value in rows["label"]], np.int64)
     return small_table({"task": rows["task"], "true": true}, like=like)
@@ -120,11 +117,6 @@ def _same_tasks(known: Table, answers: Table) -> tuple[Table, Table]:
     if ours == theirs:
         return known, answers
     return with_texts(known, ["task"]), with_texts(answers, ["task"])
-
-
-def _without_gold(known: Table, reading: Reading) -> Table:
-    gold = small_table({TEXT: [task for task, _ in reading.gold]}, like=known)
-    return with_text(known).join(gold, on=TEXT, how="anti").drop(TEXT)
 
 
 def _first_tasks(known: Table, answers: Table) -> str:

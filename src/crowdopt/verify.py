@@ -325,7 +325,7 @@ def _about_claims(solution: Solution) -> Iterator[str]:
         "trivial": buckets.n_labels == 1,
         "chain": certificate.space is Space.DOMINANCE,
         "enumerate": certificate.space is Space.DOMINANCE,
-        "columns": certificate.space is Space.ALL and buckets.n_classes == 1,
+        "columns": buckets.n_classes == 1,
     }
     if not fitting.get(certificate.engine, True):
         yield f"engine {certificate.engine!r} does not solve such a problem"
@@ -341,7 +341,7 @@ def _about_claims(solution: Solution) -> Iterator[str]:
 def _compared_with(solution: Solution, problem: Problem) -> frozenset[str]:
     """The labellings that margins are the least loss among (docs/theory.md, "Margins")."""
     certificate = solution.certificate
-    if certificate.engine in {"chain", "enumerate", "search"} and certificate.space is Space.DOMINANCE:
+    if certificate.engine in {"chain", "columns", "enumerate", "search"} and certificate.space is Space.DOMINANCE:
         return frozenset({"closures" if problem.buckets.n_buckets <= MAX_BUCKETS else "alike"})
     if certificate.engine != "scan":
         return frozenset({"moves"})

@@ -16,7 +16,7 @@ from crowdopt.read.columns import check_answer_columns
 from crowdopt.workspace import Workspace, literal, query_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from crowdopt.frames import Table
     from crowdopt.types import Objects
@@ -43,6 +43,27 @@ def check_target(target: str | Path, suffixes: tuple[str, ...]) -> None:
         raise InputError(f"cannot write {path}: the folder {path.parent} does not exist")
     if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
         raise InputError(f"cannot write {path}: permission denied")
+
+
+def check_targets(targets: Sequence[str | None], read: Sequence[str], suffixes: tuple[str, ...]) -> None:
+    """Raises if results cannot be written, or would take the place of each other or of what they are made from."""
+    from crowdopt.read.sources import expand
+
+    sources = [Path(path) for name in read if name != "-" for path in expand(name)]
+    named = [target for target in targets if target is not None]
+    for number, target in enumerate(named):
+        check_target(target, suffixes)
+        path = Path(target)
+        if any(path.exists() and source.exists() and path.samefile(source) for source in sources):
+            raise InputError(f"cannot write {target}: it is one of the inputs")
+        if path.absolute() in [Path(other).absolute() for other in named[:number]]:
+            raise InputError(f"two results cannot both go to {target}")
+
+
+def check_stdout(*outputs: str | None, as_json: bool) -> None:
+    """Raises if two results would go to standard output."""
+    if "-" in outputs and as_json:
+        raise InputError("-o - and --json would both print to standard output: give one of them a file")
 
 
 @contextmanager

@@ -8,9 +8,28 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from crowdopt.errors import InputError
 from crowdopt.paper import diagrams
+from crowdopt.paper.counts import number_of_mappings
 from crowdopt.paper.leads import SHORTFALL
-from crowdopt.paper.setups import DISTANCE, EM1, EM2, EM3, EM_BEST, EMD, INCORRECT, JSD, LIKELIHOOD, OPT, OPT_SHARES
-from crowdopt.paper.table import number_of_mappings
+from crowdopt.paper.setups import (
+    DISTANCE,
+    EM1,
+    EM2,
+    EM3,
+    EM_BEST,
+    EMD,
+    EQUAL,
+    IC,
+    INCORRECT,
+    JSD,
+    LIKELIHOOD,
+    OPT,
+    OPT_SHARES,
+    PRODUCT,
+    S5,
+    S7,
+    S9,
+    SETUPS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,6 +47,11 @@ class Plot:
     words: str
     algorithms: tuple[str, ...] = (OPT, EM_BEST, EM1, EM2, EM3)
 
+    @property
+    def experiments(self) -> tuple[str, ...]:
+        """The experiments that it takes."""
+        return (self.experiment,)
+
 
 @dataclass(frozen=True)
 class Drawn:
@@ -37,6 +61,7 @@ class Drawn:
     section: str
     title: str
     make: Callable[[], diagrams.Diagram]
+    experiments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,8 +74,34 @@ class Listing:
     title: str
     words: str
 
+    @property
+    def experiments(self) -> tuple[str, ...]:
+        """The experiments that it takes."""
+        return (self.experiment,)
 
-Entry: TypeAlias = Plot | Drawn | Listing
+
+@dataclass(frozen=True)
+class Misses:
+    """How often EM misses the optimum, or beats it under the order, in several experiments.
+
+    Attributes:
+        name: As for a plot.
+        section: As for a plot.
+        title: As for a plot.
+        words: As for a plot.
+        experiments: The experiments that it takes.
+        drawn: Some of them as lines, by name, with what to call them.
+    """
+
+    name: str
+    section: str
+    title: str
+    words: str
+    experiments: tuple[str, ...]
+    drawn: dict[str, str]
+
+
+Entry: TypeAlias = Plot | Drawn | Listing | Misses
 
 LIKELY = (
     "How likely the responses are under each algorithm's answers, on a logarithmic scale. Where lines lie on each "
@@ -77,8 +128,22 @@ PAIRS = (
     "how frequent the labels are; what that adds to the likelihood is left out here, so that all rows compare."
 )
 
-S5, S7, S9 = "filtering-0.5", "filtering-0.7", "filtering-0.9"
 COMPARED = (OPT, EM1, OPT_SHARES)
+MISSED = (
+    "How often EM(*) ends at labels that are less likely than the best found, for even truths: for two labels the best "
+    "of all, for ratings the best that was found, whether it respects the order or not. The table has EM(*) against "
+    "OPT in all simulated crowds, ties to the lowest label; for ratings OPT keeps to the order, and EM can also end "
+    "above it. The CSV has all four EM."
+)
+LINES = {
+    S5: "R = 2",
+    EQUAL: "R = 3, diagonal",
+    f"{EQUAL}-any": "R = 3, any workers",
+    f"{EQUAL}-mlr": "R = 3, mlr",
+    f"{EQUAL}-R4": "R = 4, diagonal",
+    f"{EQUAL}-R5": "R = 5, diagonal",
+}
+CROWDS = tuple(name for name, setup in SETUPS.items() if setup.data == "simulated" and setup.n_tasks == 1000)
 
 CATALOGUE: tuple[Entry, ...] = (
     Drawn("fig1", "1", "Buckets and their order", diagrams.mapping_example),
@@ -87,12 +152,12 @@ CATALOGUE: tuple[Entry, ...] = (
     Plot("fig3b", "3.5.1", S7, INCORRECT, "Items labelled wrongly, s = 0.7", WRONG),
     Plot("fig3c", "3.5.1", S5, EMD, "Error of the response matrix (EMD), s = 0.5", MOVED),
     Plot("fig4a", "3.5.1", S7, EMD, "Error of the response matrix (EMD), s = 0.7", MOVED),
-    Plot("fig4b", "3.5.2", "ic", LIKELIHOOD, "Log-likelihood, image comparison", LIKELY + REAL),
-    Plot("fig4c", "3.5.2", "ic", INCORRECT, "Items labelled wrongly, image comparison", WRONG + REAL),
+    Plot("fig4b", "3.5.2", IC, LIKELIHOOD, "Log-likelihood, image comparison", LIKELY + REAL),
+    Plot("fig4c", "3.5.2", IC, INCORRECT, "Items labelled wrongly, image comparison", WRONG + REAL),
     Drawn("fig5", "4", "The order of ratings", diagrams.dominance_dag),
     Drawn("table2", "4", "How many mappings there are", number_of_mappings),
-    Plot("fig6", "4.3", "rating-equal", LIKELIHOOD, "Log-likelihood of ratings", LIKELY),
-    Plot("fig7", "4.3", "rating-equal", DISTANCE, "Distance of ratings from the truth", DISTANT),
+    Plot("fig6", "4.3", EQUAL, LIKELIHOOD, "Log-likelihood of ratings", LIKELY),
+    Plot("fig7", "4.3", EQUAL, DISTANCE, "Distance of ratings from the truth", DISTANT),
     Drawn("fig8", "5", "The order with varying numbers of responses", diagrams.varying_order),
     Plot("fig9a", "A", S5, INCORRECT, "Items labelled wrongly, s = 0.5", WRONG),
     Plot("fig9b", "A", S5, JSD, "Error of the response matrix (JSD), s = 0.5", APART),
@@ -109,28 +174,48 @@ CATALOGUE: tuple[Entry, ...] = (
     Drawn("fig13", "C", "One bucket takes others along", diagrams.varying_constraint),
     Drawn("fig14", "C", "A mapping is its boundary", diagrams.varying_boundary),
     Plot("beyond1", "beyond", S5, SHORTFALL, "How far EM ends below OPT, filtering, s = 0.5", SHORT),
-    Plot("beyond2", "beyond", "rating-equal", SHORTFALL, "How far EM ends below OPT, 3 ratings", SHORT + UNORDERED),
+    Plot("beyond2", "beyond", EQUAL, SHORTFALL, "How far EM ends below OPT, 3 ratings", SHORT + UNORDERED),
     Plot("beyond3", "beyond", "rating-equal-R4", SHORTFALL, "How far EM ends below OPT, 4 ratings", SHORT + UNORDERED),
     Plot("beyond4", "beyond", "rating-equal-R5", SHORTFALL, "How far EM ends below OPT, 5 ratings", SHORT + UNORDERED),
     Plot("beyond5", "beyond", "rating-equal-any", DISTANCE, "Distance of ratings, any workers", DISTANT + ANY),
     Plot("beyond6", "beyond", "rating-equal-mlr", DISTANCE, "Distance of ratings, orderly workers", DISTANT + ORDERLY),
     Plot("beyond7", "beyond", S7, INCORRECT, "Estimating the shares of labels, s = 0.7", SHARES, COMPARED),
     Plot("beyond8", "beyond", S9, INCORRECT, "Estimating the shares of labels, s = 0.9", SHARES, COMPARED),
-    Listing("beyond9", "beyond", "product", "Real product pairs", PAIRS),
+    Listing("beyond9", "beyond", PRODUCT, "Real product pairs", PAIRS),
+    Misses("beyond10", "beyond", "How often EM misses, by R and m", MISSED, CROWDS, LINES),
 )
 """All 20 plots, 6 diagrams and the table of numbers, in the paper's order; then what goes beyond it."""
 
 
 def pick(names: Sequence[str]) -> list[Entry]:
-    """The named entries in the paper's order, all if none is named; ``fig3`` names all parts of Figure 3.
+    """The named entries in the paper's order, all if none is named.
+
+    Names may be in capitals, and several in one text, between commas; ``fig3`` names all parts of Figure 3.
 
     Raises:
         InputError: If there is none of a name.
     """
-    for name in names:
-        if not any(_is_named(entry, name) for entry in CATALOGUE):
-            raise InputError(f"there is no figure {name!r}; there are {', '.join(entry.name for entry in CATALOGUE)}")
-    return [entry for entry in CATALOGUE if not names or any(_is_named(entry, name) for name in names)]
+    return [entry for entry in CATALOGUE if not names or any(_is_named(entry, name) for name in single(names))]
+
+
+def single(names: Sequence[str]) -> list[str]:
+    """Every name by itself, as it is written in the catalogue or as the beginning of several there.
+
+    >>> single(["Fig3a,TABLE2"])
+    ['fig3a', 'table2']
+    """
+    alone = [part.strip().lower() for name in names for part in name.split(",") if part.strip()]
+    if strange := [name for name in alone if not named(name)]:
+        have = ", ".join(entry.name for entry in CATALOGUE)
+        raise InputError(f"there is no figure {strange[0]!r}; there are {have}")
+    if names and not alone:
+        raise InputError("no figure is named")
+    return alone
+
+
+def named(name: str) -> list[Entry]:
+    """The entries that a single name stands for."""
+    return [entry for entry in CATALOGUE if _is_named(entry, name)]
 
 
 def _is_named(entry: Entry, name: str) -> bool:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 
-from crowdopt.buckets import Buckets
-from crowdopt.certificate import Space
 from crowdopt.order import Order
-from crowdopt.problem import Problem
-from crowdopt.solve.enumerate import count_mappings, enumerate_mappings, full_lattice, likelihoods
+from crowdopt.paper.diagrams import Diagram
+from crowdopt.solve.enumerate import count_mappings, full_lattice
 
 N_ITEMS = 100
 """Items of Table 2."""
@@ -28,6 +26,12 @@ PRINTED: dict[tuple[int, int], tuple[str, str, str]] = {
     (5, 3): ("10^69", "10^24", "1.1*10^8"),
 }
 """Table 2 as printed, by (R, m): all mappings, those that treat buckets as wholes, and those that respect the order."""
+
+WORDS = (
+    f"For {N_ITEMS} items with m responses of R ratings each: all mappings, those that treat a bucket as a whole, and "
+    "those that also respect the order, each beside what the paper prints. The last two columns are what the chain "
+    "engine works on instead: sets of buckets closed upwards, and pairs of them one inside the other."
+)
 
 
 @dataclass(frozen=True)
@@ -73,10 +77,10 @@ def counted(n_labels: int, m: int) -> Counted:
 
 
 def agrees(number: int, printed: str) -> bool:
-    """Whether a printed number is this one, cut or rounded to the digits it has; bare powers give the magnitude only.
+    """Whether a printed number is this one, rounded to the digits it has; a bare power of ten gives the magnitude only.
 
     >>> agrees(28744, "2.8*10^4"), agrees(28744, "2.9*10^4"), agrees(28744, "10^4"), agrees(28744, "28745")
-    (True, True, True, False)
+    (False, True, True, False)
     """
     found = re.fullmatch(r"(?:([0-9.]+)\*)?10\^([0-9]+)", printed)
     if found is None:
@@ -85,8 +89,22 @@ def agrees(number: int, printed: str) -> bool:
     if digits is None:
         return len(str(number)) - 1 == power
     unit = 10 ** (power - len(digits.partition(".")[2]))
-    cut, rounded = number // unit, (number + unit // 2) // unit
-    return int(digits.replace(".", "")) in {cut, rounded}
+    return bool(int(digits.replace(".", "")) == (number + unit // 2) // unit)
+
+
+def number_of_mappings() -> Diagram:
+    """Table 2, counted; with the up-sets and pairs of them that a search by chains needs instead."""
+    return Diagram("", [_row(row) for row in table_2()], WORDS)
+
+
+def _row(row: Counted) -> dict[str, Any]:
+    order = Order.of(full_lattice(row.n_labels, row.m)[:, None])
+    exact = {"all": row.unconstrained, "by bucket": row.bucketized, "in order": row.dominance}
+    line: dict[str, Any] = {"R": row.n_labels, "m": row.m}
+    for (name, number), printed in zip(exact.items(), row.printed, strict=True):
+        line |= {name: number, f"{name}, as printed": printed.replace("*", " × ")}
+    # A mapping of two labels is one up-set, and one of three a pair of them, one inside the other.
+    return line | {"up-sets": count_mappings(order, 2), "pairs of up-sets": count_mappings(order, 3)}
 
 
 def up_to(m: int) -> int:
@@ -95,44 +113,14 @@ def up_to(m: int) -> int:
     >>> up_to(3)
     16
     """
-    buckets = [counts for counts in product(range(m + 1), repeat=2) if sum(counts) <= m]
-    return count_mappings(Order.of(np.array(buckets, np.int64)[:, None]), 2)
+    return count_mappings(Order.of(points(m)[:, None]), 2)
+
+
+def points(m: int) -> np.ndarray:
+    """All buckets of up to m responses of two labels."""
+    return np.array([counts for counts in product(range(m + 1), repeat=2) if sum(counts) <= m], np.int64)
 
 
 def appendix_count(m: int) -> int:
     """What the appendix counts in place of :func:`up_to`."""
     return (1 << (m + 1)) - 1 + (1 << m)
-
-
-@dataclass(frozen=True)
-class Counterexample:
-    """A crowd whose likeliest mapping does not respect the order.
-
-    Attributes:
-        items: The answers that each item got.
-        best: The likeliest labels, and their likelihood.
-        ordered: The likeliest labels that respect the order, and theirs.
-    """
-
-    items: tuple[tuple[int, ...], ...]
-    best: tuple[tuple[int, ...], float]
-    ordered: tuple[tuple[int, ...], float]
-
-
-def counterexample() -> Counterexample:
-    """Five items with two ratings each, all mappings of which are compared."""
-    items = ((3, 3), (2, 3), (2, 3), (1, 3), (1, 2))
-    rows = [[ratings.count(label) for label in (1, 2, 3)] for ratings in items]
-    buckets, index = Buckets.from_arrays(rows)
-    problem = Problem(buckets, Space.ALL)
-    every = np.array(list(product(range(3), repeat=buckets.n_buckets)), np.uint8)
-    ordered = enumerate_mappings(Order.of(buckets.counts), 3)
-
-    def likeliest(mappings: np.ndarray) -> tuple[tuple[int, ...], float]:
-        values = likelihoods(problem, mappings)
-        # Of equals, the one that agrees with most answers: renaming labels changes nothing.
-        ties = mappings[values >= values.max() - 1e-9].astype(np.int64)
-        found = max(ties, key=buckets.agreement)
-        return tuple(int(label) + 1 for label in found[index]), math.exp(values.max())
-
-    return Counterexample(items, likeliest(every), likeliest(ordered))

@@ -1,6 +1,6 @@
 """The paper's experiments: trials in pieces that can run in any process, and the rows that their figures show.
 
-``tasks`` cuts an experiment into items, ``run_item`` runs one of them, ``collect`` puts the results together. Every
+``pieces`` cuts an experiment up, ``run_piece`` runs one of them, ``collect`` puts the results together. Every
 trial has a seed of its own, made of the seed, the experiment, m and its number, so that the same numbers come out
 however the work is divided.
 """
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypedDict
 import numpy as np
 
 from crowdopt.errors import InputError
+from crowdopt.paper.estimates import interval
 from crowdopt.paper.known import Known, read_known
 from crowdopt.paper.setups import BEYOND, PAPER, REPORTED, SETUPS, Setup
 from crowdopt.paper.trials import Crowds, measure, sampled, simulated, solve_all, whole
@@ -25,10 +26,14 @@ if TYPE_CHECKING:
 
     from crowdopt.types import Floats
 
-__all__ = ["BEYOND", "PAPER", "SETUPS", "Experiment", "Item", "Row", "Rows", "collect", "run", "run_item", "tasks"]
+__all__ = ["BEYOND", "PAPER", "SETUPS", "Experiment", "Piece", "Row", "Rows", "collect", "pieces", "run", "run_piece"]
 
-PIECE = {2: 100, 3: 20}
-"""Trials of an item by the number of labels: a second or less. Ten where there are more labels."""
+TRIALS = {2: 100, 3: 20}
+"""Trials of a piece by the number of labels: a second or less. Ten where there are more labels."""
+
+
+MAX_TRIALS = 1_000_000
+"""More would not end."""
 
 
 class Row(TypedDict):
@@ -48,7 +53,7 @@ Rows: TypeAlias = list[Row]
 
 
 @dataclass(frozen=True, eq=False)
-class Item:
+class Piece:
     """Some trials of an experiment at one m: a piece of work that can be handed to another process.
 
     Attributes:
@@ -114,23 +119,8 @@ class Experiment:
         ]
 
 
-def interval(values: Floats, level: float = 0.95) -> tuple[float, float]:
-    """The interval of the mean of independent values by Student's t; NaN for a single one.
-
-    >>> [round(end, 3) for end in interval(np.array([1.0, 2.0, 3.0]))]
-    [-0.484, 4.484]
-    """
-    from scipy.special import stdtrit
-
-    if len(values) < 2:
-        return float("nan"), float("nan")
-    mean, error = float(values.mean()), float(values.std(ddof=1)) / len(values) ** 0.5
-    wide = float(stdtrit(len(values) - 1, (1 + level) / 2)) * error
-    return mean - wide, mean + wide
-
-
-def tasks(experiment: str, trials: int | None = None, seed: int = 0, folder: str | Path | None = None) -> list[Item]:
-    """Cuts an experiment into items.
+def pieces(experiment: str, trials: int | None = None, seed: int = 0, folder: str | Path | None = None) -> list[Piece]:
+    """Cuts an experiment into pieces.
 
     Args:
         experiment: A name of SETUPS.
@@ -140,8 +130,8 @@ def tasks(experiment: str, trials: int | None = None, seed: int = 0, folder: str
     """
     setup = _setup(experiment)
     trials = setup.trials if trials is None else trials
-    if trials < 1:
-        raise InputError(f"an experiment takes at least one trial, not {trials}")
+    if not 1 <= trials <= MAX_TRIALS:
+        raise InputError(f"an experiment takes 1 to {MAX_TRIALS:,} trials, not {trials:,}")
     known, sizes = None, setup.sizes
     if setup.data != "simulated":
         if folder is None:
@@ -150,56 +140,56 @@ def tasks(experiment: str, trials: int | None = None, seed: int = 0, folder: str
         sizes = tuple(range(1, known.fewest + 1)) if setup.data == "sampled" else (known.fewest,)
     if setup.data == "whole":
         trials = 1  # nothing is left to chance
-    step = PIECE.get(setup.n_labels, 10)
+    step = TRIALS.get(setup.n_labels, 10)
     return [
-        Item(experiment, m, first, min(first + step, trials), seed, known)
+        Piece(experiment, m, first, min(first + step, trials), seed, known)
         for m in sizes
         for first in range(0, trials, step)
     ]
 
 
-def run_item(item: Item) -> Floats:
-    """Runs the trials of an item; the result is by (trial, algorithm, metric)."""
-    setup = _setup(item.experiment)
-    crowds = _crowds(setup, item)
+def run_piece(piece: Piece) -> Floats:
+    """Runs the trials of a piece; the result is by (trial, algorithm, metric)."""
+    setup = _setup(piece.experiment)
+    crowds = _crowds(setup, piece)
     return measure(setup, crowds, solve_all(setup, crowds))
 
 
-def _crowds(setup: Setup, item: Item) -> Crowds:
-    rngs = [_generator(item, trial) for trial in range(item.first, item.last)]
-    if item.known is None:
-        return simulated(setup, item.m, rngs)
-    return sampled(item.known, item.m, rngs) if setup.data == "sampled" else whole(item.known)
+def _crowds(setup: Setup, piece: Piece) -> Crowds:
+    rngs = [_generator(setup, piece, trial) for trial in range(piece.first, piece.last)]
+    if piece.known is None:
+        return simulated(setup, piece.m, rngs)
+    return sampled(piece.known, piece.m, rngs) if setup.data == "sampled" else whole(piece.known)
 
 
-def _generator(item: Item, trial: int) -> np.random.Generator:
+def _generator(setup: Setup, piece: Piece, trial: int) -> np.random.Generator:
     """The generator of one trial. The name of the experiment counts as a number, so that none shares its crowds."""
-    key = (zlib.crc32(item.experiment.encode()), item.m, trial)
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(item.seed, spawn_key=key)))
+    key = (zlib.crc32((setup.workers_of or setup.name).encode()), piece.m, trial)
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(piece.seed, spawn_key=key)))
 
 
-def collect(items: Sequence[Item], results: Sequence[Floats]) -> Experiment:
-    """Puts the results of all items of one experiment together, in whatever order they come."""
-    setup = _setup(items[0].experiment)
-    pieces: dict[int, list[tuple[int, Floats]]] = {}
-    for item, result in zip(items, results, strict=True):
-        if item.experiment != setup.name:
-            raise ValueError(f"items of {setup.name} and of {item.experiment} do not belong together")
-        pieces.setdefault(item.m, []).append((item.first, result))
+def collect(done: Sequence[Piece], results: Sequence[Floats]) -> Experiment:
+    """Puts the results of all pieces of one experiment together, in whatever order they come."""
+    setup = _setup(done[0].experiment)
+    by_size: dict[int, list[tuple[int, Floats]]] = {}
+    for piece, result in zip(done, results, strict=True):
+        if piece.experiment != setup.name:
+            raise ValueError(f"pieces of {setup.name} and of {piece.experiment} do not belong together")
+        by_size.setdefault(piece.m, []).append((piece.first, result))
     values = {}
-    for m in sorted(pieces):
-        joined = np.concatenate([piece for _, piece in sorted(pieces[m], key=lambda found: found[0])])
+    for m in sorted(by_size):
+        joined = np.concatenate([result for _, result in sorted(by_size[m], key=lambda found: found[0])])
         for a, algorithm in enumerate(setup.algorithms):
             values.update({(m, algorithm, metric): joined[:, a, k] for k, metric in enumerate(setup.metrics)})
-    known = items[0].known
+    known = done[0].known
     n_tasks = setup.n_tasks if known is None else len(known.truth)
-    return Experiment(setup, max(item.last for item in items), n_tasks, values)
+    return Experiment(setup, max(piece.last for piece in done), n_tasks, values)
 
 
 def run(experiment: str, trials: int | None = None, seed: int = 0, folder: str | Path | None = None) -> Experiment:
-    """Runs an experiment from beginning to end in this process; arguments as for :func:`tasks`."""
-    items = tasks(experiment, trials, seed, folder)
-    return collect(items, [run_item(item) for item in items])
+    """Runs an experiment from beginning to end in this process; arguments as for :func:`pieces`."""
+    todo = pieces(experiment, trials, seed, folder)
+    return collect(todo, [run_piece(piece) for piece in todo])
 
 
 def _setup(name: str) -> Setup:

@@ -1,19 +1,36 @@
-"""Figures from rows: the charts, drawings and tables of the catalogue; an algorithm looks the same in all of them."""
+"""Figures from experiments: the charts, drawings and tables of the catalogue; an algorithm looks the same in all."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.charts import BLUE, GREEN, INK, ORANGE, PURPLE, RED, Axis, Style, described, line_chart, png_of, svg_of
-from crowdopt.paper.catalogue import Listing, Plot, label_of
-from crowdopt.paper.leads import SHORTFALL
-from crowdopt.paper.setups import DISTANCE, EM1, EM2, EM3, EM_BEST, EMD, INCORRECT, JSD, LIKELIHOOD, OPT, OPT_SHARES
+from crowdopt.paper.against_em import against_em, below_best
+from crowdopt.paper.catalogue import Drawn, Listing, Misses, Plot, label_of
+from crowdopt.paper.estimates import Estimate
+from crowdopt.paper.leads import SHORTFALL, shortfalls
+from crowdopt.paper.setups import (
+    DISTANCE,
+    EM1,
+    EM2,
+    EM3,
+    EM_BEST,
+    EMD,
+    INCORRECT,
+    JSD,
+    LIKELIHOOD,
+    OPT,
+    OPT_SHARES,
+    SETUPS,
+)
+from crowdopt.paper.words import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
 
     from crowdopt.paper.catalogue import Entry
+    from crowdopt.paper.experiments import Experiment
 
 STYLES = {
     OPT: Style(BLUE, 6.5),
@@ -24,6 +41,10 @@ STYLES = {
     OPT_SHARES: Style(RED, 2.4, (2, 2)),
 }
 """Where lines coincide all of them stay visible, as each is narrower than the one below it."""
+
+CROWD_STYLES = (Style(BLUE, 5), Style(ORANGE, 4), Style(GREEN, 3.2, (7, 3, 2, 3)), Style(PURPLE, 2.6),
+                Style(RED, 2, (2, 2)), Style(INK, 1.4, (5, 3)))  # fmt: skip
+"""Of lines that stand for crowds."""
 
 METRICS = {
     LIKELIHOOD: ("log-likelihood (natural logarithm)", "higher is better"),
@@ -53,6 +74,7 @@ class Figure:
         svg: The drawing; None for a table, and where the data are missing.
         png: The same as pixels.
         series: For plots, the algorithms drawn.
+        shown: What of the rows the page shows, if not all of them as they are.
     """
 
     name: str
@@ -60,43 +82,82 @@ class Figure:
     section: str
     title: str
     words: str
-    rows: list[dict[str, Any]]
+    rows: Sequence[Mapping[str, Any]]
     svg: str | None = None
     png: bytes | None = None
     series: tuple[str, ...] = ()
+    shown: Sequence[Mapping[str, Any]] = field(default_factory=list)
 
 
-def draw(entry: Entry, rows: Iterable[Mapping[str, Any]]) -> Figure:
-    """The figure of an entry, which takes its own of all measured ``rows``, and stays empty if there are none."""
-    label = label_of(entry.name)
-    series: tuple[str, ...] = ()
-    if isinstance(entry, Plot):
-        own = [dict(row) for row in rows if _belongs(row, entry)]
-        words, series = entry.words, tuple(name for name in entry.algorithms if own)
-        svg = svg_of(_chart(entry, own), f"{label}. {entry.title}. {words}") if own else None
-    elif isinstance(entry, Listing):
-        own, words, svg = _listed(entry, rows), entry.words, None
-    else:
+def draw(entry: Entry, experiments: Mapping[str, Experiment]) -> Figure:
+    """The figure of an entry; it stays empty where an experiment that it takes was not run."""
+    figure = Figure(entry.name, label_of(entry.name), entry.section, entry.title, "", [])
+    run = [experiments[name] for name in entry.experiments if name in experiments]
+    if isinstance(entry, Drawn):
         made = entry.make()
-        own, words = made.rows, made.words
-        svg = described(made.svg, f"{label}. {entry.title}. {words}") if made.svg else None
-    png = png_of(svg) if svg else None
-    return Figure(entry.name, label, entry.section, entry.title, words, own, svg, png, series)
+        figure = replace(figure, words=made.words, rows=made.rows, svg=made.svg or None)
+    else:
+        two = isinstance(entry, Plot) and SETUPS[entry.experiment].n_labels == 2
+        figure = replace(figure, words=entry.words + (" EM's ties go to 0." if two else ""))
+        if len(run) < len(entry.experiments):
+            return figure
+    if isinstance(entry, Plot):
+        rows = rows_of(entry, run[0])
+        figure = replace(figure, rows=rows, svg=svg_of(_chart(entry, rows)), series=entry.algorithms)
+    elif isinstance(entry, Listing):
+        figure = replace(figure, rows=_listed(run[0]))
+    elif isinstance(entry, Misses):
+        figure = replace(figure, rows=against_em(run), svg=svg_of(_misses(entry, experiments)), shown=_missed(run))
+    if figure.svg is None:
+        return figure
+    svg = described(figure.svg, f"{figure.label}. {figure.title}. {figure.words}")
+    return replace(figure, svg=svg, png=png_of(svg))
 
 
-def _belongs(row: Mapping[str, Any], plot: Plot) -> bool:
-    return (row["experiment"], row["metric"]) == (plot.experiment, plot.metric) and row["algorithm"] in plot.algorithms
+def rows_of(plot: Plot, experiment: Experiment) -> list[Mapping[str, Any]]:
+    """The points of a plot."""
+    rows = shortfalls(experiment) if plot.metric == SHORTFALL else experiment.rows
+    return [dict(row) for row in rows if row["metric"] == plot.metric and row["algorithm"] in plot.algorithms]
 
 
-def _listed(listing: Listing, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _listed(experiment: Experiment) -> list[Mapping[str, Any]]:
     table: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        if row["experiment"] == listing.experiment and row["metric"] in {LIKELIHOOD, INCORRECT}:
+    for row in experiment.rows:
+        if row["metric"] in {LIKELIHOOD, INCORRECT} and row["algorithm"] in STYLES:
             table.setdefault(row["algorithm"], {"algorithm": row["algorithm"]})[row["metric"]] = row["mean"]
     return list(table.values())
 
 
-def _chart(plot: Plot, own: list[dict[str, Any]]) -> dict[str, Any]:
+def _missed(experiments: Sequence[Experiment]) -> list[Mapping[str, Any]]:
+    """EM(*) against OPT as people read it."""
+    titles = {experiment.name: experiment.setup.title for experiment in experiments}
+    return [
+        {"crowd": titles[row["experiment"]], "m": row["m"], "below OPT": percent(row["missed"]),
+         "nats below": row["short"], "above OPT": percent(row["beat"]), "nats above": row["ahead"],
+         "below the best found": percent(row["below_best"])}
+        for row in against_em(experiments) if row["algorithm"] == EM_BEST
+    ]  # fmt: skip
+
+
+def _misses(entry: Misses, experiments: Mapping[str, Experiment]) -> dict[str, Any]:
+    rows: list[dict[str, Any]] = []
+    for name, line in entry.drawn.items():
+        for m in experiments[name].sizes:
+            share = Estimate.share(below_best(experiments[name], m, EM_BEST), 0.95)
+            rows.append({"crowd": line, "m": m, "mean": share.mean, "low": share.low, "high": share.high})
+    return line_chart(
+        rows,
+        dict(zip(entry.drawn.values(), CROWD_STYLES, strict=True)),
+        series="crowd",
+        x="m",
+        title=entry.title,
+        subtitle=f"{label_of(entry.name)} · lower is better · share of trials, 95 % band",
+        x_axis=Axis("responses per item, m", values=sorted({row["m"] for row in rows})),
+        y_axis=Axis("share of trials in which EM(*) misses", zero=True),
+    )
+
+
+def _chart(plot: Plot, own: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     title, better = METRICS[plot.metric]
     trials = max(int(row["trials"]) for row in own)
     y_axis = Axis(title, zero=plot.metric != LIKELIHOOD)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +19,8 @@ from crowdopt.truth import gold_pairs
 from crowdopt.workspace import Workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from crowdopt.types import Ints
 
 
@@ -45,18 +49,32 @@ def read_known(folder: str | Path) -> Known:
         InputError: A file is missing or wrong, there are more labels than two, or nothing is left.
     """
     folder, reading = Path(folder), Reading()
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder" if folder.exists() else f"no such folder: {folder}")
+    responses, truth = folder / "responses.csv", folder / "truth.csv"
     with Workspace() as workspace:
-        source = load(folder / "responses.csv", reading, workspace)
-        labels = source.responses.scale.labels
-        rows = fetch(with_texts(source.counts.table, ["task"]))
-        truths = open_table(folder / "truth.csv", choose_truth(reading), reading, workspace)
-        true = dict(gold_pairs(truths, reading))
+        with _about(responses):
+            source = load(responses, reading, workspace)
+            rows = fetch(with_texts(source.counts.table, ["task"]))
+        with _about(truth):
+            true = dict(gold_pairs(open_table(truth, choose_truth(reading), reading, workspace), reading))
+    labels = source.responses.scale.labels
     if len(labels) != 2:
-        raise InputError(f"{folder}: the experiment needs two labels, not {', '.join(labels)}")
+        raise InputError(f"{responses}: the experiment needs two labels, not {len(labels)} ({', '.join(labels)})")
     if strange := sorted(set(true.values()) - set(labels)):
-        raise InputError(f"{folder / 'truth.csv'}: {strange[0]!r} is not among the answers ({', '.join(labels)})")
+        raise InputError(f"{truth}: {strange[0]!r} is not among the answers ({', '.join(labels)})")
     counts = np.column_stack([np.asarray(rows[name], np.int64) for name in source.counts.columns])
     used = [at for at in np.argsort(rows["task"]) if rows["task"][at] in true and counts[at].sum()]
     if not used:
         raise InputError(f"{folder}: no task has both a response and a true label")
     return Known(counts[used], np.array([labels.index(true[rows["task"][at]]) for at in used], np.int64))
+
+
+@contextmanager
+def _about(path: Path) -> Iterator[None]:
+    """Makes errors name the file, and not advise options that are not to be had here."""
+    try:
+        yield
+    except InputError as error:
+        what = re.split("; (?:add|try) --", str(error))[0].removeprefix("the gold ")
+        raise InputError(what if str(path) in what else f"{path}: {what}") from error

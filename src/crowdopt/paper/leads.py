@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from crowdopt.paper.experiments import interval
+from crowdopt.paper.estimates import interval
 from crowdopt.paper.setups import ALL_EM, LIKELIHOOD, OPT
 
 if TYPE_CHECKING:
-    from crowdopt.paper.experiments import Experiment
+    from crowdopt.paper.experiments import Experiment, Rows
 
 SHORTFALL = "nats below OPT"
 
 
-def shortfalls(experiment: Experiment) -> list[dict[str, Any]]:
+def shortfalls(experiment: Experiment) -> Rows:
     """Rows as an experiment has them, of how many nats EM is below OPT on the same crowd; negative where above."""
-    rows = []
+    rows: Rows = []
     for m in experiment.sizes:
         best = experiment.values[m, OPT, LIKELIHOOD]
         for name in ALL_EM:

@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from crowdopt.charts import DARK
 from crowdopt.errors import MissingExtraError
+from crowdopt.paper.choices import CHOICES, VERDICT_WORDS
+from crowdopt.paper.errata import ERRATA
+from crowdopt.paper.output import columns_of, name_of
+from crowdopt.paper.words import number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,28 +35,11 @@ SECTIONS = {
 }
 """The parts of the page by the section of the paper that they are about, in its order."""
 
-VERDICTS = {"holds": "✓", "in part": "◐", "fails": "✗", "not measured": "–"}
+VERDICTS = {"holds": "✓", "in part": "◐", "fails": "✗", "not decided": "?", "not measured": "–"}
 """All verdicts with their sign: never told by colour alone."""
 
-ERRATA = (
-    "The filtering example exchanges its two error rates",
-    "Cuts are not all reasonable, and the filtering theorem fails as stated",
-    "Algorithm 2 finds only the constant mappings",
-    "Two inequalities are the wrong way round",
-    "For more than two ratings the optimum is not global",
-    "Varying numbers of responses: boundaries are counted twice",
-    "Slips in two proofs",
-    '"Rating" where filtering is meant',
-    "A start of EM whose middle column sums to 1.01",
-    "The proof of the filtering theorem leaves the mappings it speaks of",
-    "Error rates of a label that no item has",
-    "The definition of a lattice is too weak",
-    "The lattice proof makes a bucket with a negative count",
-    "Worker classes: one count is forgotten, and dominance is not transitive",
-    "One digit of Table 2",
-    "Error rates that cannot be",
-)
-"""The entries of docs/errata.md by their titles."""
+LONG = 8
+"""Lines of a table that are shown without being asked for."""
 
 
 @dataclass(frozen=True)
@@ -60,16 +47,18 @@ class Run:
     """What was run, and what came out.
 
     Attributes:
-        facts: What a reader needs to run it again: versions, seed, trials, seconds.
+        facts: What a reader needs to run it again: versions, seed, trials.
         figures: The figures, in the paper's order.
         claims: The claims with their verdicts.
         missing: What could not be run, and how to get it.
+        notes: What else to know.
     """
 
     facts: Mapping[str, str]
     figures: Sequence[Figure]
     claims: Sequence[Claim]
     missing: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 @dataclass
@@ -80,7 +69,7 @@ class Part:
     title: str
     number: str
     figures: list[Figure] = field(default_factory=list)
-    claims: list[tuple[int, Claim]] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
 
 
 def render(run: Run) -> str:
@@ -89,7 +78,7 @@ def render(run: Run) -> str:
     environment = jinja.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja.StrictUndefined
     )
-    environment.filters |= {"grid": grid, "picture": _trusted}
+    environment.filters |= {"grid": grid, "lines": cells, "file": name_of, "picture": _trusted}
     room = files("crowdopt.paper")
     template = environment.from_string(room.joinpath("page.html").read_text(encoding="utf-8"))
     return str(
@@ -99,7 +88,10 @@ def render(run: Run) -> str:
             verdicts=VERDICTS,
             counts={verdict: sum(claim.verdict == verdict for claim in run.claims) for verdict in VERDICTS},
             style=_trusted(room.joinpath("page.css").read_text(encoding="utf-8") + dark_charts()),
+            verdict_words=VERDICT_WORDS,
+            choices=CHOICES,
             errata=ERRATA,
+            long=LONG,
         )
     )
 
@@ -109,8 +101,8 @@ def parts_of(run: Run) -> list[Part]:
     parts = {key: Part(key, title, f"§ {key}" if key[0].isdigit() else "") for key, title in SECTIONS.items()}
     for figure in run.figures:
         parts[figure.section].figures.append(figure)
-    for position, claim in enumerate(run.claims, 1):
-        parts[section_of(claim.where)].claims.append((position, claim))
+    for claim in run.claims:
+        parts[section_of(claim.where)].claims.append(claim)
     return [part for part in parts.values() if part.figures or part.claims]
 
 
@@ -130,30 +122,17 @@ def section_of(where: str) -> str:
 def grid(figure: Figure) -> tuple[list[str], list[list[str]]]:
     """The numbers of a figure as a table: of a plot the means by number of responses, else its rows as they are."""
     if not figure.series:
-        header = list(figure.rows[0]) if figure.rows else []
-        return header, [[number(row[key]) for key in header] for row in figure.rows]
+        return cells(figure.shown or figure.rows)
     means = {(row["m"], row["algorithm"]): row["mean"] for row in figure.rows}
     sizes = sorted({row["m"] for row in figure.rows})
     body = [[str(m), *(number(means.get((m, name))) for name in figure.series)] for m in sizes]
     return ["m", *figure.series], body
 
 
-def number(value: Any) -> str:
-    """A number for people: whole ones whole, large ones as powers of ten, others with four digits.
-
-    >>> number(28744), number(3**100), number(0.123456), number(-7123.456), number(None)
-    ('28,744', '5.2 × 10^47', '0.1235', '−7,123', '–')
-    """
-    if value is None:
-        return "–"
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int) and abs(value) < 10**9:
-        return f"{value:,}".replace("-", "−")
-    if abs(value) >= 10**9:
-        mantissa, _, exponent = f"{value:.1e}".partition("e+")
-        return f"{mantissa} × 10^{int(exponent)}"
-    return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}").replace("-", "−")
+def cells(lines: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Lines as a table: its header, and its cells as people read them."""
+    header = columns_of(lines)
+    return header, [[number(line.get(key)) for key in header] for line in lines]
 
 
 def dark_charts() -> str:

@@ -8,6 +8,8 @@ Where the paper leaves something open, this is what was chosen:
 - *Random workers*: for two labels both error rates are uniform below 1/2. For ratings "randomly generated" is taken, as
   there, for better than random: ``diagonal``, the true rating being the likeliest answer. The same is also run with any
   matrices at all, and with those of monotone likelihood ratio (see :func:`crowdopt.simulate.random_matrix`).
+- *Numbers of items*: where these vary, workers are the same trial by trial, so that nothing but the items differs.
+- *EM's ties*: for two labels EM is run twice, with ties to 0 and with ties to 1.
 """
 
 from __future__ import annotations
@@ -20,7 +22,21 @@ if TYPE_CHECKING:
 
 OPT, EM1, EM2, EM3, EM_BEST = "OPT", "EM(1)", "EM(2)", "EM(3)", "EM(*)"
 OPT_SHARES = "OPT, estimated selectivity"
+BEST = "best found"
+"""The likeliest mapping that was found at all, whether it respects the order or not: of more than two labels."""
 ALL_EM = (EM1, EM2, EM3, EM_BEST)
+EM_ANY = "EM(*), any of equals"
+"""The likeliest of the three runs of EM, where equals are chosen among by chance: its expected value."""
+
+
+def up(em: str) -> str:
+    """The name of EM when its ties between two labels go to 1; without, they go to 0."""
+    return f"{em}, ties to 1"
+
+
+S5, S7, S9 = "filtering-0.5", "filtering-0.7", "filtering-0.9"
+IC, PRODUCT = "ic", "product"
+EQUAL = "rating-equal"
 
 LIKELIHOOD, INCORRECT, EMD, JSD, DISTANCE = (
     "log-likelihood",
@@ -35,6 +51,10 @@ REPORTED = (LIKELIHOOD, INCORRECT, EMD, JSD, DISTANCE)
 RATE_0, RATE_1, IN_ORDER = "false positive rate", "false negative rate", "respects the order"
 """What is kept of every trial besides: the estimated error rates of two labels (NaN for a label that no task has), and
 whether the clusters respect the order under some names (1 or 0)."""
+
+
+KINDS: dict[MatrixKind, str] = {"diagonal": "", "any": "-any", "mlr": "-mlr"}
+"""Kinds of random workers, and how the names of their experiments end."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +72,7 @@ class Setup:
         shares: Share of each label among the truths.
         exact: Whether these shares are exact, or probabilities.
         kind: The matrices of simulated crowds.
+        workers_of: The experiment whose workers it has, trial by trial; workers of its own if empty.
     """
 
     name: str
@@ -64,11 +85,13 @@ class Setup:
     shares: tuple[float, ...] = ()
     exact: bool = False
     kind: MatrixKind = "diagonal"
+    workers_of: str = ""
 
     @property
     def algorithms(self) -> tuple[str, ...]:
         """What is compared."""
-        return (OPT, *ALL_EM, OPT_SHARES) if self.n_labels == 2 else (OPT, *ALL_EM)
+        more = (OPT_SHARES, *map(up, ALL_EM)) if self.n_labels == 2 else (BEST,)
+        return (OPT, *ALL_EM, *more)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -89,6 +112,7 @@ def _filtering(selectivity: float, n_tasks: int = 1000) -> Setup:
         trials=200 if suffix else 1000,
         n_tasks=n_tasks,
         shares=(1 - selectivity, selectivity),
+        workers_of=f"filtering-{selectivity}" if suffix else "",
     )
 
 
@@ -98,13 +122,9 @@ def _rating(truths: str, kind: MatrixKind = "diagonal") -> Setup:
         "2": ((0.2, 0.6, 0.2), "truths 20/60/20 (s = 2)"),
         "3": ((0.4, 0.2, 0.4), "truths 40/20/40 (s = 3)"),
     }[truths]
-    suffix, workers = {
-        "diagonal": ("", ""),
-        "any": ("-any", ", any workers"),
-        "mlr": ("-mlr", ", workers of monotone likelihood ratio"),
-    }[kind]
+    workers = {"diagonal": "", "any": ", any workers", "mlr": ", workers of monotone likelihood ratio"}[kind]
     return Setup(
-        name=f"rating-{truths}{suffix}",
+        name=f"rating-{truths}{KINDS[kind]}",
         title=f"Rating, R = 3, {words}{workers}",
         n_labels=3,
         sizes=tuple(range(1, 9)),
@@ -129,14 +149,14 @@ def _more_labels(n_labels: int, most: int) -> Setup:
 
 PAPER: tuple[Setup, ...] = (
     *(_filtering(selectivity) for selectivity in (0.5, 0.7, 0.9)),
-    Setup("ic", "Image comparison, real responses", 2, (), 100, "sampled"),
+    Setup(IC, "Image comparison, real responses", 2, (), 100, "sampled"),
     *(_rating(truths) for truths in ("equal", "2", "3")),
 )
 """The paper's own experiments."""
 
 BEYOND: tuple[Setup, ...] = (
     *(_filtering(0.5, n_tasks) for n_tasks in (100, 10_000)),
-    Setup("product", "Product matching, real responses", 2, (), 1, "whole"),
+    Setup(PRODUCT, "Product matching, real responses", 2, (), 1, "whole"),
     *(_rating(truths, kind) for kind in ("any", "mlr") for truths in ("equal", "2", "3")),
     _more_labels(4, 4),
     _more_labels(5, 3),

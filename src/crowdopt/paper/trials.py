@@ -24,14 +24,17 @@ from crowdopt.problem import Problem
 from crowdopt.simulate import random_matrix
 from crowdopt.simulate_tables import Lattice, tasks_by_share
 from crowdopt.solve.chain import chain
-from crowdopt.solve.em import START_NAMES, hard_em
+from crowdopt.solve.em import START_NAMES, hard_em, likeliest
 from crowdopt.solve.engine import Limits
+from crowdopt.solve.names import renamed
 from crowdopt.solve.scan import scan
+from crowdopt.solve.search import Steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crowdopt.paper.known import Known
+    from crowdopt.solve.em import HardRun
     from crowdopt.types import Floats, Ints
 
 ESTIMATED = Objective("estimated")
@@ -59,13 +62,16 @@ class Crowds:
 
 
 def simulated(setup: Setup, size: int, rngs: list[np.random.Generator]) -> Crowds:
-    """Draws a crowd with each generator: truths, then workers, then their responses."""
+    """Draws a crowd with each generator: workers, then truths, then responses.
+
+    Workers come first, so that generators of one state give the same workers for any number of tasks.
+    """
     lattice = _lattice(setup.n_labels, size)
     tables, matrices = [], []
     for rng in rngs:
+        matrices.append(random_matrix(setup.n_labels, rng, setup.kind))
         draw = tasks_by_share if setup.exact else rng.multinomial
         tasks = draw(setup.n_tasks, setup.shares)
-        matrices.append(random_matrix(setup.n_labels, rng, setup.kind))
         tables.append(lattice.draw(tasks, matrices[-1], rng))
     return Crowds(lattice, np.array(tables), np.array(matrices))
 
@@ -108,24 +114,43 @@ def solve_all(setup: Setup, crowds: Crowds) -> Ints:
 
 
 def _filter(buckets: Buckets) -> list[Ints]:
-    """Two labels: the scan, over all mappings; EM; and the scan that also estimates the shares of the labels."""
+    """Two labels: the scan, over all mappings; EM; the scan that also estimates the shares of the labels; EM again.
+
+    EM's ties go to the lowest label first, and then to the highest, which changes nothing where there were none.
+    """
     problem = Problem(buckets, Space.ALL)
     best = scan(problem, Limits(math.inf)).mapping
-    return [best, *_em(problem), scan(replace(problem, objective=ESTIMATED), Limits(math.inf)).mapping]
+    shares = scan(replace(problem, objective=ESTIMATED), Limits(math.inf)).mapping
+    low = [hard_em(problem, name) for name in START_NAMES]
+    high = [hard_em(problem, START_NAMES[k], ties="highest") if run.tied else run for k, run in enumerate(low)]
+    return [best, *_ends(problem, low), shares, *_ends(problem, high)]
 
 
 def _rate(buckets: Buckets) -> list[Ints]:
-    """More labels: the longest path, over mappings that respect the order; and EM, which knows no order."""
+    """More labels: the longest path, over mappings that respect the order; EM, which knows no order; the best found."""
     problem = Problem(buckets, Space.DOMINANCE)
-    return [chain(problem, Limits(math.inf)).mapping, *_em(problem)]
+    best = chain(problem, Limits(math.inf)).mapping
+    ends = _ends(problem, [hard_em(problem, name) for name in START_NAMES])
+    return [best, *ends, climb(replace(problem, space=Space.ALL), [best, *ends])]
 
 
-def _em(problem: Problem) -> list[Ints]:
-    """Hard EM from the three starts, and the likeliest of them: the first among equals, as the engine ``em`` has it."""
-    runs = [hard_em(problem, name) for name in START_NAMES]
-    best = max(run.value for run in runs)
-    likeliest = next(run for run in runs if run.value >= best - problem.tolerance(best))
-    return [*(run.mapping for run in runs), likeliest.mapping]
+def _ends(problem: Problem, runs: list[HardRun]) -> list[Ints]:
+    """Where EM ended from each start, and the likeliest of these."""
+    return [run.mapping for run in (*runs, likeliest(problem, runs))]
+
+
+def climb(problem: Problem, mappings: list[Ints]) -> Ints:
+    """The likeliest mapping that refitting, and then single moves, lead to from any of these; the first of equals."""
+    steps, found = Steps(problem), np.array(mappings)
+    for stage in (steps.refit, steps.best_move):
+        active = np.arange(len(found))
+        while len(active):
+            better, gained = stage(found[active])
+            found[active[gained]] = better[gained]
+            active = active[gained]
+    values = steps.values(found)
+    likeliest_of_all = found[np.argmax(values >= values.max() - problem.tolerance(values.max()))]
+    return renamed(problem, likeliest_of_all)
 
 
 def measure(setup: Setup, crowds: Crowds, mappings: Ints) -> Floats:

@@ -1,7 +1,8 @@
 """Engines, and the function that picks one.
 
-An engine is a function ``(problem, limits) -> Outcome`` in a file of its own that knows nothing of files or frames; of
-other engines only the search, where it needs something to hand over when it is stopped. ENGINES is the list of them.
+An engine is a function ``(problem, limits) -> Outcome`` in a file of its own that knows nothing of files or frames;
+of other engines only the search, where it needs something to hand over when it is stopped. ENGINES is the list of
+them.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from crowdopt.objective import Objective, response_matrix
 from crowdopt.offsets import Offsets, number, pseudo_counts
 from crowdopt.problem import Problem
 from crowdopt.solve.chain import chain
-from crowdopt.solve.columns import columns
-from crowdopt.solve.em import em, em1, em2, em3, soft_em_engine
+from crowdopt.solve.columns import MAX_BUCKETS, columns
+from crowdopt.solve.em import em, em1, em2, em3
 from crowdopt.solve.engine import DEFAULT_TIME_LIMIT, Engine, Limits, OnProgress, Outcome, certify
 from crowdopt.solve.enumerate import enumerate_all
 from crowdopt.solve.scan import proves, scan
 from crowdopt.solve.search import search
+from crowdopt.solve.soft_em import soft_em_engine
 from crowdopt.solve.vote import vote
 from crowdopt.upsets import TooManyUpSets, TooMuchMemory
 
@@ -106,10 +108,12 @@ def check_engine(problem: Problem, engine: str) -> None:
         raise InputError(f"engine 'scan' is for two labels and one class; here are {here}")
     if engine in {"chain", "enumerate"} and problem.space is not Space.DOMINANCE:
         raise InputError(f"engine {engine!r} searches labels that respect the order: ask for the space 'dominance'")
-    if engine == "columns" and problem.space is not Space.ALL:
-        raise InputError("engine 'columns' searches all labels, whatever their order: ask for the space 'all'")
     if engine == "columns" and buckets.n_classes > 1:
         raise InputError(f"engine 'columns' is for one class of workers; here are {buckets.n_classes}")
+    if engine == "columns" and buckets.n_buckets > MAX_BUCKETS:
+        raise InputError(
+            f"engine 'columns' is for up to {MAX_BUCKETS:,} different counts; here are {buckets.n_buckets:,}"
+        )
 
 
 def check_ranked(problem: Problem) -> None:
@@ -142,7 +146,8 @@ def _answer(problem: Problem, limits: Limits, engine: str) -> tuple[str, Outcome
             return "chain", chain(problem, limits)
         except TooManyUpSets as reason:
             handed_over = Stop.MEMORY if isinstance(reason, TooMuchMemory) else handed_over
-    elif problem.buckets.n_classes == 1 and not _is_plane(problem):
+    few = problem.buckets.n_classes == 1 and problem.buckets.n_buckets <= MAX_BUCKETS
+    if few and not _is_plane(problem) and handed_over is Stop.FINISHED:
         return "columns", columns(problem, limits)
     name = "scan" if _is_plane(problem) else "search"
     outcome = ENGINES[name](problem, limits)
@@ -178,7 +183,8 @@ def solve(
 
     Two labels are proved by a scan, but for labels told apart under dominance with numbers of responses that vary.
     These, and more labels under dominance, are proved while few enough sets of buckets respect the order (``chain``);
-    more labels over all mappings by prices (``columns``), which takes the longer the more labels there are.
+    beyond that, and over all mappings, more labels are proved by prices (``columns``), which takes the longer the more
+    labels there are.
 
     Args:
         counts: Responses by (row, label), lowest label first, or by (row, class, label); whole numbers.

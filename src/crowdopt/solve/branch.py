@@ -1,14 +1,14 @@
 """Branching: the optimum over all mappings where no prices prove it at once.
 
-Maximises F over all mappings by branch and bound. A *node* has some buckets fixed under labels; its bound is the one that
-prices prove for the market of the rest (prove.py). A node whose bound is not down to the best mapping known is split: one
-more bucket is fixed, under each label in turn, but under only one of several labels that nothing tells apart so far. The
-bound of the whole is the greatest of all open nodes, and the best mapping is optimal once there are none. Exact, as every
-mapping is, up to the names of such labels, in one of the nodes.
+Maximises F over all mappings by branch and bound. A *node* has some buckets fixed under labels; its bound is the
+one that prices prove for the market of the rest (prove.py). A node whose bound is not down to the best mapping
+known is split: one more bucket is fixed, under each label in turn, but under only one of several labels that
+nothing tells apart so far. The bound of the whole is the greatest of all open nodes, and the best mapping is
+optimal once there are none. Exact, as every mapping is, up to the names of such labels, in one of the nodes.
 
-Every closed node leaves its prices, so the tree can be checked by pricing alone (recheck_prices.py). Cost: a proof per
-node; the number of nodes grows exponentially with what prices leave open, which for few responses per task is a little
-and for many mostly nothing.
+Every closed node leaves its prices, so the tree can be checked by pricing alone (recheck_prices.py). Cost: a proof
+per node; the number of nodes grows exponentially with what prices leave open, which for few responses per task is a
+little and for many mostly nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crowdopt.solve.prove import Prover, Finding
+from crowdopt.solve.prove import Finding, Prover
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,7 +148,7 @@ class Branching:
         rest = max(self.bound, self.closed)
         if not len(free):
             values = np.array([term.empty for term in market.terms])
-            return Finding(True, float(values.sum()), np.zeros(0), values)
+            return Finding(proved=True, bound=float(values.sum()), prices=np.zeros(0), gains=values)
 
         def go_on(bound: float, work: int) -> bool:
             return self.told(max(rest, min(bound, node.bound)), work)

@@ -1,15 +1,15 @@
 """Cells: cones of count vectors, cut finer and finer, each with a plane above Φ.
 
-A cell holds the count vectors M ≥ 0 that point into a sub-simplex: M = Σ_i β_i p_i with β ≥ 0, the *corners* p_i being
-R probability vectors. Φ(M) = Σ_k M_k ln(M_k / M·) is convex and homogeneous, so on the cell
+A cell holds the count vectors M ≥ 0 that point into a sub-simplex: M = Σ_i β_i p_i with β ≥ 0, the *corners* p_i
+being R probability vectors. Φ(M) = Σ_k M_k ln(M_k / M·) is convex and homogeneous, so on the cell
 
     Φ(M) ≤ Σ_i β_i Φ(p_i) = ⟨θ, M⟩,
 
 θ being the one linear function that agrees with Φ at the corners. It is off by at most M· times what Φ bends between
 the corners, which is of second order in the size of the cell, also where probabilities vanish: 0 ln 0 = 0.
 
-Where shares are estimated, a cell also has a range of numbers of tasks, on which the convex n ln(n / total) lies below
-its chord. Vectors then are (M, n, 1), so that this too is a linear function of them.
+Where shares are estimated, a cell also has a range of numbers of tasks, on which the convex n ln(n / total) lies
+below its chord. Vectors then are (M, n, 1), so that this too is a linear function of them.
 
 All arrays are by cell first. *Facets* are the linear functions that are at least 0 in the cell: β_i, and the two that
 say that n is in its range.
@@ -17,9 +17,9 @@ say that n is in its range.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -31,6 +31,9 @@ BALANCE = 0.3
 
 FIRST_CUTS = {2: 3, 3: 5}
 """Cuts that a search begins with, by number of answers: with more answers it pays to see first where to cut."""
+
+COMMON = {"common": True}
+"""Marks what is not by cell."""
 
 _TINY = 1e-300
 
@@ -66,17 +69,23 @@ class Cells:
     open: Bools
     bound: Floats
     bend: Floats
-    which: Ints
-    depth: int = 0
+    which: Ints = field(metadata=COMMON)
+    depth: int = field(default=0, metadata=COMMON)
 
     def __len__(self) -> int:
         return len(self.bound)
 
-    def rows(self, at: Ints | Bools | slice) -> Cells:
+    def rows(self, at: Ints | Bools | slice) -> Self:
         """Some of the cells."""
-        return replace(self, **{name: getattr(self, name)[at] for name in _BY_CELL})
+        return replace(self, **{name: getattr(self, name)[at] for name in self.by_cell()})
 
-    def trimmed(self) -> Cells:
+    @classmethod
+    @cache
+    def by_cell(cls) -> list[str]:
+        """The names of the arrays that have a row for every cell."""
+        return [part.name for part in fields(cls) if not part.metadata.get("common")]
+
+    def trimmed(self) -> Self:
         """The same without the buckets that are undecided in none of them."""
         needed = self.open.any(axis=0)
         return self if needed.all() else replace(self, open=self.open[:, needed], which=self.which[needed])
@@ -84,14 +93,11 @@ class Cells:
     @property
     def n_answers(self) -> int:
         """Answers that occur."""
-        return self.corners.shape[2]
+        return int(self.corners.shape[2])
 
     def ranged(self) -> bool:
         """Whether the cells have a range of tasks."""
-        return self.slope.shape[1] > self.n_answers
-
-
-_BY_CELL = [field.name for field in fields(Cells) if field.name not in {"which", "depth"}]
+        return bool(self.slope.shape[1] > self.n_answers)
 
 
 def whole_space(offset: Floats, n_answers: int, low: float, high: float, total: float, n_buckets: int) -> Cells:
@@ -185,7 +191,7 @@ def cut(cells: Cells, at: Floats, total: float) -> Cells:
 
 def _doubled(cells: Cells, bend: Floats) -> Cells:
     """Every cell twice, one cut deeper."""
-    parts = {name: np.repeat(getattr(cells, name), 2, axis=0) for name in _BY_CELL}
+    parts = {name: np.repeat(getattr(cells, name), 2, axis=0) for name in cells.by_cell()}
     return replace(cells, **parts | {"bend": np.repeat(bend, 2)}, depth=cells.depth + 1)
 
 

@@ -5,9 +5,9 @@ a sum over its steps (docs/theory.md, Fact 4). With Ψ_j the term of label j, la
 
     V_R-1(U) = Ψ_R-1(U),    V_j(U) = max over up-sets U' ⊆ U of V_j+1(U') + Ψ_j(U without U'),
 
-and the optimum is V_0 of all buckets. Exact for every order, for equal and varying numbers of responses, and for every
-objective. Cost: one term per pair of nested up-sets (per label, where labels have terms of their own), against one
-likelihood per mapping for an enumeration; for two labels one per up-set.
+and the optimum is V_0 of all buckets. Exact for every order, for equal and varying numbers of responses, and for
+every objective. Cost: one term per pair of nested up-sets (per label, where labels have terms of their own),
+against one likelihood per mapping for an enumeration; for two labels one per up-set.
 """
 
 from __future__ import annotations

@@ -1,17 +1,21 @@
-"""Categories: the likeliest of all mappings, proved by prices.
+"""Columns: the likeliest of all mappings, or of those that respect the order, proved by prices.
 
-Maximises the log-likelihood over all mappings, for any number of labels, one class of workers and every objective. The
-search (search.py) finds a mapping; prices of buckets prove that none is better, or by how much one could be: for any
-prices λ, F ≤ Σ_b λ_b + Σ_j g_j(λ), g_j(λ) being the most that a set of buckets is worth to label j (market.py), computed
-exactly by branch and bound over directions of counts (pricing.py). Prices at which this is tight are found by projections
-and a linear program (prove.py), and where there are none the space is split (branch.py).
+Maximises the log-likelihood over all mappings, or over those that respect the order, for any number of labels, one
+class of workers and every objective. The search (search.py) finds a mapping; prices of buckets prove that none is
+better, or by how much one could be: for any prices λ, F ≤ Σ_b λ_b + Σ_j g_j(λ), g_j(λ) being the most that a set of
+buckets is worth to label j (market.py, docs/theory.md, Fact 5), computed exactly by branch and bound over directions of
+counts: of all sets (pricing.py), or of those that the order lets the label have (ordered.py, Fact 6). Prices at which
+this is tight are found by projections and a linear program (prove.py). Where there are none, the space of all mappings
+is split (branch.py); among those that respect the order the answer is then BOUNDED.
 
-The certificate's witness are the prices, for the whole space or for each of its parts; another program only has to price
-them. Its tolerance is that of ``Problem.price_tolerance``: prices are sums over many buckets, found by projections, and so
-cannot be as exact as an evaluation. Mappings closer than it are not told apart, and neither is claimed to be better.
+The certificate's witness are the prices, for the whole space or for each of its parts; another program only has to
+price them. Its tolerance is that of ``Problem.price_tolerance``: prices are sums over many buckets, found by
+projections, and so cannot be as exact as an evaluation. Mappings closer than it are not told apart, and neither is
+claimed to be better.
 
-Cost: O(B · R) per cell of the pricing, whose number grows exponentially with R: hundredths of a second for three labels,
-tenths for four, seconds for five. Past the limits the answer is BOUNDED, by the prices so far.
+Cost: O(B · R) per cell of the pricing, whose number grows exponentially with R: hundredths of a second for three
+labels, tenths for four, seconds for five; under an order also a minimum cut for every cell that the free bound does
+not settle. Past the limits the answer is BOUNDED, by the prices so far.
 """
 
 from __future__ import annotations
@@ -21,21 +25,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt.certificate import Space, Stop
+from crowdopt.margins import closure_moves
 from crowdopt.solve.branch import Branching
 from crowdopt.solve.engine import Limits, Outcome
 from crowdopt.solve.market import Market
-from crowdopt.solve.names import renamed
 from crowdopt.solve.pool import Pool
-from crowdopt.solve.prove import Prover, Finding
+from crowdopt.solve.prove import Finding, Prover
 from crowdopt.solve.search import Climbs
 from crowdopt.solve.shake import shake
-from crowdopt.solve.terms import Goods, terms_of
-from crowdopt.solve.ties import choose
 
 if TYPE_CHECKING:
     from crowdopt.problem import Problem
     from crowdopt.types import Ints
 
+
+MAX_BUCKETS = 2_000
+"""Buckets beyond which prices are not tried: projections keep a product for every two of them."""
 
 FEW_STARTS = 16
 """Climbs before the first attempt at a proof: where it succeeds, more would have been in vain."""
@@ -64,7 +69,7 @@ class Columns:
         self.stop = Stop.FINISHED
         self.climbs = Climbs(problem, limits)
         self.rng = np.random.Generator(np.random.PCG64([limits.seed, 1]))
-        self.market = Market(Goods.of(problem), tuple(terms_of(problem)))
+        self.market = Market.of(problem)
         self.pool = Pool(self.market)
         self.proving = 0
 
@@ -90,6 +95,8 @@ class Columns:
                 self.stop = self.climbs.stop
                 if self.stop is not Stop.FINISHED or self._best()[1] > value + tolerance:
                     continue
+            if self.market.order is not None:
+                break
             if not shaken:
                 shaken = True
                 self.climbs.bound = self.bound
@@ -145,22 +152,16 @@ class Columns:
 
     def _outcome(self) -> Outcome:
         """The best mapping under its best names, with its bound."""
-        problem = self.problem
-        best = max(self.climbs.found.values())
-        slack = problem.tolerance(best) + self.climbs.moves.error
-        near = [np.frombuffer(key, np.int64) for key, value in self.climbs.found.items() if value >= best - slack]
-        if problem.objective.interchangeable:
-            near = [renamed(problem, mapping) for mapping in near]
-        exact = max(problem.objective.of_mapping(problem.buckets, mapping) for mapping in near)
-        mapping = choose(problem, near, exact - problem.tolerance(exact)).copy()
+        problem, mapping = self.problem, self.climbs.chosen()
         value = problem.objective.of_mapping(problem.buckets, mapping)
         return Outcome(
             mapping,
             value,
             max(self.bound, value),
-            Space.ALL,
+            problem.space,
             self.work,
             self.stop,
+            closure_moves(problem, mapping) if problem.space is Space.DOMINANCE else None,
             tolerance=problem.price_tolerance(value),
             witness=self.witness,
         )

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crowdopt.solve.shapes import Shape
 from crowdopt.solve.terms import distinct
 
 if TYPE_CHECKING:
+    from crowdopt.order import Order
+    from crowdopt.solve.shapes import Items
     from crowdopt.solve.terms import Goods, Term
     from crowdopt.types import Bools, Floats
 
@@ -16,6 +19,7 @@ ROUNDS = 30
 """Rounds of refitting."""
 
 _TINY = 1e-300
+_LEAST = 1e-12  # of a probability, where an order makes buckets of all kinds go together
 
 
 def starts(goods: Goods, n_starts: int, rng: np.random.Generator) -> Floats:
@@ -44,12 +48,43 @@ def good_sets(goods: Goods, term: Term, prices: Floats, probabilities: Floats) -
             if (chosen == sets).all():
                 break
             sets = chosen
-            responses, tasks = goods.sums(sets)
-            counts = responses + term.offset
-            logs = np.log(np.maximum(counts / np.maximum(counts.sum(axis=1, keepdims=True), _TINY), _TINY))
-            if term.total:
-                per_task = 1 + np.log(np.maximum(tasks + term.known, _TINY) / term.total)
+            logs, per_task = _refitted(goods, term, sets, _TINY)
     return _sorted(goods, term, prices, sets)
+
+
+def good_closed_sets(
+    goods: Goods, term: Term, items: Items, prices: Floats, probabilities: Floats
+) -> tuple[Bools, Floats]:
+    """The same for sets of a shape: in every step the best of them at the probabilities at hand (flows.py)."""
+    logs, flows = np.log(np.maximum(probabilities, _LEAST)), items.no_flows(len(probabilities))
+    per_task = np.full(len(logs), term.log_share)
+    if term.total:
+        per_task = 1 + np.log(np.linspace(0.02, 0.98, len(logs)))
+    sets = np.ones((len(logs), len(goods)), bool)
+    ends = [sets[:0]]
+    for _ in range(ROUNDS):
+        gains = logs @ goods.responses.T + per_task[:, None] * goods.tasks - prices
+        chosen = items.sets(items.settle(gains, flows).inside)
+        moving = (chosen != sets).any(axis=1)
+        ends.append(chosen[~moving])
+        # From where another one is, it would only be led to the same end.
+        first = np.unique(np.packbits(chosen, axis=1), axis=0, return_index=True)[1]
+        moving &= np.isin(np.arange(len(chosen)), first)
+        sets, flows = chosen[moving], flows[moving]
+        if not len(sets):
+            break
+        logs, per_task = _refitted(goods, term, sets, _LEAST)
+    return _sorted(goods, term, prices, np.concatenate([*ends, sets]))
+
+
+def _refitted(goods: Goods, term: Term, sets: Bools, least: float) -> tuple[Floats, Floats]:
+    """What a response (set, answer) and a task (set) add by the probabilities of the buckets of each set."""
+    responses, tasks = goods.sums(sets)
+    counts = responses + term.offset
+    logs = np.log(np.maximum(counts / np.maximum(counts.sum(axis=1, keepdims=True), _TINY), least))
+    if not term.total:
+        return logs, np.full(len(sets), term.log_share)
+    return logs, 1 + np.log(np.maximum(tasks + term.known, _TINY) / term.total)
 
 
 def flipped(goods: Goods, term: Term, prices: Floats, sets: Bools) -> tuple[Bools, Floats]:
@@ -62,6 +97,24 @@ def flipped(goods: Goods, term: Term, prices: Floats, sets: Bools) -> tuple[Bool
     rows = np.arange(len(sets))
     turned[rows, best] = ~turned[rows, best]
     return _sorted(goods, term, prices, turned)
+
+
+def flipped_along(goods: Goods, term: Term, order: Order, prices: Floats, sets: Bools) -> tuple[Bools, Floats]:
+    """The same for sets of a shape: a bucket takes along what the order asks for."""
+    alone = np.eye(len(goods), dtype=bool)
+    above, below = order.dominates.T | alone, order.dominates | alone
+    turned = []
+    for one in sets:
+        if term.shape is Shape.BETWEEN:
+            joins = (above[one].any(axis=0) | above) & (below[one].any(axis=0) | below)
+        else:
+            joins = one | (above if term.shape is Shape.UPPER else below)
+        leaves = [one & ~above] if term.shape is not Shape.UPPER else []
+        leaves += [one & ~below] if term.shape is not Shape.LOWER else []
+        options = np.concatenate([joins[~one], *(left[one] for left in leaves)])
+        worth = term.values(*goods.sums(options)) - options @ prices
+        turned.append(options[worth.argmax()])
+    return _sorted(goods, term, prices, np.array(turned))
 
 
 def _sorted(goods: Goods, term: Term, prices: Floats, sets: Bools) -> tuple[Bools, Floats]:

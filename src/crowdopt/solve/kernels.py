@@ -10,33 +10,12 @@ good at.
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
-import numba
 import numpy as np
 
-
-def _cache_folder() -> Path | None:
-    """A folder that compiled code can be kept in, or None where there is none."""
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    try:
-        folder = Path(base).expanduser() / "crowdopt"
-        folder.mkdir(parents=True, exist_ok=True)
-    except (OSError, RuntimeError):
-        return None
-    return folder if os.access(folder, os.W_OK) else None
+from crowdopt.solve.compiled import compiled
 
 
-_FOLDER, _BEFORE = _cache_folder(), numba.config.CACHE_DIR
-if _FOLDER is not None:
-    numba.config.CACHE_DIR = str(_FOLDER)
-
-
-_compiled = numba.njit(cache=_FOLDER is not None, nogil=True)
-
-
-@_compiled
+@compiled
 def _nested(words, a, beyond, found):
     """Lists the up-sets inside up-set a, itself included; returns how many there are."""
     beyond[: a + 1] = 0
@@ -51,7 +30,7 @@ def _nested(words, a, beyond, found):
     return count
 
 
-@_compiled
+@compiled
 def _without(words, need, found, count):
     """Keeps of the up-sets found those that leave out a bucket in need; returns how many that are."""
     kept = 0
@@ -65,7 +44,7 @@ def _without(words, need, found, count):
     return kept
 
 
-@_compiled
+@compiled
 def _terms(sums, values, offsets, base, linear, gold, total, n_parts, j, a, found, count, terms):
     """Ψ of label j for up-set a without each of those found."""
     row, own = j if len(base) > 1 else 0, j if len(linear) > 1 else 0
@@ -85,7 +64,7 @@ def _terms(sums, values, offsets, base, linear, gold, total, n_parts, j, a, foun
                 terms[at] += n * linear[own]
 
 
-@_compiled
+@compiled
 def _look_up(sums, values, base, n_parts, a, found, count, terms):
     for at in range(count):
         b = found[at]
@@ -97,7 +76,7 @@ def _look_up(sums, values, base, n_parts, a, found, count, terms):
         terms[at] = phi
 
 
-@_compiled
+@compiled
 def _compute(sums, offsets, n_parts, a, found, count, terms):
     for at in range(count):
         b = found[at]
@@ -109,7 +88,7 @@ def _compute(sums, offsets, n_parts, a, found, count, terms):
         terms[at] = phi
 
 
-@_compiled
+@compiled
 def descend(words, sums, values, offsets, base, linear, gold, total, n_parts, down, up, start, stop):
     """Fills ``down`` of the middle labels for up-sets start..stop, given all smaller ones; returns the pairs evaluated.
 
@@ -138,7 +117,7 @@ def descend(words, sums, values, offsets, base, linear, gold, total, n_parts, do
     return pairs
 
 
-@_compiled
+@compiled
 def ascend(words, sums, values, offsets, base, linear, gold, total, n_parts, up, start, stop):
     """Spreads ``up`` of labels 2 and above from up-sets stop..start, largest first; returns the pairs evaluated."""
     last, n = up.shape[0] - 1, words.shape[1]
@@ -158,7 +137,7 @@ def ascend(words, sums, values, offsets, base, linear, gold, total, n_parts, up,
     return pairs
 
 
-@_compiled
+@compiled
 def serve(words, sums, values, offsets, base, linear, gold, total, n_parts, down, up, j, rows, best):
     """Raises ``best[x]`` to the best path on which middle label j holds bucket x and the label's outer set is in rows.
 
@@ -183,7 +162,7 @@ def serve(words, sums, values, offsets, base, linear, gold, total, n_parts, down
     return pairs
 
 
-@_compiled
+@compiled
 def _best_without(words, x, found, count, terms, best):
     """The best of the terms, or what there is, over the up-sets found that do not hold bucket x."""
     for at in range(count):
@@ -192,7 +171,7 @@ def _best_without(words, x, found, count, terms, best):
     return best
 
 
-@_compiled
+@compiled
 def _needed(words, a, best, potential, need):
     """Marks the buckets of up-set a that a path of this value could serve; returns whether there are any."""
     need[:] = 0
@@ -201,6 +180,3 @@ def _needed(words, a, best, potential, need):
             need[x >> 6] |= np.uint64(1) << np.uint64(x & 63)
     need &= words[:, a]
     return need.any()
-
-
-numba.config.CACHE_DIR = _BEFORE  # which is for all functions that are compiled in this process

@@ -1,11 +1,12 @@
 """A market: labels bid for buckets.
 
-With a price λ_b for every bucket, label j gains at most g_j(λ) = max over sets S of Ψ_j(S) − λ(S), so for every mapping
+With a price λ_b for every bucket, label j gains at most g_j(λ) = max over sets S of Ψ_j(S) − λ(S), so for every
+mapping
 
     F = Σ_j Ψ_j(S_j) ≤ Σ_b λ_b + Σ_j g_j(λ).
 
-Any prices give a bound. It is tight where every label likes its own buckets best: then no mapping is better. A market has
-the free buckets and the terms of all labels; buckets that are fixed under a label are part of its term.
+Any prices give a bound. It is tight where every label likes its own buckets best: then no mapping is better. A
+market has the free buckets and the terms of all labels; buckets that are fixed under a label are part of its term.
 """
 
 from __future__ import annotations
@@ -16,9 +17,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.solve.terms import Goods, Term
+from crowdopt.certificate import Space
+from crowdopt.order import Order
+from crowdopt.solve.shapes import Items, Shape
+from crowdopt.solve.terms import Goods, Term, distinct, terms_of
 
 if TYPE_CHECKING:
+    from crowdopt.problem import Problem
     from crowdopt.types import Bools, Floats, Ints
 
 MAX_MOVES = 10_000
@@ -27,10 +32,17 @@ MAX_MOVES = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Market:
-    """Free buckets, and labels that bid for them."""
+    """Free buckets, labels that bid for them, and the order between buckets where mappings have to respect it."""
 
     goods: Goods
     terms: tuple[Term, ...]
+    order: Order | None = None
+
+    @classmethod
+    def of(cls, problem: Problem) -> Market:
+        """The market of all buckets."""
+        order = Order.of(problem.buckets.counts) if problem.space is Space.DOMINANCE else None
+        return cls(Goods.of(problem), tuple(terms_of(problem)), order)
 
     @cached_property
     def n_labels(self) -> int:
@@ -44,6 +56,12 @@ class Market:
         for at, term in enumerate(self.terms):
             index[list(term.labels)] = at
         return index
+
+    @cached_property
+    def items(self) -> dict[Shape, Items]:
+        """The items of every shape that is not just any."""
+        shapes = {term.shape for term in self.terms} - {Shape.ANY}
+        return {shape: Items(shape, self.order) for shape in shapes if self.order is not None}
 
     def part(self, fixed: dict[int, int]) -> tuple[Market, Ints]:
         """The market of the buckets that are left when some are fixed under labels; and which these are."""
@@ -88,6 +106,26 @@ class Market:
             joined = term.values(responses[label] + goods.responses[~here], tasks[label] + goods.tasks[~here])
             would_add[~here, label] = joined - before[label]
         return adds, would_add
+
+    def neighbours(self, mapping: Ints) -> list[tuple[int, Bools]]:
+        """By term, the sets of the mapping's labels, and those after one bucket and what it takes along was moved."""
+        own = self.sets(mapping)
+        if self.order is None:
+            single = own[:, None, :] ^ np.eye(len(mapping), dtype=bool)
+            sets = {label: [own[label : label + 1], single[label]] for label in range(self.n_labels)}
+        else:
+            sets = {label: [own[label : label + 1]] for label in range(self.n_labels)}
+            above = self.order.dominates | np.eye(len(mapping), dtype=bool)
+            for to in range(self.n_labels):
+                raised = np.where(above.T & (mapping < to), to, mapping)
+                sunk = np.where(above & (mapping > to), to, mapping)
+                for moved in (raised, sunk):
+                    for label in range(self.n_labels):
+                        sets[label].append(moved == label)
+        found = []
+        for at, term in enumerate(self.terms):
+            found.append((at, distinct(np.concatenate([s for label in term.labels for s in sets[label]]))))
+        return found
 
     def climb(self, mapping: Ints, step: float) -> Ints:
         """Moves the bucket that gains most, until none gains more than ``step``."""

@@ -1,10 +1,11 @@
 """The linear program of prices: is there room for prices that prove a bound?
 
-Given cuts λ(S) + μ_t ≥ Ψ_t(S) (prices.py), looks for prices λ and gains μ within Σ_b λ_b + Σ_t r_t μ_t ≤ target, r_t being
-the number of labels of term t, that keep away from the cuts as far as they can: every cut is to hold with a margin in
-proportion to how much its set differs from the sets of a known good mapping. If the largest margin is negative, no prices
-near that mapping prove the target, as long as only these cuts are known and all the more when others are added. The dual
-of the program then is a mixture of sets that covers every bucket once: a fractional mapping, which says where to branch.
+Given cuts λ(S) + μ_t ≥ Ψ_t(S) (prices.py), looks for prices λ and gains μ within Σ_b λ_b + Σ_t r_t μ_t ≤ target,
+r_t being the number of labels of term t, that keep away from the cuts as far as they can: every cut is to hold with
+a margin in proportion to how much its set differs from the sets of a known good mapping. If the largest margin is
+negative, no prices near that mapping prove the target, as long as only these cuts are known and all the more when
+others are added. The dual of the program then is a mixture of sets that covers every bucket once: a fractional
+mapping, which says where to branch.
 
 Solved by HiGHS, warm from one call to the next. Nothing here has to be exact: prices are proved by pricing.
 """
@@ -59,10 +60,8 @@ class Master:
         self.n_cuts = 0
         self.sets = np.zeros((0, self.n), bool)
         self.terms, self.values, self.away = np.zeros(0, int), np.zeros(0), np.zeros(0)
-        for at, term in enumerate(self.market.terms):
-            own = self.own[list(term.labels)]
-            moved = own[:, None, :] ^ np.eye(self.n, dtype=bool)
-            self._know(at, np.concatenate([own, moved.reshape(-1, self.n)]))
+        for at, sets in prices.neighbours:
+            self._know(at, sets)
 
     def _row(self, low: float, high: float, index: Ints, values: Floats) -> None:
         self.solver.addRow(low, high, len(index), index.astype(np.int32), values.astype(float))

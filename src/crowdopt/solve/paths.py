@@ -3,8 +3,8 @@
 For an up-set U and a label j: ``down[j, U]`` is the best sum of terms of labels j and above when together they
 label U; ``up[j, U]`` the best sum of terms of the labels below j when labels j and above label U. The highest label
 takes an up-set as it is and the lowest all the rest, so only the labels between them ask for pairs of up-sets. Few
-up-sets are worked on as one list of pairs, which needs no compiler; many by the loops of kernels.py, in pieces between
-which the clock is looked at.
+up-sets are worked on as one list of pairs, which needs no compiler; many by the loops of kernels.py, in pieces
+between which the clock is looked at.
 """
 
 from __future__ import annotations

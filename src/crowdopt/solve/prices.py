@@ -1,15 +1,15 @@
 """Prices at which every label likes its own buckets best, by projections.
 
-Looks for prices λ that prove that no mapping is better than a target (market.py). With μ_t what a label of term t may gain
-and r_t the number of its labels, that asks for Σ_b λ_b + Σ_t r_t μ_t ≤ target and λ(S) + μ_t ≥ Ψ_t(S) for every term t and
-set S: one linear inequality, a *cut*, for each. There are too many to list; those that are violated are found as they are
-needed.
+Looks for prices λ that prove that no mapping is better than a target (market.py). With μ_t what a label of term t
+may gain and r_t the number of its labels, that asks for Σ_b λ_b + Σ_t r_t μ_t ≤ target and λ(S) + μ_t ≥ Ψ_t(S) for
+every term t and set S: one linear inequality, a *cut*, for each. There are too many to list; those that are
+violated are found as they are needed.
 
-A start in closed form around a good mapping: bucket b costs what it adds to its own label, less a part of what it would
-add less to the next best one. Labels that nothing tells apart gain the same. Then the prices are projected onto violated
-cuts, the most violated first and a little beyond it. Where the target is what the mapping itself reaches (*tight*), its
-own sets must be worth just what their labels gain, and prices beyond those of single moves prove nothing: projections keep
-to both. Otherwise they keep the sum, and there is room.
+A start in closed form around a good mapping: bucket b costs what it adds to its own label, less a part of what it
+would add less to the next best one. Labels that nothing tells apart gain the same. Then the prices are projected
+onto violated cuts, the most violated first and a little beyond it. Where the target is what the mapping itself
+reaches (*tight*), its own sets must be worth just what their labels gain, and prices beyond those of single moves
+prove nothing: projections keep to both. Otherwise they keep the sum, and there is room.
 
 If there are such prices, this mostly finds them. A failure proves nothing.
 """
@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 FIRST_SHARE = 0.4
 """Where the gain of labels lies at first between the least and the most that the prices of single moves allow."""
 
-FIRST_MARGIN, SHRINK = 0.1, 0.6
+MARGIN, SHRINK = 0.1, 0.4
 """Distance kept from cuts, in the metric of the projections, and how it shrinks when they fail."""
+
+TRIES = 6
+"""Attempts at keeping a distance from all cuts, each with less of it from those that stood in the way."""
 
 OVER = 1.5
 """Projections go this much of the way."""
@@ -48,6 +51,7 @@ class Prices:
         gains: μ by term.
         tight: Whether the target is what the mapping reaches.
         low, high: What a bucket would add to the next best label, and adds to its own.
+        neighbours: By term, the sets of the mapping, and those after one move.
         cuts: Term and set of every cut.
     """
 
@@ -57,6 +61,9 @@ class Prices:
         second = would_add.max(axis=1, initial=-np.inf)
         self.low = np.where(np.isfinite(second), np.minimum(second, self.high), self.high - np.abs(self.high) - 1.0)
         self.width = np.maximum(self.high - self.low, 1e-9 * (1.0 + market.goods.responses.sum(axis=1)))
+        if market.order is not None:
+            size = market.goods.responses.sum(axis=1)
+            self.width = np.clip(np.abs(self.high - second), 0.02 * size, 1.5 * size)
         self.prices, self.gains = self.high.copy(), np.zeros(len(market.terms))
         for at, term in enumerate(market.terms):
             self._start(at, list(term.labels))
@@ -66,11 +73,13 @@ class Prices:
             self.gains += room / market.n_labels
         pad = 0.0 if self.tight else np.maximum(2 * self.width, 0.05 * market.goods.responses.sum(axis=1))
         self.least, self.most = self.low - pad, self.high + pad
+        if market.order is not None:
+            self.least, self.most = np.full(len(self.low), -np.inf), np.full(len(self.low), np.inf)
         self._metric()
-        self.margin = FIRST_MARGIN
         size = len(self.prices) + len(self.gains)
         self.rows, self.directions, self.products = np.zeros((0, size)), np.zeros((0, size)), np.zeros((0, 0))
-        self.values_of_cuts, self.lengths = np.zeros(0), np.zeros(0)
+        self.values_of_cuts, self.lengths, self.margins = np.zeros(0), np.zeros(0), np.zeros(0)
+        self.neighbours = market.neighbours(mapping)
         self.cuts: list[tuple[int, Bools]] = []
         self.keys: set[tuple[int, bytes]] = set()
 
@@ -137,20 +146,32 @@ class Prices:
         self.directions = np.concatenate([self.directions[keep], directions])
         self.values_of_cuts = np.concatenate([self.values_of_cuts[keep], values])
         self.lengths = np.concatenate([self.lengths[keep], lengths])
+        self.margins = np.concatenate([self.margins[keep], np.full(len(rows), MARGIN)])
 
     def project(self) -> bool:
-        """Moves the prices until no known cut is violated; or else shrinks the margin, and returns False."""
+        """Moves the prices until no known cut is violated; returns whether that worked.
+
+        Where it does not, the cuts that stood in the way are asked for less distance, and it is tried again.
+        """
+        return any(self._project() for _ in range(TRIES))
+
+    def _project(self) -> bool:
+        """One attempt."""
         x = np.concatenate([self.prices, self.gains])
         n = len(self.prices)
-        short = (self.values_of_cuts - self.rows @ x) / self.lengths + self.margin
+        short = (self.values_of_cuts - self.rows @ x) / self.lengths + self.margins
+        hit = np.zeros(len(short), bool)
         done = False
         for _ in range(min(100 + 4 * len(short), MOST_STEPS)):
-            beyond = np.maximum(self.least - x[:n], x[:n] - self.most) / self.box_lengths
-            cut, side = int(short.argmax()) if len(short) else -1, int(beyond.argmax())
-            if cut >= 0 and short[cut] > max(self.margin / 2, beyond[side]):
+            outside = np.maximum(self.least - x[:n], x[:n] - self.most)
+            beyond = np.where(np.isfinite(self.box_lengths), outside, 0.0) / self.box_lengths
+            violated = np.where(short > self.margins / 2, short, 0.0)
+            cut, side = int(violated.argmax()) if len(short) else -1, int(beyond.argmax())
+            if cut >= 0 and violated[cut] > max(0.0, beyond[side]):
                 by = OVER * short[cut] / self.lengths[cut]
                 x += by * self.directions[cut]
                 short -= by * self.products[cut] / self.lengths
+                hit[cut] = True
             elif beyond[side] > 1e-9:
                 by = (1.0 if x[side] < self.least[side] else -1.0) * beyond[side] / self.box_lengths[side]
                 x += by * self.box[side]
@@ -160,5 +181,10 @@ class Prices:
                 break
         self.prices, self.gains = x[:n].copy(), x[n:].copy()
         if not done:
-            self.margin *= SHRINK
+            self.margins[hit] *= SHRINK
         return done
+
+    def move(self, prices: Floats, gains: Floats, share: float) -> None:
+        """Moves the prices a share of the way to others."""
+        self.prices = self.prices + share * (prices - self.prices)
+        self.gains = self.gains + share * (gains - self.gains)

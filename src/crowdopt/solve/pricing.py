@@ -1,25 +1,25 @@
 """Pricing: the set of buckets that is worth most to a label at given prices.
 
-Maximises Ψ(S) − λ(S) over all sets S of buckets, the empty one included: Ψ is the term of one label (terms.py), λ(S) the
-sum of a price for every bucket of S. Exact by branch and bound over where M(S) = N(S) + G points (cells.py): on a cell
-Φ lies below a linear function θ, so a set whose M(S) is in the cell is worth at most
+Maximises Ψ(S) − λ(S) over all sets S of buckets, the empty one included: Ψ is the term of one label (terms.py),
+λ(S) the sum of a price for every bucket of S. Exact by branch and bound over where M(S) = N(S) + G points
+(cells.py): on a cell Φ lies below a linear function θ, so a set whose M(S) is in the cell is worth at most
 
     ⟨θ, G⟩ + Σ_b max(0, ⟨θ, Y_b⟩ − λ_b),    Y_b being the responses of bucket b.
 
-Three things make this sharp. (1) θ may be raised along a facet f of the cell, as ⟨f, M(S)⟩ ≥ 0 there: if the best set
-of the sum points out of the cell, that lowers the bound. (2) A smallest best set S holds bucket b only if ⟨Y_b, ln p⟩ >
-λ_b, and lacks it only if ⟨Y_b, ln p⟩ ≤ λ_b, where p = M(S) / M(S)· is in the cell: Ψ is convex, and ln p its gradient.
-So buckets for which one of these holds at no p of the cell are decided. (3) With C any set, ⟨M(S), ln p⟩ =
-⟨M(C), ln p⟩ + Σ_{S without C} ⟨Y_b, ln p⟩ − Σ_{C without S} ⟨Y_b, ln p⟩ and ⟨M(C), ln p⟩ ≤ Φ(M(C)); so S is worth at
-most what C is and, for every undecided bucket, the most that its side could be wrong by. This is exact once all buckets
-are decided. Given shares add to the price of every task; estimated ones add a coordinate (cells.py), and ln of the share
-plus one to the gradient.
+Three things make this sharp. (1) θ may be raised along a facet f of the cell, as ⟨f, M(S)⟩ ≥ 0 there: if the best
+set of the sum points out of the cell, that lowers the bound. (2) A smallest best set S holds bucket b only if ⟨Y_b,
+ln p⟩ > λ_b, and lacks it only if ⟨Y_b, ln p⟩ ≤ λ_b, where p = M(S) / M(S)· is in the cell: Ψ is convex, and ln p
+its gradient. So buckets for which one of these holds at no p of the cell are decided. (3) With C any set, ⟨M(S), ln
+p⟩ = ⟨M(C), ln p⟩ + Σ_{S without C} ⟨Y_b, ln p⟩ − Σ_{C without S} ⟨Y_b, ln p⟩ and ⟨M(C), ln p⟩ ≤ Φ(M(C)); so S is
+worth at most what C is and, for every undecided bucket, the most that its side could be wrong by. This is exact
+once all buckets are decided. Given shares add to the price of every task; estimated ones add a coordinate
+(cells.py), and ln of the share plus one to the gradient.
 
-Rounding: θ is raised where it falls short of Φ at a corner, so it lies above Φ whatever rounding did before. What is
-left are sums of at most B + 2R products, off by that many units in the last place of the sum of their sizes, which is
-added to every bound; buckets are decided only if they are so by more than their rounding. The middle of an edge is off by
-a unit in the last place of each of its (positive) coordinates: ln p changes by that, so a set in the crack between two
-cells is worth no more than rounding above the bound of either.
+Rounding: θ is raised where it falls short of Φ at a corner, so it lies above Φ whatever rounding did before. What
+is left are sums of at most B + 2R products, off by that many units in the last place of the sum of their sizes,
+which is added to every bound; buckets are decided only if they are so by more than their rounding. The middle of an
+edge is off by a unit in the last place of each of its (positive) coordinates: ln p changes by that, so a set in the
+crack between two cells is worth no more than rounding above the bound of either.
 
 Cost: O(B · R) per cell, all cells of a block at once. Their number grows exponentially with R: about 400 for three
 labels, 10⁴ for four, 10⁵ for five.
@@ -112,7 +112,7 @@ class Pricing:
         self.slack = max(slack, 8 * self._error(2 * float(np.log(self.whole.sum() + 1)) + self.n_answers))
         self.found: dict[bytes, float] = {}
         self.left = -np.inf  # the greatest bound of cells that cannot be cut
-        self.cells = 0
+        self.cells, self.most_open = 0, MAX_OPEN
 
     @property
     def level(self) -> float:
@@ -128,7 +128,7 @@ class Pricing:
         """
         constant = self.term.constant
         self.threshold -= constant
-        heap = _Open(self._first_cells())
+        heap = _Open(self._first_cells(), self.most_open)
         finished = True
         while heap.bound > self.level:
             if not go_on(max(heap.bound, self.left, self.level) + constant, self.cells) or (
@@ -204,20 +204,9 @@ class Pricing:
 
     def _decide(self, cells: Cells) -> None:
         """Decides buckets (module, 2) and bounds by the best set at the centre of the cell (module, 3), in place."""
-        responses, sizes = self.vectors[cells.which, : self.n_answers], self.sizes[cells.which]
-        tasks, prices = self.goods.tasks[cells.which], self.prices[cells.which]
-        centre = cells.corners.mean(axis=1)
-        logs = np.log(centre)
-        gain = logs @ responses.T - prices
-        most = gain - sizes + np.matmul(cells.corners / centre[:, None, :], responses.T).max(axis=1)
-        positive = cells.corners > 0
-        corner_logs = np.where(positive, np.log(np.where(positive, cells.corners, 1.0)), _NEVER)
-        least = np.matmul(corner_logs, responses.T).min(axis=1) - prices
-        if self.term.total:
-            low, high = cells.low[:, None] / self.term.total, cells.high[:, None] / self.term.total
-            gain += tasks * (1 + np.log((low + high) / 2))
-            most += tasks * (1 + np.log(high))
-            least += tasks * (1 + np.log(low))
+        sizes, tasks = self.sizes[cells.which], self.goods.tasks[cells.which]
+        prices, centre = self.prices[cells.which], cells.corners.mean(axis=1)
+        least, gain, most = self._gains(cells, centre)
         doubt = 64 * _EPS * (np.abs(prices) + 32 * (sizes + tasks))
         inside = cells.open & (least > doubt)
         cells.sure += inside @ self.vectors[cells.which]
@@ -226,26 +215,42 @@ class Pricing:
         centred = cells.open & (gain > 0)
         worth = self._worth(cells, centred, centre)
         wrong = np.where(centred, np.maximum(-least, 0.0), np.where(cells.open, np.maximum(most, 0.0), 0.0))
-        error = self._error(float(-logs.min()) + self.n_answers)
+        error = self._error(float(-np.log(centre.min())) + self.n_answers)
         cells.bound = np.minimum(cells.bound, worth + wrong.sum(axis=1) + error)
+
+    def _gains(self, cells: Cells, centre: Floats) -> tuple[Floats, Floats, Floats]:
+        """By (cell, bucket): at least, at the centre and at most, what a bucket gains in a cell beyond its price."""
+        responses, tasks = self.vectors[cells.which, : self.n_answers], self.goods.tasks[cells.which]
+        gain = np.log(centre) @ responses.T - self.prices[cells.which]
+        rise = np.matmul(cells.corners / centre[:, None, :], responses.T).max(axis=1) - self.sizes[cells.which]
+        positive = cells.corners > 0
+        corner_logs = np.where(positive, np.log(np.where(positive, cells.corners, 1.0)), _NEVER)
+        least = np.matmul(corner_logs, responses.T).min(axis=1) - self.prices[cells.which]
+        if not self.term.total:
+            return least, gain, gain + rise
+        low, high = cells.low[:, None] / self.term.total, cells.high[:, None] / self.term.total
+        most = gain + rise + tasks * (1 + np.log(high))
+        return least + tasks * (1 + np.log(low)), gain + tasks * (1 + np.log((low + high) / 2)), most
 
     def _worth(self, cells: Cells, sets: Bools, centre: Floats) -> Floats:
         """What the sure buckets of each cell with one of ``sets`` are worth; remembers those above the threshold."""
-        sums = cells.sure + sets @ self.vectors[cells.which]
-        counts = sums[:, : self.n_answers]
-        whole = np.maximum(counts.sum(axis=1, keepdims=True), _TINY)
-        worth = (counts * np.log(np.where(counts > 0, counts, whole) / whole)).sum(axis=1)
+        worth = self._values(cells.sure + sets @ self.vectors[cells.which])
         worth += -cells.paid - sets @ self.prices[cells.which]
-        if self.term.total:
-            worth += share_term(sums[:, self.n_answers], self.term.total)
         self.best = max(self.best, float(worth.max()))
         for row in np.argsort(-worth)[:KEPT]:
             if worth[row] > self.threshold:
                 self._remember(cells, centre[row], row, float(worth[row]))
-        return np.asarray(worth)
+        return worth
+
+    def _values(self, sums: Floats) -> Floats:
+        """Ψ by sums of vectors, without what given shares add, which is in the prices."""
+        counts = sums[:, : self.n_answers]
+        whole = np.maximum(counts.sum(axis=1, keepdims=True), _TINY)
+        values = (counts * np.log(np.where(counts > 0, counts, whole) / whole)).sum(axis=1)
+        return np.asarray(values + share_term(sums[:, self.n_answers], self.term.total) if self.term.total else values)
 
     def _remember(self, cells: Cells, centre: Floats, row: int, worth: float) -> None:
-        """Keeps the set that is best at the centre of a cell: decided buckets are on the same side all over the cell."""
+        """Keeps the set that is best at the centre of a cell: decided buckets are on the same side all over it."""
         gain = np.log(centre) @ self.vectors[:, : self.n_answers].T - self.prices
         if self.term.total:
             gain += self.goods.tasks * (1 + np.log((cells.low[row] + cells.high[row]) / 2 / self.term.total))
@@ -266,9 +271,9 @@ class Pricing:
 class _Open:
     """Blocks of open cells, those with the greatest bound first."""
 
-    def __init__(self, cells: Cells) -> None:
+    def __init__(self, cells: Cells, most: int) -> None:
         self.heap: list[tuple[float, int, Cells]] = []
-        self.count = self.size = 0
+        self.count, self.size, self.most = 0, 0, most
         self.add(cells)
 
     @property
@@ -285,7 +290,7 @@ class _Open:
 
     def pop(self, most: int) -> Cells:
         """Takes the block with the greatest bound, or the latest if there are too many, and at most so many cells."""
-        at = 0 if self.size <= MAX_OPEN else min(range(len(self.heap)), key=lambda i: self.heap[i][1])
+        at = 0 if self.size <= self.most else min(range(len(self.heap)), key=lambda i: self.heap[i][1])
         cells = self.heap[at][2]
         self.heap[at] = self.heap[-1]
         self.heap.pop()

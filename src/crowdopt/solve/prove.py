@@ -10,6 +10,7 @@ import numpy as np
 
 from crowdopt.solve import hints
 from crowdopt.solve.master import Master
+from crowdopt.solve.ordered import OrderedPricing
 from crowdopt.solve.prices import Prices
 from crowdopt.solve.pricing import Priced, Pricing
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crowdopt.solve.market import Market
+    from crowdopt.solve.terms import Term
     from crowdopt.types import Bools, Floats, Ints
 
 MOST_ROUNDS, MOST_PROGRAMS = 30, 5
@@ -30,6 +32,9 @@ CUTS_AT_ONCE = 40
 
 FLIPPED = 20
 """Best sets of which one bucket is flipped when refitting finds no violated one."""
+
+STEP = 0.3
+"""How far to go to the prices of the linear program: they are at a corner, and others that prove as much are not."""
 
 SHARE = 0.1
 """Part of the tolerance that prices may take up."""
@@ -119,9 +124,7 @@ class Prover:
         for at in self.active:
             term = self.market.terms[at]
             begin = np.concatenate([hints.starts(goods, n_starts, self.rng), self.probabilities[-2 * n_starts :]])
-            sets, worth = hints.good_sets(goods, term, prices.prices, begin)
-            if worth[0] <= prices.gains[at] + self.share:
-                sets, worth = hints.flipped(goods, term, prices.prices, sets[:FLIPPED])
+            sets, worth = self._good_sets(term, begin)
             worth_most[at] = max(worth_most[at], worth[0])
             violated = sets[worth > prices.gains[at] + self.share][:CUTS_AT_ONCE]
             if len(violated):
@@ -131,6 +134,19 @@ class Prover:
         if likely < self.best[1]:
             self.best = prices.prices.copy(), likely
         return found
+
+    def _good_sets(self, term: Term, begin: Floats) -> tuple[Bools, Floats]:
+        """Sets that are worth much to a label of the term, best first."""
+        goods, prices, order = self.market.goods, self.prices.prices, self.market.order
+        if order is None:
+            sets, worth = hints.good_sets(goods, term, prices, begin)
+        else:
+            sets, worth = hints.good_closed_sets(goods, term, self.market.items[term.shape], prices, begin)
+        if worth[0] > self.prices.gains[self.market.term_of[term.labels[0]]] + self.share:
+            return sets, worth
+        if order is None:
+            return hints.flipped(goods, term, prices, sets[:FLIPPED])
+        return hints.flipped_along(goods, term, order, prices, sets[:FLIPPED])
 
     def _remember(self, counts: Floats) -> None:
         """Keeps the answer probabilities of sets, to begin with next time."""
@@ -146,9 +162,9 @@ class Prover:
         bounds, priced = self._bounds(prices.prices, prices.gains + self.share, self.share / 4, first=True)
         bound = math.fsum(prices.prices) + self._times_labels(bounds)
         if bound <= self.target + self.tolerance / 2:
-            return Finding(True, bound, prices.prices, bounds)
+            return Finding(proved=True, bound=bound, prices=prices.prices, gains=bounds)
         if self.stopped:
-            return Finding(False, bound, prices.prices, bounds, stopped=True)
+            return Finding(proved=False, bound=bound, prices=prices.prices, gains=bounds, stopped=True)
         added = sum(prices.add(at, np.array(found.sets)) for at, found in priced.items() if found.sets)
         return None if added else self._failed(cells)
 
@@ -170,10 +186,18 @@ class Prover:
                 seen = cells
                 return (not self.stopped and cells < most) or cells == 0  # at least a first bound
 
-            search = Pricing(self.market.goods, self.market.terms[at], prices, thresholds[at], slack)
+            search = self._pricing(at, prices, thresholds[at], slack)
             priced[at] = search.run(told, first=first)
             bounds[at] = priced[at].bound
         return bounds, priced
+
+    def _pricing(self, at: int, prices: Floats, threshold: float, slack: float) -> Pricing:
+        """The search for the set that is worth most to a label of a term."""
+        goods, term = self.market.goods, self.market.terms[at]
+        if self.market.order is None:
+            return Pricing(goods, term, prices, threshold, slack)
+        known = np.array([cut for term, cut in self.prices.cuts if term == at], bool).reshape(-1, len(goods))
+        return OrderedPricing(goods, term, self.market.items[term.shape], prices, threshold, slack, known)
 
     def _find_room(self) -> bool:
         """Asks the linear program for prices within all cuts; returns whether there are any."""
@@ -185,7 +209,9 @@ class Prover:
         self.master.know(self.prices.cuts)
         if not self.master.solve():
             return False
-        self.prices.prices, self.prices.gains = self.master.prices, self.master.gains
+        self.prices.move(self.master.prices, self.master.gains, STEP)
+        if not self.prices.project():
+            self.prices.move(self.master.prices, self.master.gains, 1.0)
         return True
 
     def _failed(self, cells: int) -> Finding:

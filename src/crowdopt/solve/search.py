@@ -2,10 +2,10 @@
 
 Maximises the log-likelihood over dominance-consistent mappings, or over all mappings, for any number of labels and
 classes. A climb refits: every bucket goes to the label that explains it best, is pulled back into the order where
-there is one, and the matrix is estimated anew. Then it moves the one bucket that gains most, along with what the order
-asks to move with it (over all mappings also every bucket that gains at once, if that gains more), until no move
-gains. Starts are isotone cuts of random directions (over all mappings also random
-matrices); the seed is known and work is counted, so the answer repeats unless the limits stop it.
+there is one, and the matrix is estimated anew. Then it moves the one bucket that gains most, along with what the
+order asks to move with it (over all mappings also every bucket that gains at once, if that gains more), until no
+move gains. Starts are isotone cuts of random directions (over all mappings also random matrices); the seed is known
+and work is counted, so the answer repeats unless the limits stop it.
 
 It proves nothing but the bound that always holds (every bucket a cluster of its own). Cost: a step of a climb takes
 O(B² · labels² · classes) under dominance, O(B · labels² · classes) over all mappings, B being the number of buckets.
@@ -45,13 +45,7 @@ def search(problem: Problem, limits: Limits) -> Outcome:
     """A mapping that no climb improved, or the best so far when the limits are reached; BOUNDED at most."""
     climbs = Climbs(problem, limits)
     climbs.run()
-    best = max(climbs.found.values())
-    slack = problem.tolerance(best) + climbs.moves.error
-    near = [np.frombuffer(key, np.int64) for key, value in climbs.found.items() if value >= best - slack]
-    if problem.objective.interchangeable:
-        near = [renamed(problem, mapping) for mapping in near]
-    exact = max(problem.objective.of_mapping(problem.buckets, mapping) for mapping in near)
-    mapping = choose(problem, near, exact - problem.tolerance(exact)).copy()
+    mapping = climbs.chosen()
     value = problem.objective.of_mapping(problem.buckets, mapping)
     margins = closure_moves(problem, mapping) if problem.space is Space.DOMINANCE else None
     return Outcome(mapping, value, max(climbs.bound, value), problem.space, climbs.work, climbs.stop, margins)
@@ -89,6 +83,16 @@ class Climbs:
             return
         best = sorted(self.found, key=lambda key: (-self.found[key], key))[: min(KEPT, block)]
         self.climb(np.stack([renamed(self.problem, np.frombuffer(key, np.int64)) for key in best]))
+
+    def chosen(self) -> Ints:
+        """The best mapping found, under its best names; of several as likely, by the rule for ties."""
+        problem, best = self.problem, max(self.found.values())
+        slack = problem.tolerance(best) + self.moves.error
+        near = [np.frombuffer(key, np.int64) for key, value in self.found.items() if value >= best - slack]
+        if problem.objective.interchangeable:
+            near = [renamed(problem, mapping) for mapping in near]
+        exact = max(problem.objective.of_mapping(problem.buckets, mapping) for mapping in near)
+        return choose(problem, near, exact - problem.tolerance(exact)).copy()
 
     def climb(self, mappings: Ints) -> bool:
         """Refits and moves until nothing gains; keeps where that ends; returns False if the limits are reached."""

@@ -1,8 +1,8 @@
 """Shaking: better mappings from good ones, where climbs from random starts may have missed the best.
 
-Takes the best mappings found so far, replaces the answer probabilities of one or two labels by those of a random bucket,
-gives every bucket the label that explains it best, and climbs (search.py). Over all mappings. It proves nothing; the cost
-is that of the climbs.
+Takes the best mappings found so far, replaces the answer probabilities of one or two labels by those of a random
+bucket, gives every bucket the label that explains it best, and climbs (search.py). Over all mappings. It proves
+nothing; the cost is that of the climbs.
 """
 
 from __future__ import annotations

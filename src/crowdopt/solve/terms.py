@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crowdopt.certificate import Space
+from crowdopt.solve.shapes import Shape
+
 if TYPE_CHECKING:
     from crowdopt.problem import Problem
     from crowdopt.types import Bools, Floats, Ints
@@ -57,6 +60,7 @@ class Term:
         total: All tasks there are, known ones included, where shares are estimated; else 0.
         log_share: Ln π of the label where shares are given; else 0. Minus infinity forbids the label.
         constant: What the tasks fixed under the label add by the given share.
+        shape: The sets that the label can have.
     """
 
     labels: tuple[int, ...]
@@ -65,6 +69,7 @@ class Term:
     total: float
     log_share: float
     constant: float = 0.0
+    shape: Shape = Shape.ANY
 
     @property
     def empty(self) -> float:
@@ -111,17 +116,27 @@ def terms_of(problem: Problem) -> list[Term]:
     objective, buckets = problem.objective, problem.buckets
     gold = np.array([objective.offset_tasks(label) for label in range(buckets.n_labels)])
     total = float(buckets.n_tasks + gold.sum()) if objective.kind == "estimated" else 0.0
-    alike: dict[bytes, list[int]] = {}
-    parts: dict[bytes, tuple[Floats, float, float]] = {}
-    for label in range(buckets.n_labels):
+    alike: dict[tuple[Shape, bytes], Term] = {}
+    for label, shape in enumerate(_shapes(problem)):
         offset = np.broadcast_to(objective.offset(label), buckets.counts.shape[1:])[0].astype(float)
         with np.errstate(divide="ignore"):
             share = float(np.log(objective.shares[label])) if objective.shares else 0.0
         known = float(gold[label]) if total else 0.0
-        key = np.array([*offset, known, share]).tobytes()
-        alike.setdefault(key, []).append(label)
-        parts[key] = offset, known, share
-    return [Term(tuple(labels), parts[key][0], parts[key][1], total, parts[key][2]) for key, labels in alike.items()]
+        key = shape, np.array([*offset, known, share]).tobytes()
+        others = alike[key].labels if key in alike else ()
+        alike[key] = Term((*others, label), offset, known, total, share, shape=shape)
+    return list(alike.values())
+
+
+def _shapes(problem: Problem) -> list[Shape]:
+    """The shapes of the sets of each label; the lowest and the highest are so among labels that are not forbidden."""
+    n_labels = problem.buckets.n_labels
+    if problem.space is Space.ALL:
+        return [Shape.ANY] * n_labels
+    shapes = [Shape.BETWEEN] * n_labels
+    allowed = np.flatnonzero(problem.objective.shares or np.ones(n_labels))
+    shapes[allowed[0]], shapes[allowed[-1]] = Shape.LOWER, Shape.UPPER
+    return shapes
 
 
 def _times_log(part: Floats, whole: Floats) -> Floats:

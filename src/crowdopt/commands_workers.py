@@ -1,0 +1,190 @@
+"""The commands that go on from a solution: its workers, new tasks, the next responses.
+
+Options in, library calls, words out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crowdopt.options import AsJson, Inputs, MemoryLimit, Output, Quiet, SolutionFile, Threads  # noqa: TC001 -- for Typer
+from crowdopt.progress import Console, print_json, print_rows, printable
+
+if TYPE_CHECKING:
+    from crowdopt.workers import Workers
+
+ROWS = 20
+"""Rows that are shown on the terminal."""
+
+
+def workers(
+    solution: SolutionFile,
+    inputs: Inputs,
+    output: Output = None,
+    confusion: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write how each worker answers on the tasks of each label."),
+    ] = None,
+    memory_limit: MemoryLimit = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Tell how good each worker is, against the labels and against the others; the worst first."""
+    from crowdopt.rereading import reread
+    from crowdopt.solution import Solution
+    from crowdopt.workers import workers_of
+    from crowdopt.write import FORMATS, check_stdout, check_targets, write_table
+
+    check_stdout(output, confusion, as_json=as_json)
+    check_targets([output, confusion], [solution, *inputs], tuple(FORMATS))
+    with Console(quiet=quiet) as console:
+        console.on_phase("reading")
+        solved = Solution.load(solution)
+        with reread(solved, inputs, memory_limit=memory_limit, threads=threads) as source:
+            console.on_phase("measuring")
+            measured = workers_of(solved, source)
+            facts = measured.summary(ROWS)
+            console.on_phase("writing")
+            if output is not None:
+                write_table(measured.table, output, source.workspace)
+            if confusion is not None:
+                write_table(measured.confusion, confusion, source.workspace)
+    if quiet or "-" in (output, confusion):
+        return
+    if as_json:
+        print_json(facts)
+    else:
+        _show_workers(measured, facts, output)
+
+
+def predict(
+    solution: SolutionFile,
+    inputs: Inputs,
+    output: Output = None,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Add a column p_LABEL for every label.")
+    ] = False,
+    memory_limit: MemoryLimit = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Label the tasks of new responses with the matrices of a solution; nothing is fitted anew."""
+    from crowdopt.predict import Prediction
+    from crowdopt.rereading import read_new
+    from crowdopt.solution import Solution
+    from crowdopt.write import FORMATS, check_stdout, check_targets, write_table
+
+    check_stdout(output, as_json=as_json)
+    check_targets([output], [solution, *inputs], tuple(FORMATS))
+    with Console(quiet=quiet) as console:
+        console.on_phase("reading")
+        solved = Solution.load(solution)
+        with read_new(solved, inputs, memory_limit=memory_limit, threads=threads) as source:
+            console.on_phase("writing")
+            prediction = Prediction(solved, source)
+            if output is not None:
+                write_table(prediction.table(probabilities=probabilities), output, source.workspace)
+            facts = prediction.summary()
+    if quiet or output == "-":
+        return
+    if as_json:
+        print_json(facts)
+    else:
+        print("\n".join(map(printable, _about_prediction(facts, output))))
+
+
+def next_tasks(
+    solution: SolutionFile,
+    inputs: Inputs,
+    number: Annotated[int, typer.Option("--number", "-n", min=1, help="How many tasks.")] = 10,
+    output: Output = None,
+    memory_limit: MemoryLimit = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Tell which tasks to ask about next: where a further response is expected to do most for the label."""
+    from crowdopt.next_tasks import ranked
+    from crowdopt.solution import Solution
+    from crowdopt.write import FORMATS, check_stdout, check_targets, write_table
+
+    check_stdout(output, as_json=as_json)
+    check_targets([output], [solution, *inputs], tuple(FORMATS))
+    with Console(quiet=quiet) as console:
+        console.on_phase("reading")
+        with ranked(Solution.load(solution), inputs, memory_limit=memory_limit, threads=threads) as ranking:
+            console.on_phase("ranking")
+            table = ranking.table(number)
+            console.on_phase("writing")
+            if output is not None:
+                write_table(table, output, ranking.source.workspace)
+            rows = ranking.rows(table)
+    if quiet or output == "-":
+        return
+    if as_json:
+        print_json({"tasks": rows})
+    else:
+        _show_next(rows, output)
+
+
+def _show_next(rows: list[dict[str, Any]], output: str | None) -> None:
+    print_rows(
+        "Where the next response does most, best first",
+        ["task", "responses", "confidence", "gain", "per response", "by", "label"],
+        [
+            [
+                row["task"],
+                f"{row['n_responses']:,}",
+                "" if row["confidence"] is None else f"{row['confidence']:.1%}",
+                f"{row['gain']:.4f}",
+                f"{row['gain_per_response']:.4f}",
+                str(row["n_more"]),
+                row["label"] or "",
+            ]
+            for row in rows[:ROWS]
+        ],
+        [
+            *([f"and {len(rows) - ROWS:,} more"] if len(rows) > ROWS else []),
+            f"all of them in {output}" if output else "not written: add -o next.csv",
+        ],
+    )
+
+
+def _about_prediction(facts: dict[str, Any], output: str | None) -> list[str]:
+    from crowdopt.summary import UNCERTAIN_BELOW
+
+    labels = ", ".join(f"{label} {n:,}" for label, n in facts["labels"].items())
+    odd = {
+        "without a response": facts["n_no_response"],
+        f"with a label less probable than {UNCERTAIN_BELOW:.0%}": facts["n_uncertain"],
+        "tied between labels": facts["n_tied"],
+        "whose answers no label explains (aggregate with --smoothing)": facts["n_unexplained"],
+    }
+    return [
+        f"{facts['n_tasks']:,} tasks, {facts['n_responses']:,} responses; {labels}",
+        *(f"{n:,} {what}" for what, n in odd.items() if n),
+        f"predictions in {output}" if output else "predictions not written: add -o predictions.csv",
+    ]
+
+
+def _show_workers(measured: Workers, facts: dict[str, Any], output: str | None) -> None:
+    flagged = ", ".join(f"{count:,} {name}" for name, count in facts["flags"].items() if count)
+    left = measured.n_workers - len(facts["worst"])
+    where = f"all workers, with reasons, in {output}" if output else "add -o workers.csv for all workers, with reasons"
+    print_rows(
+        f"{measured.n_workers:,} workers, worst first: right by the labels, agreement with the others",
+        ["worker", "responses", "right", "95 %", "agrees", "by chance", "bits", "flag"],
+        [_worker_cells(row) for row in facts["worst"]],
+        [*([f"and {left:,} more, better ones"] if left else []), f"flagged: {flagged or 'nobody'}", where],
+    )
+
+
+def _worker_cells(row: dict[str, Any]) -> list[str]:
+    compared = ["" if row[name] is None else f"{row[name]:.0%}" for name in ("agreement", "chance")]
+    interval = f"{100 * row['accuracy_low']:.0f}–{row['accuracy_high']:.0%}"
+    right, bits = f"{row['accuracy']:.0%}", f"{row['information']:.2f}"
+    return [row["worker"], f"{row['n_responses']:,}", right, interval, *compared, bits, row["flag"] or ""]

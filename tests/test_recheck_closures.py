@@ -1,0 +1,57 @@
+"""The best set that respects an order, against trying every set."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from crowdopt.order import tails
+from crowdopt.recheck_closures import Closures
+
+
+def every_set(n: int) -> np.ndarray:
+    return (np.arange(1 << n)[:, None] >> np.arange(n)) & 1 == 1
+
+
+def fits(sets: np.ndarray, above: np.ndarray, shape: str) -> np.ndarray:
+    """Which sets have the shape, from its definition, by loops."""
+    n = len(above)
+    good = np.ones(len(sets), bool)
+    for low in range(n):
+        for high in range(n):
+            if not above[low, high]:
+                continue
+            if shape == "up":
+                good &= ~sets[:, low] | sets[:, high]
+            elif shape == "down":
+                good &= ~sets[:, high] | sets[:, low]
+            elif shape == "between":
+                for middle in range(n):
+                    if above[low, middle] and above[middle, high]:
+                        good &= ~(sets[:, low] & sets[:, high]) | sets[:, middle]
+    return good
+
+
+@pytest.mark.parametrize("shape", ["any", "up", "down", "between"])
+@pytest.mark.parametrize("n_labels", [2, 3, 4])
+def test_equals_trying_every_set(n_labels, shape):
+    for seed in range(15):
+        rng = np.random.default_rng([seed, n_labels])
+        counts = np.unique(rng.multinomial(4, np.full(n_labels, 1 / n_labels), size=9), axis=0)[:, None, :]
+        if seed % 2:
+            counts = np.unique(counts + rng.integers(0, 2, (len(counts), 1, n_labels)), axis=0)
+        keys = tails(counts)
+        above = (keys[None, :, :] >= keys[:, None, :]).all(axis=2)
+        weights = rng.normal(size=(12, len(counts))) * rng.choice([0.01, 1.0, 1000.0], (12, 1))
+        weights[rng.random(weights.shape) < 0.2] = 0.0
+        sets = every_set(len(counts))
+        sets = sets[fits(sets, above, shape)]
+        best = (weights @ sets.T).max(axis=1)
+        found = Closures.of(above, shape).best(weights)
+        size = np.abs(weights).sum(axis=1)
+        assert (found >= best - 1e-12 * size).all()
+        assert (found <= best + 2e-9 * size).all()
+        for row, value in zip(weights, best, strict=True):
+            chosen = Closures.of(above, shape).best_set(row)
+            assert fits(chosen[None], above, shape)[0]
+            assert row @ chosen >= value - 1e-6 * np.abs(row).sum()
