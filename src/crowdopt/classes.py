@@ -111,24 +111,36 @@ def find_classes(overview: Table, reading: Reading) -> tuple[WorkerClass, ...]:
         ClassError: A worker is in two classes or in none, a class has no responses, or the ranks name other classes.
     """
     pairs = overview.select("worker", "class").unique()
-    _check_known(pairs.filter(nw.col("class").is_null()))
+    names = class_names(pairs, reading)
     _check_single(pairs)
-    found = fetch(pairs.group_by("class").agg(nw.len().alias("n")).sort("class").head(MAX_CLASSES + 1))
+    found = fetch(pairs.group_by("class").agg(nw.len().alias("n")))
     sizes = dict(zip(found["class"], map(int, found["n"]), strict=True))
-    if len(sizes) > MAX_CLASSES:
+    return tuple(WorkerClass(name, sizes[name]) for name in names)
+
+
+def class_names(pairs: Table, reading: Reading) -> list[str]:
+    """The names of the classes, in the order of their ranks or else of their names.
+
+    Args:
+        pairs: The (worker, class) of responses with a label; a null class is one that is not known.
+        reading: The options of reading.
+    """
+    _check_known(pairs.filter(nw.col("class").is_null()))
+    names = fetch(pairs.select("class").unique().sort("class").head(MAX_CLASSES + 1))["class"]
+    if len(names) > MAX_CLASSES:
         raise ClassError(
-            f"more than {MAX_CLASSES} classes of workers, such as {', '.join(map(repr, list(sizes)[:3]))}; is it the "
-            "right column?"
+            f"more than {MAX_CLASSES} classes of workers, such as {', '.join(map(repr, names[:3]))}; is it the right "
+            "column?"
         )
-    if empty := sorted({name for _, name in reading.classes} - sizes.keys()):
+    if empty := sorted({name for _, name in reading.classes}.difference(names)):
         raise ClassError(f"the class {empty[0]!r} has no responses: leave it out, or is it a file for other workers?")
-    return tuple(WorkerClass(name, sizes[name]) for name in _ordered(sizes, reading.ranked))
+    return _ordered(names, reading.ranked)
 
 
 def _check_known(unknown: Table) -> None:
-    workers = fetch(unknown.select("worker").sort("worker").head(2))["worker"]
+    workers = fetch(unknown.select("worker").sort("worker").head(1))["worker"]
     if workers:
-        number = int(fetch(unknown.select(nw.len().alias("n")))["n"][0])
+        number = int(fetch(unknown.select(nw.col("worker").n_unique()))["worker"][0])
         more = f" (and {number - 1} more)" if number > 1 else ""
         raise ClassError(f"worker {canonical_text(workers[0])!r}{more} has no class; name one for every worker")
 

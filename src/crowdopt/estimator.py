@@ -109,7 +109,7 @@ class GlobalOptimum:
             data,
             labels=() if self.labels is None else self.labels,
             selectivity=self.selectivity,
-            space=self.space,  # type: ignore[arg-type]
+            space=self.space,
             duplicates=self.duplicates,
             missing=self.missing,
             engine=self.engine,

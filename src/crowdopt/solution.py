@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crowdopt.certificate import Stop
 from crowdopt.errors import CrowdoptError
 from crowdopt.metrics import Agreement, agreement
 from crowdopt.objective import Objective, posterior, response_matrix
@@ -100,6 +101,11 @@ class Solution:
     def problem(self) -> Problem:
         """What the certificate speaks of."""
         return Problem(self.buckets, self.certificate.space, self.objective, self.ranked)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the engine was stopped because someone asked for it."""
+        return self.certificate.stop is Stop.INTERRUPT
 
     @cached_property
     def _by_label(self) -> tuple[Ints, Ints]:
@@ -241,7 +247,7 @@ class Solution:
             "labels": list(self.scale.labels),
             "scale": self.scale.kind,
             "scale_inferred": self.scale.inferred,
-            "classes": [vars(one) for one in self.classes],
+            "classes": [dict(vars(one)) for one in self.classes],
             "ranked": self.ranked,
             "matrix": nested(self.matrix),
             "selectivity": {"kind": self.objective.kind, "shares": self._reported_shares()},

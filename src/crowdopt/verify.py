@@ -10,6 +10,7 @@ import math
 import time
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,13 +26,13 @@ from crowdopt.solution import Solution, Totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from crowdopt.buckets import Buckets
     from crowdopt.classes import WorkerClass
     from crowdopt.gold import GoldCounts
     from crowdopt.margins import Margins
     from crowdopt.scale import Scale
+    from crowdopt.solutions import Solutions
     from crowdopt.types import Ints
 
 DEFAULT_TIME_LIMIT = 60.0
@@ -71,32 +72,40 @@ class Verification:
 
 
 def verify(
-    solution: Solution | str | Path,
+    solution: Solution | Solutions | str | Path,
     data: Any,
     *,
     time_limit: float = DEFAULT_TIME_LIMIT,
     memory_limit: str | None = None,
     threads: int | None = None,
+    jobs: int | None = None,
 ) -> Verification:
     """Checks a solution (or a solution file) against the data it was made from.
 
     Args:
-        solution: The solution or the path of its file.
+        solution: The solution, or the solutions of groups, or the path of its file.
         data: The data, in any form that ``aggregate`` takes. It is read with the options in the solution.
-        time_limit: Seconds for the check of the bound.
+        time_limit: Seconds for the check of the bound; of groups, for each of them.
         memory_limit: Memory of the database that reads files.
         threads: Threads of that database.
+        jobs: Processes that check groups; as many as there are cores if None.
 
     Raises:
         InputError: The data cannot be read at all, or there is no solution file.
     """
     from crowdopt.source import load, workspace_for
 
-    if not isinstance(solution, Solution):
+    if isinstance(solution, str | Path):
         try:
-            solution = Solution.load(solution)
+            solution = _load(solution)
         except SolutionFileError as error:
             return Verification(Verdict.REJECTED, (str(error),))
+    if not isinstance(solution, Solution):
+        from crowdopt.verify_groups import verify_groups
+
+        return verify_groups(
+            solution, data, time_limit=time_limit, memory_limit=memory_limit, threads=threads, jobs=jobs
+        )
     workspace = workspace_for(data, memory_limit=memory_limit, threads=threads)
     try:
         source = load(data, solution.reading, workspace, resolved=True)
@@ -108,6 +117,14 @@ def verify(
         if workspace is not None:
             workspace.close()
     return check_against(solution, scale, buckets, numbers, gold, classes, time_limit=time_limit)
+
+
+def _load(path: str | Path) -> Solution | Solutions:
+    """What is in a file: one solution, or those of groups."""
+    from crowdopt.solution_file import decode, decode_groups, has_groups, read_json
+
+    data = read_json(path)
+    return decode_groups(data) if has_groups(data) else decode(data)
 
 
 def check_against(
