@@ -141,6 +141,11 @@ def fetch_integers(table: Table) -> dict[str, Ints]:
     return {name: np.asarray(column).astype(np.int64) for name, column in arrays.items()}
 
 
+def fetch_arrow(table: Table) -> Any:
+    """Brings a table of any length into an Arrow table."""
+    return table.collect().to_arrow()
+
+
 def coded(name: str, codes: Mapping[Any, int], otherwise: int) -> nw.Expr:
     """The number that stands for each value of a column."""
     code = nw.lit(otherwise)
