@@ -100,7 +100,7 @@ def classed(reading: Reading) -> bool:
     return bool(reading.class_column or reading.classes)
 
 
-def find_classes(overview: Table, reading: Reading) -> tuple[WorkerClass, ...]:
+def list_classes(overview: Table, reading: Reading) -> tuple[WorkerClass, ...]:
     """The classes of some responses, in the order of their ranks or else of their names.
 
     Args:

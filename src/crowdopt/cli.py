@@ -129,8 +129,9 @@ def aggregate(
         typer.Option(metavar="N|EDGE,...", help="Scores: N bins of equal width, or the edges of the bins."),
     ] = "",
     selectivity: Annotated[
-        str, typer.Option(metavar="none|estimate|LABEL=P,...", help="How frequent the labels are.")
-    ] = "none",
+        str | None,
+        typer.Option(metavar="none|estimate|LABEL=P,...", help="How frequent the labels are; none if not given."),
+    ] = None,
     gold: Annotated[
         str | None, typer.Option(metavar="FILE", help="Tasks of known label; they keep it, and teach the rest.")
     ] = None,
@@ -139,8 +140,8 @@ def aggregate(
         typer.Option(metavar="FILE", help="Pseudo-counts by true label and answer (.csv), or an earlier solution."),
     ] = None,
     smoothing: Annotated[
-        float, typer.Option(min=0, help="A pseudo-count for every entry of the response matrix.")
-    ] = 0.0,
+        float | None, typer.Option(min=0, help="A pseudo-count for every entry of the response matrix.")
+    ] = None,
     classes: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="The class of every worker (worker, class): one response matrix per class."),
@@ -148,6 +149,10 @@ def aggregate(
     ranked: Annotated[
         str, typer.Option(metavar="BEST,...,WORST", help="The classes are of known order: a better one weighs more.")
     ] = "",
+    find_classes: Annotated[
+        str | None,
+        typer.Option(metavar="auto|K", help="Find K classes of workers in the data, or as many as it asks for."),
+    ] = None,
     space: Annotated[
         SpaceChoice | None,
         typer.Option(help="Answers to search: those that respect the order of the labels, or all."),
@@ -212,6 +217,7 @@ def aggregate(
             scale=scale.value if scale else None, bins=_bins(bins),
             encoding=encoding, delimiter=delimiter, selectivity=selectivity,
             gold=gold, prior_matrix=prior_matrix, smoothing=smoothing, classes=classes, ranked=split_texts(ranked),
+            find_classes=_number_of_classes(find_classes),
             space=space.value if space else None, engine=engine.value, truth=truth,
             time_limit=time_limit, memory_limit=memory_limit, threads=threads, jobs=jobs, seed=seed,
             on_progress=console.on_progress, on_phase=console.on_phase, on_group=console.on_group,
@@ -284,6 +290,11 @@ def _write(
     finally:
         if result.source is not None and result.source.workspace is not None:
             result.source.workspace.close()
+
+
+def _number_of_classes(text: str | None) -> Any:
+    """A whole number as such; all else is left to the library."""
+    return int(text) if text is not None and text.removeprefix("-").isdecimal() else text
 
 
 def _bins(text: str) -> int | list[float] | None:

@@ -76,7 +76,7 @@ class Coded:
     def votes(self) -> Floats:
         """Answers by (task, label)."""
         at, length = self.task * self.n_labels + self.answer, self.n_tasks * self.n_labels
-        return np.bincount(at, self.times, minlength=length).reshape(self.n_tasks, self.n_labels)
+        return np.bincount(at, self.times, minlength=length).reshape(-1, self.n_labels).astype(float)
 
     @cached_property
     def vote_shares(self) -> Floats:
@@ -87,7 +87,7 @@ class Coded:
     @cached_property
     def load(self) -> Floats:
         """Responses of each worker."""
-        return np.bincount(self.worker, self.times, minlength=self.n_workers)
+        return np.bincount(self.worker, self.times, minlength=self.n_workers).astype(float)
 
 
 def code_responses(responses: Responses) -> tuple[Coded, tuple[str, ...]]:
@@ -107,8 +107,9 @@ def labels_of_buckets(coded: Coded, classes: Ints, labels: Ints, buckets: Bucket
     shape = (coded.n_tasks, buckets.n_classes, buckets.n_labels)
     cell = (coded.task * shape[1] + classes[coded.worker]) * shape[2] + coded.answer
     counts = np.bincount(cell, coded.times, minlength=int(np.prod(shape))).astype(np.int64)
-    # Buckets are sorted, as distinct rows are.
-    bucket = np.unique(counts.reshape(coded.n_tasks, -1), axis=0, return_inverse=True)[1].reshape(-1)
+    bucket = np.zeros(coded.n_tasks, np.int64)
+    for column in counts.reshape(coded.n_tasks, -1).T:  # buckets are the distinct rows, sorted
+        bucket = np.unique(bucket * (column.max() + 1) + column, return_inverse=True)[1]
     votes = np.bincount(bucket * shape[2] + labels, minlength=buckets.n_buckets * shape[2])
     return np.asarray(votes.reshape(-1, shape[2]).argmax(axis=1))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from crowdopt.classes import WorkerClass, classed, find_classes
+from crowdopt.classes import WorkerClass, classed, list_classes
 from crowdopt.errors import InputError
 from crowdopt.frames import Table, fetch, settle
 from crowdopt.scale import MAX_LABELS, canonical_text, hint_bins
@@ -80,7 +80,7 @@ class Overview:
 
     def classes(self) -> tuple[WorkerClass, ...]:
         """The classes of workers; none if all are alike."""
-        return find_classes(self.usable, self.reading) if classed(self.reading) else ()
+        return list_classes(self.usable, self.reading) if classed(self.reading) else ()
 
     def n_usable(self) -> int:
         """Responses that have a task, a worker and a label."""

@@ -16,6 +16,7 @@ from crowdopt.jobs import n_cores, run_all
 from crowdopt.offsets import number
 from crowdopt.read.columns import choose_group_truth, choose_truth
 from crowdopt.reading import Duplicates, Missing, Reading
+from crowdopt.regrouping import check_alone, checked_number, with_found_classes
 from crowdopt.scale import canonical_text
 from crowdopt.solution import Accuracy, Solution
 from crowdopt.solutions import INTERRUPTED, Solutions
@@ -56,12 +57,13 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
     na: Sequence[str] = (),
     encoding: str = "",
     delimiter: str = "",
-    selectivity: str | dict[Any, float] = "none",
+    selectivity: str | dict[Any, float] | None = None,
     gold: Any = None,
     prior_matrix: Any = None,
-    smoothing: float = 0.0,
+    smoothing: float | None = None,
     classes: Any = None,
     ranked: Sequence[Any] = (),
+    find_classes: int | Literal["auto"] | None = None,
     space: Literal["dominance", "all"] | None = None,
     engine: str = "auto",
     truth: Any = None,
@@ -101,15 +103,20 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
         na: Texts that stand for a missing label.
         encoding: Of text files; UTF-8 if empty.
         delimiter: Of text files; taken from the header if empty.
-        selectivity: ``none``, ``estimate``, or the known share of each label, as a dict or ``"no=0.9,yes=0.1"``.
+        selectivity: ``none``, ``estimate``, or the known share of each label, as a dict or ``"no=0.9,yes=0.1"``. If
+            None: ``none``; where classes are found, what held-out responses ask for.
         gold: Tasks of known label (a path or table with the task and label columns, or a dict of labels by task). They
             keep their labels, and their responses teach how workers answer.
         prior_matrix: Pseudo-counts by (true, answered) to start from: an array in the order of the scale, a nested
             dict, a CSV file with a row for each true label and a column for each answer, or a solution (or its file),
             whose counts they are.
-        smoothing: A pseudo-count for every entry of the response matrix.
+        smoothing: A pseudo-count for every entry of the response matrix. If None: none; where classes are found, as
+            much as held-out responses ask for.
         classes: The class of every worker (a path or table with the worker column and a column ``class``, or a dict of
             classes by worker). Each class has a response matrix of its own.
+        find_classes: Finds that many classes of workers in the data, or as many as held-out responses ask for
+            (``auto``). The labels are then solved for given these classes, over all mappings unless ``space`` says
+            otherwise; that the classes are the best ones is not proved.
         ranked: The classes, best first: then a better worker's response counts for more in the order of answers.
         space: Mappings to search: those that respect the order of the scale (``dominance``), or ``all``.
         engine: ``auto``, or the name of an engine.
@@ -179,6 +186,13 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
         scale_said=bool(scale or reading.labels or bins is not None),
     )
     jobs = _checked_jobs(jobs)
+    if find_classes is not None:
+        find_classes = checked_number(find_classes)
+        known = {"--class": class_, "--ranked": reading.ranked, "--group": group}
+        tables = {"--classes": classes, "--gold": gold, "--prior-matrix": prior_matrix}
+        check_alone(
+            [*(name for name, value in known.items() if value), *(name for name in tables if tables[name] is not None)]
+        )
     if group and gold is not None:
         raise InputError("tasks of known label (--gold) do not go with --group yet")
     with _closed_on_error(data, memory_limit=memory_limit, threads=threads) as workspace:
@@ -194,8 +208,12 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
                 solutions = replace(solutions, accuracy=group_accuracy(solutions, groups, truth))
             return solutions
         source = load(data, reading, workspace, n_bins=n_bins, gold=gold, classes=classes, on_phase=report)
+        start = None
+        if find_classes is not None:
+            report("finding classes")
+            source, asked, start = with_found_classes(source, find_classes, asked)
         report("solving")
-        limits = Limits(seconds, on_progress, n_bytes, seed)
+        limits = Limits(seconds, on_progress, n_bytes, seed, start)
         solution = replace(solve_counted(source.counted, asked, limits), source=source)
         if truth is not None:
             report("comparing with the truth")

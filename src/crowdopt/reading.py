@@ -40,6 +40,7 @@ class Reading:
         bins: Where one bin of scores ends and the next begins, lowest first; empty if labels are not scores.
         gold: Tasks of known label, sorted, as texts: pairs of task and label.
         classes: The class of each worker, sorted, as texts: pairs of worker and class; empty if a column has them.
+        classes_found: Whether the classes were found in the data, and not given; none are told apart if all are alike.
         ranked: The classes, best first; empty if they are not ranked.
         encoding: Encoding of text files; empty for UTF-8.
         delimiter: Field delimiter of text files; empty to take it from the header.
@@ -61,6 +62,7 @@ class Reading:
     bins: tuple[float, ...] = ()
     gold: tuple[tuple[str, str], ...] = ()
     classes: tuple[tuple[str, str], ...] = ()
+    classes_found: bool = False
     ranked: tuple[str, ...] = ()
     encoding: str = ""
     delimiter: str = ""

@@ -98,9 +98,14 @@ class Solution:
         return len(self.reading.ranked) > 1
 
     @property
+    def classes_found(self) -> bool:
+        """Whether the classes of workers were found in the data: which they are is then not proved."""
+        return self.reading.classes_found
+
+    @property
     def problem(self) -> Problem:
         """What the certificate speaks of."""
-        return Problem(self.buckets, self.certificate.space, self.objective, self.ranked)
+        return Problem(self.buckets, self.certificate.space, self.objective, self.ranked, self.classes_found)
 
     @property
     def interrupted(self) -> bool:
@@ -248,6 +253,7 @@ class Solution:
             "scale": self.scale.kind,
             "scale_inferred": self.scale.inferred,
             "classes": [dict(vars(one)) for one in self.classes],
+            "classes_found": self.classes_found,
             "ranked": self.ranked,
             "matrix": nested(self.matrix),
             "selectivity": {"kind": self.objective.kind, "shares": self._reported_shares()},

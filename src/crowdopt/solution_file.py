@@ -204,7 +204,7 @@ def _without_classes(data: dict[str, Any]) -> dict[str, Any]:
     reading = data.get("reading")
     if not isinstance(reading, dict):
         raise _damaged("it does not say how the data were read")
-    nothing = {"class_column": "", "group": "", "classes": [], "ranked": []}
+    nothing = {"class_column": "", "group": "", "classes": [], "classes_found": False, "ranked": []}
     return data | {"format_version": FORMAT_VERSION, "classes": [], "reading": nothing | reading}
 
 

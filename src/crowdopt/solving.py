@@ -28,9 +28,9 @@ class Asked:
         scale_said: Whether the user said what the scale is, and so needs no advice about it.
     """
 
-    selectivity: str | dict[Any, float] = "none"
+    selectivity: str | dict[Any, float] | None = None
     prior_matrix: Any = None
-    smoothing: float = 0.0
+    smoothing: float | None = None
     space: Literal["dominance", "all"] | None = None
     engine: str = "auto"
     seed: int = 0
@@ -46,10 +46,12 @@ def solve_counted(counted: Counted, asked: Asked, limits: Limits) -> Solution:
         buckets.n_classes,
         gold=(counted.gold.responses, counted.gold.tasks) if counted.gold else None,
         prior=read_prior(asked.prior_matrix, scale, buckets, names),
-        smoothing=number(asked.smoothing, "smoothing"),
+        smoothing=0.0 if asked.smoothing is None else number(asked.smoothing, "smoothing"),
     )
-    objective = replace(_objective(asked.selectivity, scale), offsets=offsets)
-    problem = Problem(buckets, _space(asked.space, scale), objective, len(counted.reading.ranked) > 1)
+    objective = replace(objective_of(asked.selectivity, scale), offsets=offsets)
+    reading = counted.reading
+    space = _space(asked.space, scale)
+    problem = Problem(buckets, space, objective, len(reading.ranked) > 1, reading.classes_found)
     solved = run(problem, limits, labels=scale.labels, classes=names, engine=asked.engine)
     proved = solved.certificate.bound is not None
     return Solution(
@@ -92,7 +94,10 @@ def _space(space: str | None, scale: Scale) -> Space:
     return Space(space)
 
 
-def _objective(selectivity: str | dict[Any, float], scale: Scale) -> Objective:
+def objective_of(selectivity: str | dict[Any, float] | None, scale: Scale) -> Objective:
+    """What a user says of the shares of the labels; nothing if None."""
+    if selectivity is None:
+        return Objective()
     if isinstance(selectivity, str):
         return parse_selectivity(selectivity, scale.labels)
     if not isinstance(selectivity, dict):

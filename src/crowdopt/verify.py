@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,6 @@ from crowdopt.certificate import Proof, Space, Stop
 from crowdopt.errors import ClassError, GoldError, InputError, SolutionFileError
 from crowdopt.moves import MAX_BUCKETS
 from crowdopt.order import violation
-from crowdopt.problem import Problem
 from crowdopt.recheck import Alternatives, Recheck, Undecided, agreement_of_best_names, log_likelihood
 from crowdopt.solution import Solution, Totals
 
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from crowdopt.classes import WorkerClass
     from crowdopt.gold import GoldCounts
     from crowdopt.margins import Margins
+    from crowdopt.problem import Problem
     from crowdopt.scale import Scale
     from crowdopt.solutions import Solutions
     from crowdopt.types import Ints
@@ -143,7 +143,7 @@ def check_against(
     if wrong:
         return Verification(Verdict.REJECTED, tuple(wrong))
     try:
-        problem = Problem(buckets, solution.certificate.space, solution.objective, solution.ranked)
+        problem = replace(solution.problem, buckets=buckets)
     except InputError as error:
         return Verification(Verdict.REJECTED, (str(error),))
     if wrong := list(_about_labels(solution, problem)):
