@@ -1,9 +1,9 @@
 """Finding classes of workers in the data: how many, who belongs where, and what goes with them.
 
 One criterion decides (docs/workers.md): how likely responses are that were held out, predicted from what the task's
-other responses say of the task and the worker's other answers say of the worker. It compares numbers of classes,
-ways to take the shares of the labels, and how far matrices are smoothed. The number of classes is the smallest whose
-criterion is within one standard error of the best. The truth is never looked at.
+other responses say of the task and the worker's other answers say of the worker. It compares how far matrices are
+smoothed, numbers of classes, and ways to take the shares of the labels; of all that is within one standard error of the
+best, the plainest is chosen. The truth is never looked at.
 
 What comes out is a proposal: that the classes are the best ones is not proved, but given them the labels are solved for
 like any others.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 NUMBERS = (1, 2, 4, 8)
 """Numbers of classes that are compared: more would be hard to tell apart for a reader."""
 
-PULLS = (0.3, 1.0)
+PULLS = (1.0, 0.3, 0.1)
 """How far classes are smoothed (``alternation.pseudo_counts``): what is compared."""
 
 SHARES: tuple[Shares, ...] = ("answers", "estimate", "none")
@@ -152,14 +152,11 @@ def judge(coded: Coded, options: Sequence[Settings], seed: int = 0) -> tuple[Jud
 
 
 def choose(judged: Sequence[Judged]) -> Judged:
-    """The best of the smallest number of classes that is within one standard error of the best of all."""
-    ranked = sorted(judged, key=lambda one: -one.mean)
-    for number in sorted({one.settings.n_classes for one in judged}):
-        candidate = next(one for one in ranked if one.settings.n_classes == number)
-        lead, error = candidate.lead_of(ranked[0])
-        if lead <= error:
-            return candidate
-    return ranked[0]
+    """Of all within one standard error of the best: the most smoothed, then the fewest classes, then the best."""
+    best = max(judged, key=lambda one: one.mean)
+    leads = [(one, *one.lead_of(best)) for one in judged]
+    near = [one for one, lead, error in leads if lead <= error]
+    return min(near, key=lambda one: (-one.settings.pull, one.settings.n_classes, -one.mean))
 
 
 def _sample(coded: Coded, rng: np.random.Generator) -> Coded:
