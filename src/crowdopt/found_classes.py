@@ -133,12 +133,12 @@ def check_number(n_classes: int | Literal["auto"], n_workers: int) -> None:
         raise ClassError(f"{n_classes} classes cannot be found among {n_workers} workers")
 
 
-def judge(coded: Coded, options: Sequence[Settings], seed: int = 0) -> tuple[Judged, ...]:
-    """Judges settings by the same held-out responses."""
+def judge(coded: Coded, options: Sequence[Settings], seed: int = 0, most: int = FOLDS) -> tuple[Judged, ...]:
+    """Judges settings by the same held-out responses: those of ``most`` parts, or of fewer where they are many."""
     rng = np.random.Generator(np.random.PCG64([seed, 1]))
     sample = _sample(coded, rng)
     part = rng.permutation(len(sample.task)) % FOLDS
-    held_out = range(FOLDS if sample.n_responses <= MANY else 2)
+    held_out = range(most if sample.n_responses <= MANY else min(most, 2))
     pairs = [(sample.some(part != at), sample.some(part == at)) for at in held_out]
     n_held_out = sum(asked.n_responses for _, asked in pairs)
     judged = []

@@ -16,7 +16,7 @@ from crowdopt.jobs import n_cores, run_all
 from crowdopt.offsets import number
 from crowdopt.read.columns import choose_group_truth, choose_truth
 from crowdopt.reading import Duplicates, Missing, Reading
-from crowdopt.regrouping import check_alone, checked_number, with_found_classes
+from crowdopt.regrouping import advise_classes, check_alone, checked_number, with_found_classes
 from crowdopt.scale import canonical_text
 from crowdopt.solution import Accuracy, Solution
 from crowdopt.solutions import INTERRUPTED, Solutions
@@ -215,6 +215,7 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
         report("solving")
         limits = Limits(seconds, on_progress, n_bytes, seed, start)
         solution = replace(solve_counted(source.counted, asked, limits), source=source)
+        solution = replace(solution, advice=(*solution.advice, *advise_classes(solution)))
         if truth is not None:
             report("comparing with the truth")
             solution = replace(solution, accuracy=accuracy(solution, truth))

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from crowdopt.alternation import Settings
 from crowdopt.classes import WorkerClass, with_classes
 from crowdopt.coded import code_responses, labels_of_buckets
 from crowdopt.errors import ClassError
-from crowdopt.found_classes import Found, find_classes
+from crowdopt.found_classes import NUMBERS, PULLS, Found, find_classes, judge
 from crowdopt.offsets import number
 from crowdopt.responses import Responses, count_tasks
 from crowdopt.solving import Asked, objective_of
@@ -21,8 +22,15 @@ if TYPE_CHECKING:
 
     from crowdopt.alternation import Shares
     from crowdopt.scale import Scale
+    from crowdopt.solution import Solution
     from crowdopt.source import Source
     from crowdopt.types import Ints
+
+ADVISED = (200, 20_000)
+"""The fewest and the most responses for which the criterion is asked unbidden: few tell nothing, many take time."""
+
+CLEARLY = 3.0
+"""Standard errors by which several classes must be better than one to be worth a word."""
 
 
 def with_found_classes(source: Source, n_classes: int | Literal["auto"], asked: Asked) -> tuple[Source, Asked, Ints]:
@@ -49,6 +57,23 @@ def with_found_classes(source: Source, n_classes: int | Literal["auto"], asked: 
         asked = replace(asked, selectivity=_selectivity(found, scale))
     asked = replace(asked, space=asked.space or "all")
     return replace(source, responses=responses, counts=counts), asked, labels
+
+
+def advise_classes(solution: Solution) -> tuple[str, ...]:
+    """What to tell a user who has said nothing of the workers, where the criterion clearly prefers classes."""
+    said = solution.classes or solution.classes_found or solution.objective.offsets is not None
+    enough = ADVISED[0] <= solution.totals.n_responses <= ADVISED[1] and solution.totals.n_workers >= NUMBERS[-1]
+    if said or not enough or solution.certificate.bound is None or solution.source is None:
+        return ()
+    coded, _ = code_responses(solution.source.responses)
+    alike, classed = judge(coded, [Settings(number, PULLS[1]) for number in (1, NUMBERS[-2])], most=1)
+    lead, error = alike.lead_of(classed)
+    if lead <= CLEARLY * error:
+        return ()
+    return (
+        f"the workers are not alike (with {NUMBERS[-2]} classes of them, responses that were held out are likelier by "
+        f"{lead:.2f} nats each); try --find-classes auto",
+    )
 
 
 def checked_number(wanted: Any) -> int | Literal["auto"]:
