@@ -70,10 +70,8 @@ def advise_classes(solution: Solution) -> tuple[str, ...]:
     lead, error = alike.lead_of(classed)
     if lead <= CLEARLY * error:
         return ()
-    return (
-        f"the workers are not alike (with {NUMBERS[-2]} classes of them, responses that were held out are likelier by "
-        f"{lead:.2f} nats each); try --find-classes auto",
-    )
+    gain = f"with {NUMBERS[-2]} classes of them, responses that were held out are likelier by {lead:.2f} nats each"
+    return (f"the workers are not alike ({gain}); try --find-classes auto",)
 
 
 def checked_number(wanted: Any) -> int | Literal["auto"]:
