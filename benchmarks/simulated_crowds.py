@@ -7,10 +7,13 @@ a few classes on purpose, as real crowds do.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Rng = np.random.Generator
 Matrices = np.ndarray
@@ -172,5 +175,5 @@ def _deal(rng: Rng, n_tasks: int, n_workers: int) -> tuple[np.ndarray, np.ndarra
     order = np.argsort(rng.exponential(size=(n_tasks, n_workers)) / weight, axis=1)
     taken = np.arange(n_workers) < size[:, None]
     task = np.repeat(np.arange(n_tasks), size)
-    busy, worker = np.unique(order[taken], return_inverse=True)
+    _busy, worker = np.unique(order[taken], return_inverse=True)
     return task, worker.reshape(-1)
