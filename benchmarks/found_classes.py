@@ -112,8 +112,9 @@ def show_sets(rows: list[dict[str, Any]], peers: dict[str, dict[str, float]]) ->
     )
     caption = (
         "Accuracy on public sets, every row counted; ties of the majority go to the lower label. The better of two is "
-        "that of majority and Dawid-Skene; its last row is the worst set. How classes are found was settled on "
-        "simulated crowds; an early form of the alternation was tried on these sets, so they are no quite new data."
+        "that of majority and Dawid-Skene; its last row is the worst set. These sets are not new data: the alternation "
+        "was shaped while they were looked at. What the criterion compares, and its rule, were settled on simulated "
+        "crowds (found_classes_simulated.py)."
     )
     show("found_classes.py (a)", caption, columns, table)
 

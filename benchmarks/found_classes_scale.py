@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from spine import elsewhere, environment, measure
 PER_TASK = 5
 SKILLS = (0.95, 0.75, 0.55)
 """How often workers of each class are right."""
+
+NAMES = {"crowdopt": "crowdopt aggregate --find-classes 3", "crowd-kit": "crowd-kit's DawidSkene"}
 
 CROWD_KIT = """
 import sys
@@ -45,9 +48,8 @@ def make(folder: str, n_responses: int, n_workers: int) -> None:
     words = np.array(["no", "yes"])
     data = {"task": task, "worker": worker, "label": words[np.where(right, truth[task], ~truth[task]).astype(int)]}
     pq.write_table(pa.table(data), Path(folder) / "data.parquet")
-    pq.write_table(
-        pa.table({"task": np.arange(n_tasks), "label": words[truth.astype(int)]}), Path(folder) / "truth.parquet"
-    )
+    known = {"task": np.arange(n_tasks), "label": words[truth.astype(int)]}
+    pq.write_table(pa.table(known), Path(folder) / "truth.parquet")
 
 
 def share_right(folder: str, answers: str) -> float:
@@ -75,29 +77,22 @@ def main() -> None:
         elsewhere(make, folder, *sizes)
         data, target = f"{folder}/data.parquet", f"{folder}/{{}}.parquet"
         program = [sys.executable, "-m", "crowdopt", "aggregate", data, "-o", target.format("crowdopt")]
-        ways = {"crowdopt --find-classes 3": [*program, "--duplicates", "all", "--find-classes", "3", "--quiet"]}
+        ways = {"crowdopt": [*program, "--duplicates", "all", "--find-classes", "3", "--quiet"]}
         if chosen.crowd_kit or find_spec("crowdkit"):
             python = chosen.crowd_kit or sys.executable
-            ways["crowd-kit's DawidSkene"] = [python, "-c", CROWD_KIT, data, target.format("crowd-kit")]
+            ways["crowd-kit"] = [python, "-c", CROWD_KIT, data, target.format("crowd-kit")]
         else:
             print("crowd-kit is not installed here: name an interpreter that has it with --crowd-kit.\n")
         rows = []
         for way, command in ways.items():
             say(way)
             run = measure(command)
-            right = (
-                None if run.failed else elsewhere(share_right, folder, f"{way.split()[0].removesuffix("'s")}.parquet")
-            )
-            figures["runs"][way] = {
-                "seconds": run.wall,
-                "peak_mb": run.peak_mb,
-                "failed": run.failed,
-                "accuracy": right,
-            }
+            right = None if run.error else elsewhere(share_right, folder, f"{way}.parquet")
+            figures["runs"][way] = asdict(run) | {"accuracy": right}
             shown = "" if right is None else f"{right:.4f}"
-            rows.append([way, f"{run.wall:.0f}", f"{run.peak_mb:,.0f}", shown, run.failed])
+            rows.append([NAMES[way], f"{run.wall:.0f}", f"{run.peak_mb:,.0f}", shown, run.error])
     caption = f"{sizes[0]:,} responses of {sizes[1]:,} workers of three classes, {PER_TASK} to a task, from Parquet."
-    show("found_classes_scale.py", caption, ("way", "seconds", "peak MB", "accuracy", "failed"), rows)
+    show("found_classes_scale.py", caption, ("way", "seconds", "peak MB", "accuracy", "error"), rows)
     write_json(chosen.json, figures)
 
 

@@ -175,5 +175,4 @@ def _deal(rng: Rng, n_tasks: int, n_workers: int) -> tuple[np.ndarray, np.ndarra
     order = np.argsort(rng.exponential(size=(n_tasks, n_workers)) / weight, axis=1)
     taken = np.arange(n_workers) < size[:, None]
     task = np.repeat(np.arange(n_tasks), size)
-    _busy, worker = np.unique(order[taken], return_inverse=True)
-    return task, worker.reshape(-1)
+    return task, np.unique(order[taken], return_inverse=True)[1].reshape(-1)
