@@ -248,7 +248,10 @@ def verify(
 
     with Console(quiet=quiet) as console:
         console.on_phase("verifying")
-        result = run(solution, inputs, time_limit=time_limit, memory_limit=memory_limit, threads=threads, jobs=jobs)
+        result = run(
+            solution, inputs, time_limit=time_limit, memory_limit=memory_limit, threads=threads, jobs=jobs,
+            on_group=console.on_group,
+        )  # fmt: skip
     if as_json:
         print_json({"verdict": result.verdict.value, "reasons": list(result.reasons)})
     elif not quiet:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from crowdopt.frames import Table
+    from crowdopt.groups import GroupedSource
     from crowdopt.reading import Reading
     from crowdopt.solution import Solution
 
@@ -111,8 +112,8 @@ def _check_same(solution: Solution, source: Source) -> None:
         )
 
 
-def as_frame(table: Table, source: Source) -> Any:
+def as_frame(table: Table, source: Source | GroupedSource) -> Any:
     """A table made from a source as the kind of table that the user brought; a PyArrow table for files."""
     if source.workspace is not None:
         return table.collect().to_arrow()  # which needs the database no more
-    return as_brought(restore(table, source.original), source.original, source.responses.reading)
+    return as_brought(restore(table, source.original), source.original, source.reading)

@@ -51,6 +51,11 @@ class Source:
         return Counted(responses.scale, responses.classes, counts.buckets, counts.gold, self.totals, responses.reading)
 
     @property
+    def reading(self) -> Reading:
+        """How the data were read."""
+        return self.responses.reading
+
+    @property
     def totals(self) -> Totals:
         """The numbers of what went in."""
         gold = self.counts.gold
