@@ -192,7 +192,10 @@ def aggregate(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Estimate the true label of every task, and prove it."""
+    """Estimate the true label of every task, and prove it.
+
+    Exits with 0, 2 (bad input, nothing written), 4 (some groups have no answers) or 130 (interrupted, best kept).
+    """
     from crowdopt.pipeline import aggregate as run
     from crowdopt.progress import Console, print_failures, print_result
     from crowdopt.write import FORMATS, check_stdout, check_targets
