@@ -399,6 +399,14 @@ def test_bad_input_is_one_line_and_leaves_nothing(fails, name):  # noqa: F811
         assert part in message
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("groups", [["q", None, "q", "p"], [1, None, 1, 2], ["q", "", "q", "p"]], ids=str)
+def test_a_row_without_a_group_is_an_error_of_all(backend, groups):
+    rows = {"group": groups, "task": list("aabb"), "worker": list("vwvw"), "label": ["yes", "no", "no", "no"]}
+    with pytest.raises(InputError, match=r"1 of 4 rows have no group \(column 'group'\); fill it in"):
+        aggregate(BACKENDS[backend](pa.table(rows)), group="group")
+
+
 # 4. The file.
 
 
