@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 import numpy as np
@@ -177,6 +178,24 @@ def test_kept_columns_probabilities_and_truth(tmp_path):
         aggregate(data, group="question", truth=truth.drop(columns="question"))
 
 
+def test_the_solution_of_a_group_goes_on_from_the_rows_of_that_group(tmp_path):
+    data = crowd(3, 30)
+    data = data[(data["question"] != "colour") | (data["class"] == "regular")]
+    classes = dict(zip(data["worker"], data["class"], strict=True))
+    aggregate(data, group="question", classes=classes).save(tmp_path / "solutions.json")
+    solutions = Solutions.load(tmp_path / "solutions.json")
+    for question in SCALES:
+        rows = data[data["question"] == question].reset_index(drop=True)
+        mine = {worker: classes[worker] for worker in rows["worker"]}
+        expected, found = aggregate(rows, classes=mine), solutions[question]
+        assert verify(found, rows).verdict is Verdict.CONFIRMED
+        assert found.workers(rows).equals(expected.workers())
+        assert found.predict(rows).equals(expected.predict(rows))
+        assert found.next_tasks(rows).equals(expected.next_tasks(rows))
+        found.save(tmp_path / "one.json")
+        assert verify(tmp_path / "one.json", rows).verdict is Verdict.CONFIRMED
+
+
 def test_a_group_may_lack_a_class():
     data = crowd()
     data = data[(data["question"] != "colour") | (data["class"] == "regular")]
@@ -239,6 +258,45 @@ def test_whoever_asks_to_stop_gets_what_is_there():
     assert set(plain(solutions.answers)["question"]) == {"colour", "how much"}
     with pytest.raises(CrowdoptError, match="group 'is it\\?' has no solution: interrupted"):
         solutions["is it?"]
+
+
+def test_whoever_asks_to_stop_before_anything_is_solved_gets_nothing(monkeypatch):
+    monkeypatch.setattr(jobs, "ALONE", -1.0)
+    with pytest.raises(KeyboardInterrupt, match="no group was solved yet"):
+        aggregate(crowd(), group="question", jobs=2, on_group=lambda *_: True)
+
+
+def test_a_group_that_is_stopped_keeps_the_best_so_far():
+    rows = [(g, f"{y} {n}", i, int(i < y)) for g in "ab" for y in range(12) for n in range(12) for i in range(y + n)]
+    data = pd.DataFrame(rows, columns=["question", "task", "worker", "label"])
+    asked = []
+    solutions = aggregate(
+        data, group="question", selectivity="estimate", jobs=1, on_group=lambda *_: asked.append(1) or len(asked) > 2
+    )
+    assert solutions["a"].certificate.stop == "INTERRUPT"
+    assert solutions.failures == {"b": INTERRUPTED}
+    assert solutions.interrupted
+    assert verify(solutions, data).verdict is not Verdict.REJECTED
+
+
+def numbers(item, stop=None):
+    """Some work that asks whether to stop, as engines do; tells the process and what it was asked to."""
+    stopped = False
+    for _ in range(item):
+        stopped = stopped or (stop is not None and stop())
+    return (os.getpid(), stopped, item)
+
+
+def test_what_takes_long_is_handed_over_and_done_again_from_the_start(monkeypatch):
+    clock = iter(range(10**6))
+    monkeypatch.setattr(jobs.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(jobs, "ALONE", 10.0)
+    items = [1, 2, 50, 1, 2]
+    found = jobs.run_all(numbers, items, 2, here=numbers)
+    assert [found[at][1:] for at in range(5)] == [(False, item) for item in items]
+    assert [found[at][0] == os.getpid() for at in range(5)] == [True, True, False, False, False]
+    found = jobs.run_all(numbers, items, 1, here=numbers)
+    assert {found[at] for at in range(5)} == {(os.getpid(), False, item) for item in items}
 
 
 def raises(item):
@@ -341,6 +399,14 @@ def test_bad_input_is_one_line_and_leaves_nothing(fails, name):  # noqa: F811
         assert part in message
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("groups", [["q", None, "q", "p"], [1, None, 1, 2], ["q", "", "q", "p"]], ids=str)
+def test_a_row_without_a_group_is_an_error_of_all(backend, groups):
+    rows = {"group": groups, "task": list("aabb"), "worker": list("vwvw"), "label": ["yes", "no", "no", "no"]}
+    with pytest.raises(InputError, match=r"1 of 4 rows have no group \(column 'group'\); fill it in"):
+        aggregate(BACKENDS[backend](pa.table(rows)), group="group")
+
+
 # 4. The file.
 
 
@@ -351,7 +417,7 @@ def test_a_file_comes_back_as_it_was(tmp_path):
     assert loaded.to_dict() == solutions.to_dict()
     assert loaded.failures == solutions.failures
     assert repr(loaded) == repr(solutions) == "<Solutions of 3 groups: 2 PROVED, 1 failed; 24 tasks>"
-    with pytest.raises(SolutionFileError, match="solutions of many groups: read it with"):
+    with pytest.raises(SolutionFileError, match="solutions of many groups, and this needs one"):
         Solution.load(tmp_path / "solutions.json")
     with pytest.raises(CrowdoptError, match="have no tasks"):
         loaded.answers  # noqa: B018

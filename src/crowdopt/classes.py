@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -26,6 +28,9 @@ MAX_CLASSES = 32
 
 TEXT = "crowdopt_worker"
 """The column of workers as text, by which their classes are found."""
+
+UNKNOWN = ""
+"""The class of workers whose class a solution does not know. No other class is called so: an empty text is none."""
 
 
 @dataclass(frozen=True)
@@ -95,27 +100,36 @@ def with_classes(table: Table, reading: Reading) -> Table:
     return texts.join(known, on=TEXT, how="left").drop(TEXT)
 
 
+def with_known_classes(table: Table, known: Sequence[str]) -> Table:
+    """Responses whose workers are in one of these classes, or else in the one of those whose class is not known."""
+    in_one = reduce(or_, (nw.col("class") == name for name in known))
+    return table.with_columns(nw.when(in_one).then(nw.col("class")).otherwise(nw.lit(UNKNOWN)).alias("class"))
+
+
 def classed(reading: Reading) -> bool:
     """Whether responses have a class."""
     return bool(reading.class_column or reading.classes)
 
 
-def list_classes(overview: Table, reading: Reading) -> tuple[WorkerClass, ...]:
+def list_classes(overview: Table, reading: Reading, known: Sequence[str] = ()) -> tuple[WorkerClass, ...]:
     """The classes of some responses, in the order of their ranks or else of their names.
 
     Args:
         overview: The distinct (worker, class) of responses with a label; a null class is one that is not known.
         reading: The options of reading.
+        known: The classes to take, whether or not there are such workers here; behind them UNKNOWN, if there are any.
+            If empty, those of the responses.
 
     Raises:
         ClassError: A worker is in two classes or in none, a class has no responses, or the ranks name other classes.
     """
     pairs = overview.select("worker", "class").unique()
-    names = class_names(pairs, reading)
+    names = list(known) or class_names(pairs, reading)
     _check_single(pairs)
     found = fetch(pairs.group_by("class").agg(nw.len().alias("n")))
     sizes = dict(zip(found["class"], map(int, found["n"]), strict=True))
-    return tuple(WorkerClass(name, sizes[name]) for name in names)
+    names += [UNKNOWN] if UNKNOWN in sizes else []
+    return tuple(WorkerClass(name, sizes.get(name, 0)) for name in names)
 
 
 def class_names(pairs: Table, reading: Reading) -> list[str]:

@@ -197,7 +197,10 @@ def aggregate(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Estimate the true label of every task, and prove it."""
+    """Estimate the true label of every task, and prove it.
+
+    Exits with 0, 2 (bad input, nothing written), 4 (some groups have no answers) or 130 (interrupted, best kept).
+    """
     from crowdopt.pipeline import aggregate as run
     from crowdopt.progress import Console, print_failures, print_result
     from crowdopt.write import FORMATS, check_stdout, check_targets
@@ -254,7 +257,10 @@ def verify(
 
     with Console(quiet=quiet) as console:
         console.on_phase("verifying")
-        result = run(solution, inputs, time_limit=time_limit, memory_limit=memory_limit, threads=threads, jobs=jobs)
+        result = run(
+            solution, inputs, time_limit=time_limit, memory_limit=memory_limit, threads=threads, jobs=jobs,
+            on_group=console.on_group,
+        )  # fmt: skip
     if as_json:
         print_json({"verdict": result.verdict.value, "reasons": list(result.reasons)})
     elif not quiet:

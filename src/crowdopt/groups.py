@@ -137,7 +137,8 @@ class _Groups:
         self.missing = _by_group(missing.group_by("group").agg(nw.col(*names).sum()))
         if nulls := self.missing.pop(None, None):
             total = nulls["rows"] + sum(found["rows"] for found in self.missing.values())
-            raise InputError(f"{nulls['rows']} of {total} rows have no group (column {self.reading.group!r})")
+            of_all = f"{nulls['rows']} of {total} {'responses' if self.reading.wide else 'rows'}"
+            raise InputError(f"{of_all} have no group (column {self.reading.group!r}); fill it in, or leave them out")
         if not self.missing:
             raise InputError("there are no responses: the input has no rows")
         numbers = self.usable.group_by("group").agg(

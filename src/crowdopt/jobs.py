@@ -7,6 +7,7 @@ they are started afresh with this module, get what they need by a pipe, and end 
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import queue
@@ -29,6 +30,9 @@ ALONE = 2.0
 CHUNK = 16
 """Most items that are sent to a process at once; fewer towards the end, so that none is left with much to do."""
 
+PATIENCE = 0.1
+"""Seconds between two looks at whether to stop, if nothing is done in the meantime."""
+
 _SERVE = "from crowdopt.jobs import serve; serve()"
 
 
@@ -42,6 +46,7 @@ def run_all(
     items: Sequence[Item],
     jobs: int,
     on_done: Callable[[int], bool] = lambda _: False,
+    here: Callable[[Item, Callable[[], bool]], Result] | None = None,
 ) -> dict[int, Result]:
     """The results by the index of their item, whatever ``jobs`` is; all of them unless ``on_done`` stops it.
 
@@ -49,20 +54,40 @@ def run_all(
         function: A function of a module, which other processes can import; it must not raise.
         items: What to call it with.
         jobs: Number of processes; 1 is this one.
-        on_done: Called in this thread with the number of items that are done; returns whether to stop.
+        on_done: Called in this thread now and then with the number of items that are done; returns whether to stop.
+        here: The same function for this process, which also asks now and then whether to stop with the best so far.
     """
     results: dict[int, Result] = {}
-    started = time.monotonic()
+    deadline = time.monotonic() + ALONE if jobs > 1 else math.inf
     for at, item in enumerate(items):
-        if jobs > 1 and len(items) - at > 1 and time.monotonic() - started > ALONE:
+        over = _Over(deadline if at < len(items) - 1 else math.inf, lambda: on_done(len(results)))
+        if over.late:
             break
-        results[at] = function(item)
+        result = here(item, over) if here else function(item)
+        if over.handed_over:
+            break  # half done, and done again from the start where it does not hold up the others
+        results[at] = result
         if on_done(len(results)):
             return results
     rest = range(len(results), len(items))
     if rest:
         _run_elsewhere(function, items, rest, min(jobs, len(rest)), results, on_done)
     return results
+
+
+class _Over:
+    """Says to what is done in this process whether to stop: when others can go on with it, or when it is asked for."""
+
+    def __init__(self, deadline: float, asked: Callable[[], bool]) -> None:
+        self.deadline, self.asked, self.handed_over = deadline, asked, False
+
+    @property
+    def late(self) -> bool:
+        return time.monotonic() > self.deadline
+
+    def __call__(self) -> bool:
+        self.handed_over = self.handed_over or self.late
+        return self.handed_over or self.asked()
 
 
 def _run_elsewhere(
@@ -98,9 +123,7 @@ def _run_elsewhere(
             thread.start()
         running = jobs
         while running:
-            found = done.get()
-            if isinstance(found, Exception):
-                raise found
+            found = _wait_for(done)
             running -= found is None
             results.update(found or ())
             if on_done(len(results)):
@@ -110,6 +133,17 @@ def _run_elsewhere(
         stopped.set()
         for process, thread in zip(processes, threads, strict=True):
             _end(process, thread)
+
+
+def _wait_for(done: queue.SimpleQueue[Any]) -> Any:
+    """What a thread says: pairs of an index and a result, None if it has ended, or an error, which is raised."""
+    try:
+        found = done.get(timeout=PATIENCE)
+    except queue.Empty:
+        return ()
+    if isinstance(found, Exception):
+        raise found
+    return found
 
 
 def _start() -> subprocess.Popen[bytes]:

@@ -78,9 +78,9 @@ class Overview:
         check_number(labels, len(labels))
         return labels
 
-    def classes(self) -> tuple[WorkerClass, ...]:
-        """The classes of workers; none if all are alike."""
-        return list_classes(self.usable, self.reading) if classed(self.reading) else ()
+    def classes(self, known: Sequence[str] = ()) -> tuple[WorkerClass, ...]:
+        """The classes of workers, which are the known ones if there are any; none if all workers are alike."""
+        return list_classes(self.usable, self.reading, known) if classed(self.reading) else ()
 
     def n_usable(self) -> int:
         """Responses that have a task, a worker and a label."""

@@ -19,7 +19,7 @@ from crowdopt.reading import Duplicates, Missing, Reading
 from crowdopt.regrouping import advise_classes, check_alone, checked_number, with_found_classes
 from crowdopt.scale import canonical_text
 from crowdopt.solution import Accuracy, Solution
-from crowdopt.solutions import INTERRUPTED, Solutions
+from crowdopt.solutions import INTERRUPTED, Solutions, with_own_readings
 from crowdopt.solve import DEFAULT_TIME_LIMIT, Limits, OnProgress
 from crowdopt.solving import Asked, solve_counted, solve_group
 from crowdopt.source import OnPhase, Source, load, opened, workspace_for
@@ -253,7 +253,12 @@ def solve_groups(
     jobs: int = 1,
     on_group: OnGroup | None = None,
 ) -> Solutions:
-    """Solves every group, within some seconds and bytes each, in several processes."""
+    """Solves every group, within some seconds and bytes each, in several processes.
+
+    Raises:
+        InputError: No group can be answered.
+        KeyboardInterrupt: Someone asked to stop before any group was solved.
+    """
     prior = asked.prior_matrix
     if isinstance(prior, str | Path) and Path(prior).suffix.lower() == ".json":
         asked = replace(asked, prior_matrix=Solution.load(prior))  # once for all groups
@@ -261,7 +266,7 @@ def solve_groups(
     room = None if n_bytes is None else n_bytes // jobs
     items = [(replace(counted, reading=reading), asked, seconds, room) for counted in source.groups.values()]
     report = on_group or (lambda done, total: False)  # noqa: ARG005
-    found = run_all(solve_group, items, jobs, lambda done: report(done, len(items)))
+    found = run_all(solve_group, items, jobs, lambda done: report(done, len(items)), here=solve_group)
     solved: dict[str, Solution] = {}
     failures = dict(source.failures)
     for at, group in enumerate(source.groups):
@@ -269,11 +274,13 @@ def solve_groups(
         if isinstance(outcome, str):
             failures[group] = outcome
         else:
-            solved[group] = replace(outcome, reading=source.reading)
+            solved[group] = outcome
+    if not solved and INTERRUPTED in failures.values():
+        raise KeyboardInterrupt("no group was solved yet; nothing was written")
     if not solved:
         group, reason = next(iter(failures.items()))
         raise InputError(f"none of the {len(failures)} groups can be answered; {group!r}: {reason}")
-    return Solutions(solved, failures, source.reading, source=source)
+    return Solutions(with_own_readings(solved, source.reading), failures, source.reading, source=source)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from crowdopt.classes import check_ranks, with_classes
+from crowdopt.classes import check_ranks, with_classes, with_known_classes
 from crowdopt.errors import ColumnError
 from crowdopt.frames import Table, adopt, lengthen, ordered_categories, with_texts
 from crowdopt.read.columns import check_answer_columns, choose_responses
@@ -15,6 +15,8 @@ from crowdopt.scale import canonical_text
 from crowdopt.scores import bin_responses
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crowdopt.reading import Reading
 
 ANSWER_COLUMNS = ("task", "label", "confidence", "margin", "margin_kind", "n_responses", "status")
@@ -52,7 +54,9 @@ class Prepared:
         return self.table.filter(~nw.col("task").is_null()).select(*names, label)
 
 
-def prepare(source: Any, reading: Reading, *, n_bins: int = 0, resolved: bool = False) -> Prepared:
+def prepare(
+    source: Any, reading: Reading, *, n_bins: int = 0, resolved: bool = False, known: Sequence[str] = ()
+) -> Prepared:
     """Makes a frame (or relation) of responses a long table; see ``responses.check`` for the arguments."""
     if n_bins:
         reading.check_binnable()
@@ -65,6 +69,8 @@ def prepare(source: Any, reading: Reading, *, n_bins: int = 0, resolved: bool = 
     kept = _kept(table, reading)
     answered = _workers(schema, reading) if reading.wide else [reading.label]
     table = with_classes(clean(_long(table, reading), reading), reading)
+    if known:
+        table = with_known_classes(table, known)
     if reading.group:
         table = _with_groups(table)
     if n_bins or reading.bins:

@@ -87,7 +87,7 @@ class Console:
             if self._bar is None:
                 self._timer.join()
                 self._status.stop()
-                self._bar = _bar(total)
+                self._bar = _bar(f"{self._phase} groups", total)
             self._bar.update(self._bar.task_ids[0], completed=done)
         return self._stop_asked
 
@@ -156,13 +156,13 @@ def _status() -> Status:
     return RichConsole(stderr=True).status("starting")
 
 
-def _bar(total: int) -> Progress:
+def _bar(called: str, total: int) -> Progress:
     from rich.console import Console as RichConsole
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("solving groups"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn(called), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=RichConsole(stderr=True), transient=True)
-    bar.add_task("solving", total=total)
+    bar.add_task(called, total=total)
     bar.start()
     return bar
 

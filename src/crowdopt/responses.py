@@ -75,7 +75,13 @@ class TaskCounts:
 
 
 def check(
-    source: Any, reading: Reading, *, n_bins: int = 0, resolved: bool = False, scale: Scale | None = None
+    source: Any,
+    reading: Reading,
+    *,
+    n_bins: int = 0,
+    resolved: bool = False,
+    scale: Scale | None = None,
+    known: Sequence[str] = (),
 ) -> Responses:
     """Checks a frame (or relation) of responses.
 
@@ -85,17 +91,19 @@ def check(
         n_bins: Into how many bins of equal width to put scores; 0 if they are labels, or if the reading has the edges.
         resolved: Whether the reading comes from a solution: it then says all that the type of a column could say.
         scale: The scale that the labels must be on; None to take it from the reading and the data.
+        known: The classes that workers can be in; all others go to a class of their own, behind these. If empty, the
+            classes are those of the data, and every worker must have one.
 
     Raises:
         InputError: With what is wrong, where, and the option to add.
     """
-    prepared = prepare(source, reading, n_bins=n_bins, resolved=resolved)
+    prepared = prepare(source, reading, n_bins=n_bins, resolved=resolved, known=known)
     reading = prepared.reading
     overview = Overview(prepared.table, reading)
     n_dropped = overview.check_missing()
     found = overview.labels()
     scale = scale_of(found, reading) if scale is None else Scale.of(found, scale.labels, scale.kind)
-    classes = overview.classes()
+    classes = overview.classes(known)
     return Responses(
         table=resolve_duplicates(prepared.usable(), reading),
         kept=prepared.kept,

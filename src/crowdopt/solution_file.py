@@ -27,7 +27,7 @@ from crowdopt.offsets import Offsets
 from crowdopt.reading import PAIRS, Reading
 from crowdopt.scale import Scale
 from crowdopt.solution import Solution, Totals, nested
-from crowdopt.solutions import Solutions
+from crowdopt.solutions import Solutions, with_own_readings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -142,7 +142,10 @@ def has_groups(data: Any) -> bool:
 def decode(data: Any) -> Solution:
     """The inverse of :func:`encode`."""
     if has_groups(data):
-        raise SolutionFileError("this file has the solutions of many groups: read it with Solutions.load")
+        raise SolutionFileError(
+            "this file has the solutions of many groups, and this needs one: "
+            "in Python, Solutions.load(FILE)[GROUP].save(ONE)"
+        )
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise SolutionFileError("this is not a crowdopt solution file")
     if data.get("format_version") == 2:
@@ -164,7 +167,7 @@ def decode_groups(data: Any) -> Solutions:
             raise _damaged("it has other parts than it should")
         reading = _parse_reading(data["reading"])
         # Each group is decoded as a solution of its own, but the classes of all workers only once.
-        alone = replace(reading, classes=()).to_dict()
+        alone = replace(reading, classes=(), group="").to_dict()
         shared = {name: data[name] for name in SHARED} | {"format": FORMAT, "reading": alone}
         groups: dict[str, Solution] = {}
         for entry in data["groups"]:
@@ -172,11 +175,11 @@ def decode_groups(data: Any) -> Solutions:
             solution = decode({name: value for name, value in entry.items() if name != "group"} | shared)
             if group in groups:
                 raise _damaged(f"it has group {group!r} twice")
-            groups[group] = replace(solution, reading=reading)
+            groups[group] = solution
         failures = dict(_texts([entry["group"], entry["reason"]]) for entry in data["failures"])
         if len(failures) < len(data["failures"]) or failures.keys() & groups.keys() or not reading.group:
             raise _damaged("its groups are not told apart")
-    return Solutions(groups, failures, reading)
+    return Solutions(with_own_readings(groups, reading), failures, reading)
 
 
 def _check_version(data: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +29,8 @@ class Solutions(Mapping[str, "Solution"]):
     """The solutions of all groups, by the text of the group.
 
     Attributes:
-        groups: The solutions.
+        groups: The solutions. Each is like that of the rows of its group alone, and can go on from these: predict,
+            workers, verify.
         failures: Why other groups have none.
         reading: How the source was read.
         accuracy: Against a known truth, by group, where one was given; the last, None, is of all groups.
@@ -71,13 +72,9 @@ class Solutions(Mapping[str, "Solution"]):
 
     def answers_frame(self, *, probabilities: bool = False) -> Any:
         """Like :attr:`answers`, with a column ``p_<label>`` for every label of any group if wanted."""
-        from crowdopt.answers import as_brought
-        from crowdopt.frames import restore
+        from crowdopt.rereading import as_frame
 
-        table, source = self.answers_table(probabilities=probabilities), self._need_source()
-        if source.workspace is None:
-            return as_brought(restore(table, source.original), source.original, self.reading)
-        return table.collect().to_arrow()  # which needs the database no more
+        return as_frame(self.answers_table(probabilities=probabilities), self._need_source())
 
     def answers_table(self, *, probabilities: bool = False) -> Table:
         """Like :attr:`answers`, as a lazy Narwhals frame."""
@@ -169,6 +166,23 @@ class Solutions(Mapping[str, "Solution"]):
         proofs = ", ".join(f"{number} {proof}" for proof, number in facts["proofs"].items())
         failed = f", {facts['n_failures']} failed" if self.failures else ""
         return f"<Solutions of {facts['n_groups']} groups: {proofs}{failed}; {facts['n_tasks']} tasks>"
+
+
+def with_own_readings(groups: Mapping[str, Solution], reading: Reading) -> dict[str, Solution]:
+    """The solutions of groups, each read as the rows of its group alone are to be read: with the classes it has."""
+    of_classes: dict[tuple[str, ...], Reading] = {}  # shared, as there may be many groups, and many workers
+    found = {}
+    for group, solution in groups.items():
+        names = tuple(one.name for one in solution.classes)
+        if names not in of_classes:
+            of_classes[names] = replace(
+                reading,
+                group="",
+                classes=tuple(pair for pair in reading.classes if pair[1] in names),
+                ranked=tuple(name for name in reading.ranked if name in names),
+            )
+        found[group] = replace(solution, reading=of_classes[names])
+    return found
 
 
 INTERRUPTED = "interrupted before it was solved"

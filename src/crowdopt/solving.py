@@ -17,6 +17,8 @@ from crowdopt.solution import Solution
 from crowdopt.solve import Limits, run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from crowdopt.counted import Counted
 
 
@@ -74,11 +76,14 @@ def solve_counted(counted: Counted, asked: Asked, limits: Limits) -> Solution:
     )
 
 
-def solve_group(item: tuple[Counted, Asked, float, int | None]) -> Solution | str:
-    """Solves one group within some seconds and bytes; a text says why that cannot be."""
+def solve_group(
+    item: tuple[Counted, Asked, float, int | None], stop: Callable[[], bool] | None = None
+) -> Solution | str:
+    """Solves one group within some seconds and bytes, or until it shall stop; a text says why that cannot be."""
     counted, asked, seconds, n_bytes = item
+    on_progress = None if stop is None else lambda _: stop()
     try:
-        return solve_counted(counted, asked, Limits(seconds, None, n_bytes, asked.seed))
+        return solve_counted(counted, asked, Limits(seconds, on_progress, n_bytes, asked.seed))
     except CrowdoptError as error:
         return str(error)
 

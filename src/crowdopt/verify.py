@@ -24,7 +24,7 @@ from crowdopt.recheck import Alternatives, Recheck, Undecided, agreement_of_best
 from crowdopt.solution import Solution, Totals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from crowdopt.buckets import Buckets
     from crowdopt.classes import WorkerClass
@@ -79,6 +79,7 @@ def verify(
     memory_limit: str | None = None,
     threads: int | None = None,
     jobs: int | None = None,
+    on_group: Callable[[int, int], object] = lambda *_: None,
 ) -> Verification:
     """Checks a solution (or a solution file) against the data it was made from.
 
@@ -89,6 +90,7 @@ def verify(
         memory_limit: Memory of the database that reads files.
         threads: Threads of that database.
         jobs: Processes that check groups; as many as there are cores if None.
+        on_group: Called now and then with the number of groups that are checked, and of all.
 
     Raises:
         InputError: The data cannot be read at all, or there is no solution file.
@@ -103,9 +105,8 @@ def verify(
     if not isinstance(solution, Solution):
         from crowdopt.verify_groups import verify_groups
 
-        return verify_groups(
-            solution, data, time_limit=time_limit, memory_limit=memory_limit, threads=threads, jobs=jobs
-        )
+        limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads, "jobs": jobs}
+        return verify_groups(solution, data, time_limit=time_limit, on_group=on_group, **limits)
     workspace = workspace_for(data, memory_limit=memory_limit, threads=threads)
     try:
         source = load(data, solution.reading, workspace, resolved=True)

@@ -10,7 +10,7 @@ from crowdopt.jobs import n_cores, run_all
 from crowdopt.verify import Verdict, Verification, check_against
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from crowdopt.counted import Counted
     from crowdopt.groups import GroupedSource
@@ -26,6 +26,7 @@ def verify_groups(
     memory_limit: str | None = None,
     threads: int | None = None,
     jobs: int | None = None,
+    on_group: Callable[[int, int], object] = lambda *_: None,
 ) -> Verification:
     """Checks the solutions of all groups; see ``verify`` for the arguments. The time limit is that of each group."""
     from crowdopt.groups import load_groups
@@ -42,7 +43,12 @@ def verify_groups(
     if wrong := list(_about_groups(solutions, source)):
         return Verification(Verdict.REJECTED, tuple(wrong))
     items = [(_alone(solutions[group]), source.groups[group], time_limit) for group in solutions]
-    found = run_all(check_group, items, n_cores() if jobs is None else jobs)
+
+    def report(done: int) -> bool:
+        on_group(done, len(items))
+        return False
+
+    found = run_all(check_group, items, n_cores() if jobs is None else jobs, report)
     verdicts = {group: found[at] for at, group in enumerate(solutions)}
     for verdict in (Verdict.REJECTED, Verdict.BOUND_NOT_RECHECKED):
         if any(one.verdict is verdict for one in verdicts.values()):
