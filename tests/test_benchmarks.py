@@ -120,6 +120,12 @@ def test_given_classes_of_a_real_set(shared_set, tmp_path):
     assert names == ["amt (110 workers)"] * 5 + ["crowdflower (461 workers)"] * 5
 
 
+def test_groups(tmp_path):
+    shown = tables(run("groups.py", "--quick", "--json", str(tmp_path / "figures.json")))
+    assert {row["groups"] for row in shown["groups.py (b)"]} == {"10"}
+    assert len(shown["groups.py (a)"]) == 9
+
+
 def test_next_responses(tmp_path):
     path = tmp_path / "figures.json"
     shown = tables(run("next_responses.py", "--quick", "--json", str(path)))["next_responses.py"]

@@ -109,7 +109,7 @@ class GlobalOptimum:
             data,
             labels=() if self.labels is None else self.labels,
             selectivity=self.selectivity,
-            space=self.space,  # type: ignore[arg-type]
+            space=self.space,
             duplicates=self.duplicates,
             missing=self.missing,
             engine=self.engine,
@@ -169,8 +169,10 @@ class GlobalOptimum:
         texts = [canonical_text(value) for value in data["label"]]
         answered = np.array([scale.index(text) for text in texts], dtype=np.int64)
         tasks, first = pandas.factorize(data["task"], sort=True)
-        counts: Ints = np.zeros((len(first), self.solution_.buckets.n_classes, scale.n_labels), np.int64)
-        place = (tasks * counts.shape[1] + self._class_of(data)) * scale.n_labels + answered
+        classes, n_classes = self._class_of(data), self.solution_.buckets.n_classes
+        n_classes += int(classes.max(initial=0) == n_classes)
+        counts: Ints = np.zeros((len(first), n_classes, scale.n_labels), np.int64)
+        place = (tasks * n_classes + classes) * scale.n_labels + answered
         np.add.at(counts.reshape(-1), place, 1)
         return counts, pandas.Index(first, name="task")
 
@@ -209,15 +211,13 @@ class GlobalOptimum:
         return errors
 
     def _class_of(self, data: pd.DataFrame) -> Ints:
-        """The index of the class of the worker of every row; 0 if all workers are alike."""
+        """The index of the class of the worker of every row: 0 if all are alike, one behind all if it is not known."""
         names = [one.name for one in self.solution_.classes]
         if not names:
             return np.zeros(len(data), np.int64)
         known = {worker: names.index(name) for worker, name in self.solution_.reading.classes if name in names}
         texts = [canonical_text(worker) for worker in data["worker"]]
-        if unknown := [text for text in texts if text not in known]:
-            raise InputError(f"worker {unknown[0]!r} has no class")
-        return np.array([known[text] for text in texts], np.int64)
+        return np.array([known.get(text, len(names)) for text in texts], np.int64)
 
 
 def _pandas() -> Any:

@@ -109,7 +109,8 @@ def check_engine(problem: Problem, engine: str) -> None:
     if engine != "auto" and engine not in ENGINES:
         raise InputError(f"there is no engine {engine!r}; there are auto, {', '.join(ENGINES)}")
     if engine == "scan" and buckets.n_labels > 1 and not _is_plane(problem):
-        raise InputError(f"engine 'scan' is for two labels and one class; here are {buckets.n_labels} labels")
+        here = f"{buckets.n_labels} labels" + (f" and {buckets.n_classes} classes" if buckets.n_classes > 1 else "")
+        raise InputError(f"engine 'scan' is for two labels and one class; here are {here}")
     if engine in {"chain", "enumerate"} and problem.space is not Space.DOMINANCE:
         raise InputError(f"engine {engine!r} searches labels that respect the order: ask for the space 'dominance'")
     if engine == "columns" and buckets.n_classes > 1:
@@ -122,7 +123,7 @@ def check_engine(problem: Problem, engine: str) -> None:
 
 def check_ranked(problem: Problem) -> None:
     """Raises where a ranking of the classes would change nothing, as no order is asked for."""
-    if problem.ranked and problem.space is not Space.DOMINANCE:
+    if problem.ranked and problem.buckets.n_classes > 1 and problem.space is not Space.DOMINANCE:
         raise InputError(
             "ranked classes matter only among answers that respect the order of the labels: the scale must be ordinal, "
             "and the space 'dominance'"
