@@ -110,18 +110,22 @@ def histogram(
 ) -> dict[str, Any]:
     """Bars side by side: each from ``low`` to ``high``, of height ``n``. Returns a Vega-Lite specification."""
     alt = _altair()
-    chart = (
-        alt.Chart(alt.InlineData(values=[dict(one) for one in bins]))
-        .mark_rect(color=BLUE, stroke=PAPER, strokeWidth=1)
-        .encode(
-            x=alt.X("low", type="quantitative", title=x_axis.title, scale=alt.Scale(zero=False, nice=False),
-                    axis=alt.Axis(values=_given(x_axis, alt), format="%", grid=False)),
-            x2="high",
-            y=alt.Y("n", type="quantitative", title=y_axis.title, axis=alt.Axis(format=",d", tickMinStep=1)),
-            y2=alt.datum(0),
-        )
-        .properties(width=520, height=180, title=alt.TitleParams(title, subtitle=subtitle))
+    values = [{**one, "middle": (one["low"] + one["high"]) / 2} for one in bins]
+    base = alt.Chart(alt.InlineData(values=values)).encode(
+        y=alt.Y("n", type="quantitative", title=y_axis.title, axis=alt.Axis(format=",d", tickMinStep=1))
+    )
+    drawn = base.mark_rect(color=BLUE).encode(
+        x=alt.X("low", type="quantitative", title=x_axis.title, scale=alt.Scale(zero=False, nice=False),
+                axis=alt.Axis(values=_given(x_axis, alt), format="%", grid=False)),
+        x2="high",
+        y2=alt.datum(0),
     )  # fmt: skip
+    figures = ",d" if max(one["n"] for one in bins) < 1000 else ".2~s"
+    counts = base.transform_filter("datum.n > 0").mark_text(dy=-7, font=FONT, fontSize=11, color=SOFT)
+    counts = counts.encode(x=alt.X("middle", type="quantitative"), text=alt.Text("n", type="quantitative", format=figures))
+    chart = alt.layer(drawn, counts).properties(
+        width=560, height=180, title=alt.TitleParams(title, subtitle=subtitle)
+    )
     specification: dict[str, Any] = chart.configure(**_look()).to_dict()
     return specification
 
@@ -132,15 +136,20 @@ def bars(
     """A horizontal bar for each row: ``name``, ``value``, and the ``text`` at its end. Returns a specification."""
     alt = _altair()
     names = [row["name"] for row in rows]
-    base = alt.Chart(alt.InlineData(values=[dict(row) for row in rows])).encode(
+    # Of equal widths or not, no font of the page needs more room than this for the longest name.
+    room = 7.5 * max(map(len, names))
+    values = [{**row, "end": max(row["value"], 0.0)} for row in rows]
+    base = alt.Chart(alt.InlineData(values=values)).encode(
         x=alt.X("value", type="quantitative", title=x_axis.title,
                 scale=alt.Scale(type="symlog" if x_axis.symlog else "linear", zero=True),
                 axis=alt.Axis(values=_given(x_axis, alt), grid=True, tickCount=5)),
         y=alt.Y("name", type="nominal", sort=names, title=None,
-                axis=alt.Axis(labelLimit=260, domain=False, ticks=False)),
+                axis=alt.Axis(labelLimit=0, minExtent=room, domain=False, ticks=False)),
     )  # fmt: skip
     drawn = base.mark_bar(color=BLUE, size=14)
-    texts = base.mark_text(align="left", dx=5, font=FONT, fontSize=12, color=INK).encode(text=alt.Text("text", type="nominal"))
+    texts = base.mark_text(align="left", dx=5, font=FONT, fontSize=12, color=INK).encode(
+        x=alt.X("end", type="quantitative"), text=alt.Text("text", type="nominal")
+    )
     chart = alt.layer(drawn, texts).properties(
         width=380, height=alt.Step(24), title=alt.TitleParams(title, subtitle=subtitle)
     )

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from crowdopt._version import __version__
 from crowdopt.arguments import split_numbers, split_texts
+from crowdopt.commands_report import ReportFile, check_report, command_line, compare, report
 from crowdopt.commands_reproduce import reproduce
 from crowdopt.commands_simulate import simulate
 from crowdopt.commands_workers import next_tasks, predict, workers
@@ -170,6 +171,7 @@ def aggregate(
     solution: Annotated[
         str | None, typer.Option(metavar="FILE.json", help="Write the solution with its certificate.")
     ] = None,
+    report: ReportFile = None,
     engine: Annotated[EngineChoice, typer.Option(help="Who answers.")] = EngineChoice.auto,
     time_limit: TimeLimit = 60.0,
     memory_limit: MemoryLimit = None,
@@ -187,6 +189,7 @@ def aggregate(
     read = [*inputs, *(name for name in (truth, gold, prior_matrix, classes) if name)]
     check_targets([output], read, tuple(FORMATS))
     check_targets([solution], read, (".json",))
+    check_report(report, read)
     with Console(quiet=quiet) as console:
         result = run(
             inputs,
@@ -201,8 +204,8 @@ def aggregate(
             on_progress=console.on_progress, on_phase=console.on_phase,
         )  # fmt: skip
         console.on_phase("writing")
-        _write(result, output, solution, probabilities=probabilities)
-    _report(result, output=output, solution=solution, as_json=as_json, quiet=quiet)
+        _write(result, output, solution, report, probabilities=probabilities)
+    _report(result, output=output, solution=solution, report=report, as_json=as_json, quiet=quiet)
     if result.certificate.stop == "INTERRUPT":
         print("crowdopt: interrupted; the best answers so far were kept", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
@@ -239,22 +242,30 @@ app.command()(simulate)
 app.command()(workers)
 app.command()(predict)
 app.command("next")(next_tasks)
+app.command()(report)
+app.command()(compare)
 app.command()(reproduce)
 
 
-def _write(result: Solution, output: str | None, solution: str | None, *, probabilities: bool) -> None:
+def _write(
+    result: Solution, output: str | None, solution: str | None, report: str | None, *, probabilities: bool
+) -> None:
     """Writes what is wanted; after that, nothing needs the database any more."""
     try:
         if output is not None:
             result.write(output, probabilities=probabilities)
         if solution is not None:
             result.save(solution)
+        if report is not None:
+            result.report(report, command=command_line())
     finally:
         if result.source is not None and result.source.workspace is not None:
             result.source.workspace.close()
 
 
-def _report(result: Solution, *, output: str | None, solution: str | None, as_json: bool, quiet: bool) -> None:
+def _report(
+    result: Solution, *, output: str | None, solution: str | None, report: str | None, as_json: bool, quiet: bool
+) -> None:
     if quiet or output == "-":
         return
     if as_json:
@@ -263,7 +274,7 @@ def _report(result: Solution, *, output: str | None, solution: str | None, as_js
     from crowdopt.progress import print_summary
     from crowdopt.summary import summarise
 
-    print_summary(summarise(result), list(result.scale.labels), output, solution)
+    print_summary(summarise(result), list(result.scale.labels), output, solution, report)
 
 
 def _bins(text: str) -> int | list[float] | None:

@@ -116,7 +116,9 @@ def _matrix(title: str, labels: list[str], rows: list[list[str]]) -> Table:
     return matrix
 
 
-def print_summary(summary: Summary, labels: list[str], output: str | None, solution: str | None) -> None:
+def print_summary(
+    summary: Summary, labels: list[str], output: str | None, solution: str | None, report: str | None = None
+) -> None:
     """Prints the summary of a solution for people, and where its files went."""
     from rich.console import Console as RichConsole
     from rich.table import Table
@@ -142,6 +144,7 @@ def print_summary(summary: Summary, labels: list[str], output: str | None, solut
         console.print(Text.assemble(("warning: ", "bold yellow"), warning), soft_wrap=True)
     written = f"answers in {output}" if output else "answers not written: add -o answers.csv"
     written += f", solution in {solution}" if solution else ""
+    written += f", report in {report}" if report else ""
     console.print(Text(written, style="dim"), soft_wrap=True)
 
 

@@ -108,7 +108,7 @@ def read_gold(gold: Any, reading: Reading, workspace: Workspace | None) -> Readi
                 for name, values in (("task", gold), ("label", gold.values()))
             }
         )
-    with _opened(gold, choose_truth(reading), reading, workspace) as table:
+    with opened(gold, choose_truth(reading), reading, workspace) as table:
         return replace(reading, gold=gold_pairs(table, reading))
 
 
@@ -117,12 +117,12 @@ def read_classes(classes: Any, reading: Reading, workspace: Workspace | None) ->
     if isinstance(classes, dict):
         return with_pairs(reading, pairs_of(classes))
     choose = choose_classes(reading)
-    with _opened(classes, choose, reading, workspace) as table:
+    with opened(classes, choose, reading, workspace) as table:
         return with_pairs(reading, class_pairs(worker_classes(table, choose)))
 
 
 @contextmanager
-def _opened(data: Any, choose: Choose, reading: Reading, workspace: Workspace | None) -> Iterator[Any]:
+def opened(data: Any, choose: Choose, reading: Reading, workspace: Workspace | None) -> Iterator[Any]:
     """A second table that the user gives; files are read in a workspace of their own if there is none yet."""
     with explain_errors(paths_of(data)):
         if workspace is not None or not paths_of(data):

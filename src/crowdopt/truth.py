@@ -39,10 +39,7 @@ def compare(solution: Solution, truth: Any, *, same_place: bool) -> Accuracy:
     none = np.full(1 + (len(gold.labels) if gold else 0), NO_LABEL)  # without a response, or given: no merit to have it
     answers = by_task({"bucket": np.append(np.arange(buckets.n_buckets), none)}, solution.source.counts)
     answers = answers.filter(nw.col("bucket") != NO_LABEL)
-    known = _known(solution, truth, like=answers, same_place=same_place)
-    if gold is not None:
-        known = without_gold(known, solution.reading.gold)
-    known, answers = _same_tasks(known, answers)
+    known, answers = known_labels(solution, truth, answers, same_place=same_place)
     joined = known.join(answers, on="task", how="left").with_columns(nw.col("bucket").fill_null(NO_LABEL))
     found = fetch_integers(joined.group_by("true", "bucket").agg(nw.len().alias("n")))
     n_truth, compared = int(found["n"].sum()), found["bucket"] != NO_LABEL
@@ -56,6 +53,21 @@ def compare(solution: Solution, truth: Any, *, same_place: bool) -> Accuracy:
     n_compared = int(by_bucket.sum())
     n_right = int(by_bucket[solution.mapping, np.arange(buckets.n_buckets)].sum())
     return Accuracy(n_right / n_compared, n_compared, n_truth - n_compared, by_bucket)
+
+
+def known_labels(solution: Solution, truth: Any, tasks: Table, *, same_place: bool) -> tuple[Table, Table]:
+    """The truth as (task, index of the true label), without gold tasks, and a table of tasks that it can be joined to.
+
+    Args:
+        solution: The solution, which has the scale.
+        truth: A table of true labels.
+        tasks: A table with a column ``task``.
+        same_place: Whether the truth was read by the database that the tasks are in.
+    """
+    known = _known(solution, truth, like=tasks, same_place=same_place)
+    if solution.reading.gold:
+        known = without_gold(known, solution.reading.gold)
+    return _same_tasks(known, tasks)
 
 
 def _known(solution: Solution, truth: Any, like: Table, *, same_place: bool) -> Table:

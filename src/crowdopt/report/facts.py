@@ -38,9 +38,6 @@ MAX_TEXT, ALL_TEXTS = 400, 600_000
 N_BINS = 20
 """Bars of the histogram of confidence."""
 
-OTHERS = ("vote", "em1", "em2", "em3", "em", "soft-em")
-"""The engines that the answers are compared with."""
-
 MAX_ORDERED = 5_000
 """Buckets up to which it is looked whether other answers respect the order: all pairs are compared."""
 
@@ -158,8 +155,8 @@ def compare_engines(solution: Solution) -> list[dict[str, Any]]:
 
     optimum = solution.certificate.objective
     rows: list[dict[str, Any]] = []
-    for engine in OTHERS:
-        row: dict[str, Any] = {"engine": engine, "name": METHODS[engine]}
+    for engine, name in METHODS.items():
+        row: dict[str, Any] = {"engine": engine, "name": name}
         try:
             solved = run(solution.problem, Limits(COMPARED_SECONDS), labels=solution.scale.labels, engine=engine)
         except InputError as error:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 MAX_DRAWN = 300
 """More circles than this are no picture."""
 
+CHARACTER = 6.6
+"""Width of a figure in a circle."""
+
 MAX_CUTS = 1_000
 """Places of the cut between two labels that can be chosen; between more of them, some are left out."""
 
@@ -33,7 +36,7 @@ def lattice_of(solution: Solution) -> dict[str, Any]:
     shown = Buckets(buckets.counts[drawn], buckets.weights[drawn])
     mapping = solution.mapping[drawn]
     ordered = solution.scale.kind == "ordinal"
-    layout = lay_out(shown, mapping, solution.scale.labels, ordered=ordered, ranked=solution.ranked)
+    layout = lay_out(shown, mapping, solution.scale.labels, ordered=ordered)
     colours = label_colours(buckets.n_labels, ordered=ordered)
     margins = solution.margins.values[drawn]
     return {
@@ -41,7 +44,9 @@ def lattice_of(solution: Solution) -> dict[str, Any]:
         "width": layout.width,
         "height": round(layout.height, 1),
         "captions": [vars(caption) for caption in layout.captions],
+        "outline": " ".join(f"{x:.1f},{y:.1f}" for x, y in layout.outline),
         "links": [list(link) for link in layout.links],
+        "borders": [list(border) for border in layout.borders()],
         "buckets": [
             {
                 "x": round(float(x), 1),
@@ -49,6 +54,7 @@ def lattice_of(solution: Solution) -> dict[str, Any]:
                 "r": round(float(radius), 1),
                 "label": int(label),
                 "n_tasks": int(weight),
+                "text": short(int(weight), float(radius)),
                 "words": describe(counts, solution),
                 "margin": float(margin) if np.isfinite(margin) else None,
             }
@@ -64,6 +70,19 @@ def lattice_of(solution: Solution) -> dict[str, Any]:
         "problem": _problem(solution, shown, drawn),
         "cuts": _cuts(solution, drawn),
     }
+
+
+def short(number: int, radius: float) -> str:
+    """A number that fits into a circle; empty if it does not.
+
+    >>> short(1234, 30), short(1234, 15), short(1234567, 16), short(12, 5)
+    ('1234', '1.2k', '1.2M', '')
+    """
+    for size, unit in ((1, ""), (1_000, "k"), (1_000_000, "M"), (1_000_000_000, "G")):
+        text = f"{number / size:.1f}".removesuffix(".0") + unit
+        if number >= size and len(text) * CHARACTER <= 2 * radius - 3:
+            return text
+    return ""
 
 
 def describe(counts: Ints, solution: Solution) -> str:

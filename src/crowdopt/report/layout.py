@@ -1,9 +1,9 @@
 """Where the buckets stand in the picture, and which of them are neighbours.
 
 Two labels: a line by the number of higher answers, or a plane of both numbers where they vary. Three labels: a triangle
-of shares, each corner being one answer. More labels, or several classes of workers: ordered labels in a swarm along
-the mean answer, categories on a shelf for each label. Heavier buckets are placed first and stand where they belong;
-what would lie on them moves aside.
+of shares, each corner being one answer. More labels, or several classes of workers: ordered labels by the mean of the
+answers and their spread, categories on a shelf for each label. Heavier buckets are placed first and stand where they
+belong; what would lie on them moves aside.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ SMALL, LARGE = 4.5, 26.0
 MAX_LINKS = 900
 """More lines than this are a grey area."""
 
-Kind = Literal["line", "plane", "triangle", "swarm", "shelves"]
+Point = tuple[float, float]
+Kind = Literal["line", "plane", "triangle", "arch", "shelves"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ class Layout:
         height: Of the picture.
         at: Place of each bucket: x, y.
         radius: Radius of each bucket; its area is as the number of tasks, but for the very small.
-        links: Pairs of neighbours that a cut can pass between, the higher one first where there is an order.
+        links: Pairs of buckets with a line between them.
+        outline: The corners of what the buckets are in; empty if nothing.
         captions: The texts of axes and corners.
     """
 
@@ -65,9 +67,32 @@ class Layout:
     radius: Floats
     links: tuple[tuple[int, int], ...]
     captions: tuple[Caption, ...]
+    outline: tuple[Point, ...] = ()
+
+    def borders(self) -> list[tuple[int, int, float, float, float, float]]:
+        """Where a cut between two neighbours would run: pairs of buckets, and both ends of the border between them.
+
+        The border of two buckets is what lies as near to the one as to the other, and nearer to no third (Voronoi's
+        cells), so that the borders of all neighbours with different labels join to lines. Shelves have none.
+        """
+        if self.kind == "shelves":
+            return []
+        from scipy.spatial import Voronoi
+
+        far = 4 * max(self.width, self.height)
+        turns = np.linspace(0, 2 * np.pi, 12, endpoint=False)
+        frame = np.stack([self.width / 2 + far * np.cos(turns), self.height / 2 + far * np.sin(turns)], axis=1)
+        cells = Voronoi(np.concatenate([self.at, frame]))
+        found = []
+        for (a, b), ends in zip(cells.ridge_points.tolist(), cells.ridge_vertices, strict=True):
+            if max(a, b) < len(self.at) and -1 not in ends:
+                (x1, y1), (x2, y2) = cells.vertices[ends].tolist()
+                if segment := _inside((x1, y1), (x2, y2), self.width, self.height):
+                    found.append((a, b, *segment))
+        return sorted(found)
 
 
-def lay_out(buckets: Buckets, mapping: Ints, labels: Sequence[str], *, ordered: bool, ranked: bool = False) -> Layout:
+def lay_out(buckets: Buckets, mapping: Ints, labels: Sequence[str], *, ordered: bool) -> Layout:
     """The picture of some buckets.
 
     Args:
@@ -75,14 +100,13 @@ def lay_out(buckets: Buckets, mapping: Ints, labels: Sequence[str], *, ordered: 
         mapping: Their labels, by which shelves are filled.
         labels: The names of the labels, lowest first.
         ordered: Whether the order of the labels means something.
-        ranked: Whether the classes of workers are ranked.
     """
     flat = buckets.n_classes == 1
     if flat and buckets.n_labels == 2:
-        return _line(buckets, labels, ordered) if buckets.equal_sizes else _plane(buckets, labels, ordered)
+        return _line(buckets, labels) if buckets.equal_sizes else _plane(buckets, labels)
     if flat and buckets.n_labels == 3:
-        return _triangle(buckets, labels, ordered)
-    return _swarm(buckets, labels, ranked) if ordered else _shelves(buckets, mapping, labels)
+        return _triangle(buckets, labels)
+    return _arch(buckets, labels) if ordered else _shelves(buckets, mapping, labels)
 
 
 def _radii(buckets: Buckets, largest: float) -> Floats:
@@ -90,20 +114,21 @@ def _radii(buckets: Buckets, largest: float) -> Floats:
     return np.asarray(np.maximum(largest * share, min(SMALL, largest)))
 
 
-def _line(buckets: Buckets, labels: Sequence[str], ordered: bool) -> Layout:
+def _line(buckets: Buckets, labels: Sequence[str]) -> Layout:
     size, high = int(buckets.sizes[0]), buckets.counts[:, 0, 1]
-    step = (WIDTH - 2 * PAD) / max(size, 1)
+    first, last = int(high.min()), int(high.max())
+    step = min((WIDTH - 2 * PAD) / max(last - first, 1), 2.4 * LARGE)
     radius = _radii(buckets, min(LARGE, 0.47 * step))
-    y = 18 + radius.max()
-    at = np.stack([PAD + step * high, np.full(len(high), y)], axis=1)
-    every = max(1, math.ceil(size / 20))
-    ticks = [Caption(PAD + step * k, y + radius.max() + 20, str(k)) for k in range(0, size + 1, every)]
+    left, y = (WIDTH - step * (last - first)) / 2, 16 + radius.max()
+    at = np.stack([left + step * (high - first), np.full(len(high), y)], axis=1)
+    every = max(1, math.ceil((last - first) / 24))
+    ticks = [Caption(left + step * (k - first), y + radius.max() + 20, str(k)) for k in range(first, last + 1, every)]
     name = Caption(WIDTH / 2, y + radius.max() + 40, f"answers {labels[1]} of {size:,}")
     links = [(a + 1, a) for a in range(len(high) - 1)]
-    return Layout("line", WIDTH, y + radius.max() + 50, at, radius, _few(links, ordered), (*ticks, name))
+    return Layout("line", WIDTH, y + radius.max() + 50, at, radius, tuple(links), (*ticks, name))
 
 
-def _plane(buckets: Buckets, labels: Sequence[str], ordered: bool) -> Layout:
+def _plane(buckets: Buckets, labels: Sequence[str]) -> Layout:
     most = buckets.counts[:, 0].max(axis=0)
     step = min((WIDTH - 2 * PAD) / max(int(most[0]), 1), 560 / max(int(most[1]), 1), 64)
     radius = _radii(buckets, min(LARGE, max(0.46 * step, SMALL)))
@@ -117,12 +142,10 @@ def _plane(buckets: Buckets, labels: Sequence[str], ordered: bool) -> Layout:
         Caption(left, floor + 20, f"answers {labels[0]} →", "start"),
         Caption(4, 14, f"answers {labels[1]} ↑", "start"),
     ]
-    return Layout(
-        "plane", WIDTH, floor + 30, at, radius, _few(Order.of(buckets.counts).arrows(), ordered), tuple(captions)
-    )
+    return Layout("plane", WIDTH, floor + 30, at, radius, _few(Order.of(buckets.counts).arrows()), tuple(captions))
 
 
-def _triangle(buckets: Buckets, labels: Sequence[str], ordered: bool) -> Layout:
+def _triangle(buckets: Buckets, labels: Sequence[str]) -> Layout:
     side = WIDTH - 2 * PAD - 100
     height = side * math.sqrt(3) / 2
     left, top = (WIDTH - side) / 2, 56.0
@@ -135,8 +158,7 @@ def _triangle(buckets: Buckets, labels: Sequence[str], ordered: bool) -> Layout:
         links = _steps(buckets.counts[:, 0])
     else:
         radius = _radii(buckets, 18)
-        at = _spread(at, radius, buckets.weights)
-        links = Order.of(buckets.counts).arrows() if ordered else []
+        at, links = _spread(at, radius, buckets.weights), []
     low = top + height + LARGE + 22
     captions = (
         Caption(left, low, f"all answer {labels[0]}"),
@@ -144,23 +166,22 @@ def _triangle(buckets: Buckets, labels: Sequence[str], ordered: bool) -> Layout:
         Caption(left + side, low, f"all answer {labels[2]}"),
     )
     lowest = float((at[:, 1] + radius).max())
-    return Layout("triangle", WIDTH, max(low, lowest) + 14, at, radius, _few(links, draw=True), captions)
+    outline = tuple((float(x), float(y)) for x, y in corners)
+    return Layout("triangle", WIDTH, max(low, lowest) + 14, at, radius, _few(links), captions, outline)
 
 
-def _swarm(buckets: Buckets, labels: Sequence[str], ranked: bool) -> Layout:
-    by_label = buckets.counts.sum(axis=1)
-    mean = by_label @ np.arange(buckets.n_labels) / by_label.sum(axis=1)
-    x = PAD + (WIDTH - 2 * PAD) * mean / (buckets.n_labels - 1)
-    radius = _radii(buckets, 22)
-    at = _spread(np.stack([x, np.zeros(len(x))], axis=1), radius, buckets.weights, upright=True)
-    top = float((at[:, 1] - radius).min()) - 12
-    at[:, 1] -= top
+def _arch(buckets: Buckets, labels: Sequence[str]) -> Layout:
+    by_label, places = buckets.counts.sum(axis=1), np.arange(buckets.n_labels)
+    size = by_label.sum(axis=1)
+    mean = by_label @ places / size
+    spread = np.sqrt(np.maximum(by_label @ places**2 / size - mean**2, 0.0))
+    radius, step = _radii(buckets, 20), (WIDTH - 2 * PAD) / (buckets.n_labels - 1)
+    at = _spread(np.stack([PAD + step * mean, -step * spread], axis=1), radius, buckets.weights)
+    at[:, 1] -= float((at[:, 1] - radius).min()) - 26
     floor = float((at[:, 1] + radius).max()) + 24
-    step = (WIDTH - 2 * PAD) / (buckets.n_labels - 1)
     captions = [Caption(PAD + step * j, floor, clip(label, 14)) for j, label in enumerate(labels)]
-    captions.append(Caption(WIDTH / 2, floor + 20, "mean answer"))
-    links = _few(Order.of(buckets.counts, ranked=ranked).arrows(), draw=True)
-    return Layout("swarm", WIDTH, floor + 30, at, radius, links, tuple(captions))
+    captions += [Caption(WIDTH / 2, floor + 20, "mean answer →"), Caption(4, 14, "answers differ more ↑", "start")]
+    return Layout("arch", WIDTH, floor + 30, at, radius, (), tuple(captions))
 
 
 def _shelves(buckets: Buckets, mapping: Ints, labels: Sequence[str]) -> Layout:
@@ -195,35 +216,43 @@ def _steps(counts: Ints) -> list[tuple[int, int]]:
     return found
 
 
-def _spread(at: Floats, radius: Floats, weights: Ints, *, upright: bool = False) -> Floats:
-    """The places without overlap: by weight, each as near to its place as is free; ``upright``: only up or down."""
+def _spread(at: Floats, radius: Floats, weights: Ints) -> Floats:
+    """The places without overlap and within the width: the heaviest first, each as near to its place as is free."""
+    turns = np.arange(6000)
+    angle, length = turns * 2.399963, 1.6 * np.sqrt(turns)  # the golden angle fills the plane evenly
+    offsets = np.stack([length * np.cos(angle), length * np.sin(angle)], axis=1)
     placed: list[int] = []
     result = at.copy()
     for b in np.argsort(-weights, kind="stable"):
-        others = result[placed]
-        apart = radius[placed] + radius[b] + 1.5
-        for offset in _offsets(upright):
-            spot = at[b] + offset
-            if not len(others) or bool((np.hypot(*(others - spot).T) >= apart).all()):
+        others, apart = result[placed], radius[placed] + radius[b] + 1.5
+        spots = at[b] + offsets
+        for spot in spots[np.abs(spots[:, 0] - WIDTH / 2) <= WIDTH / 2 - radius[b] - 2]:
+            if bool((np.hypot(*(others - spot).T) >= apart).all()):
                 break
         result[b] = spot
         placed.append(int(b))
     return result
 
 
-def _offsets(upright: bool) -> Floats:
-    """Ways to step aside, the shortest first."""
-    if upright:
-        steps = np.arange(1, 400) * 3.0
-        heights = np.concatenate([[0.0], np.stack([-steps, steps], axis=1).ravel()])
-        return np.stack([np.zeros(len(heights)), heights], axis=1)
-    turns = np.arange(4000)
-    angle, length = turns * 2.399963, 1.6 * np.sqrt(turns)  # the golden angle fills the plane evenly
-    return np.stack([length * np.cos(angle), length * np.sin(angle)], axis=1)
+def _inside(start: Point, end: Point, width: float, height: float) -> tuple[float, float, float, float] | None:
+    """The part of a straight line that is inside the picture, rounded; None if there is none."""
+    enters, leaves = 0.0, 1.0
+    for begin, way, size in ((start[0], end[0] - start[0], width), (start[1], end[1] - start[1], height)):
+        if way == 0:
+            if not 0 <= begin <= size:
+                return None
+            continue
+        first, last = sorted((-begin / way, (size - begin) / way))
+        enters, leaves = max(enters, first), min(leaves, last)
+    if enters >= leaves:
+        return None
+    x, y = end[0] - start[0], end[1] - start[1]
+    ends = (start[0] + enters * x, start[1] + enters * y, start[0] + leaves * x, start[1] + leaves * y)
+    return tuple(round(value, 1) for value in ends)
 
 
-def _few(links: Sequence[tuple[int, int]], draw: bool) -> tuple[tuple[int, int], ...]:
-    return tuple(links) if draw and len(links) <= MAX_LINKS else ()
+def _few(links: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    return tuple(links) if len(links) <= MAX_LINKS else ()
 
 
 def clip(text: str, length: int) -> str:

@@ -81,7 +81,6 @@
     const { labels, colours, inks, at, cuts } = data;
     const svg = byId("lattice");
     const buckets = [...svg.querySelectorAll(".bucket")];
-    const links = [...svg.querySelectorAll(".links line")].map((line) => [Number(line.dataset.a), Number(line.dataset.b)]);
     const words = buckets.map((node) => node.getAttribute("aria-label").slice(0, -labels[problem.labels[Number(node.dataset.bucket)]].length));
     const keys = problem.ordered ? problem.counts.map((_, b) => tails(problem, b)) : [];
     const select = byId("bucket-label");
@@ -136,17 +135,11 @@
       return `${size} nats ${loss > 0 ? "less" : "more"} likely than the answers of this report: ${ratio} times.`;
     }
 
-    /** A dash across every link between different labels. */
+    /** The borders between neighbours with different labels. */
     function drawCuts() {
-      const group = svg.querySelector(".cuts");
-      group.replaceChildren(...links.filter(([a, b]) => current[a] !== current[b]).map(([a, b]) => {
-        const [dx, dy] = [at[b][0] - at[a][0], at[b][1] - at[a][1]];
-        const length = Math.hypot(dx, dy) || 1;
-        const half = Math.min(Math.max(length * 0.29, 6), 22) / length;
-        const [x, y] = [(at[a][0] + at[b][0]) / 2, (at[a][1] + at[b][1]) / 2];
+      svg.querySelector(".cuts").replaceChildren(...data.borders.filter(([a, b]) => current[a] !== current[b]).map((border) => {
         const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
-        Object.entries({ x1: x - dy * half, y1: y + dx * half, x2: x + dy * half, y2: y - dx * half })
-          .forEach(([name, value]) => line.setAttribute(name, value.toFixed(1)));
+        ["x1", "y1", "x2", "y2"].forEach((name, i) => line.setAttribute(name, border[2 + i]));
         return line;
       }));
     }

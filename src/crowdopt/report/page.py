@@ -32,6 +32,7 @@ def render(facts: Mapping[str, Any]) -> str:
     lattice = facts["lattice"]
     script = {"problem": lattice["problem"], "cuts": lattice["cuts"], "labels": facts["labels"]}
     script |= {"colours": lattice["colours"], "inks": lattice["inks"]}
+    script["borders"] = lattice["borders"]
     script["at"] = [[one["x"], one["y"]] for one in lattice["buckets"]]
     curve = curve_of(lattice["cuts"]) if lattice["cuts"] else None
     if curve is not None:
@@ -85,7 +86,7 @@ def _charts(facts: Mapping[str, Any]) -> dict[str, str]:
         bins,
         title="How probable the labels are",
         subtitle=f"tasks by the probability of their label; {confidence['mean']:.1%} on average",
-        x_axis=Axis("probability of the label under the fitted model"),
+        x_axis=Axis("probability of the label under the fitted model", values=_tens(bins[0]["low"])),
         y_axis=Axis("tasks"),
     )
     charts = {"confidence": described(svg_of(drawing), f"Histogram of the probability of labels. {words}.")}
@@ -95,16 +96,27 @@ def _charts(facts: Mapping[str, Any]) -> dict[str, str]:
     return charts
 
 
+def _tens(first: float) -> list[float]:
+    """Marks at every tenth from a share to one."""
+    return [k / 10 for k in range(11) if k / 10 >= first]
+
+
 def loss_chart(rows: Sequence[Mapping[str, Any]], than: str) -> str:
     """By how many nats methods fall short, as SVG."""
     values = [
-        {"name": row["name"], "value": max(row["loss"], 0.0), "text": nats(row["loss"]) if row["loss"] > 0 else "0"}
+        {"name": row["name"], "value": row["loss"], "text": _lost(row["loss"])}
         for row in rows
     ]
     words = "; ".join(f"{one['name']}: {one['text']}" for one in values)
     drawing = bars(values, title="How much less likely", subtitle=f"nats less {than}; longer is worse",
                    x_axis=Axis("nats of log-likelihood lost", symlog=True))  # fmt: skip
     return described(svg_of(drawing), f"Bars of the log-likelihood that methods lose. {words}.")
+
+
+def _lost(loss: float) -> str:
+    if abs(loss) < 1e-6:
+        return "0"
+    return nats(loss) if loss > 0 else f"more likely by {nats(-loss)}"
 
 
 def _percent(value: float | None, digits: int = 1) -> str:

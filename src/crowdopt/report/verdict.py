@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from crowdopt.solution import Solution
 
 METHODS = {
-    "em": "EM, the best of three starts",
-    "em1": "EM from workers who are mostly right",
-    "em2": "EM from workers who guess",
-    "em3": "EM from workers who are mostly wrong",
-    "soft-em": "soft EM",
     "vote": "majority vote",
+    "em1": "EM(1), from workers mostly right",
+    "em2": "EM(2), from workers who guess",
+    "em3": "EM(3), from workers mostly wrong",
+    "em": "EM(*), the best of these",
+    "soft-em": "soft EM",
 }
 """What the engines that prove nothing are called among people."""
 
@@ -79,7 +79,7 @@ def _beyond(solution: Solution) -> str:
         n_tied = int(solution.buckets.weights[solution.margins.tied].sum())
         tasks = "1 task" if n_tied == 1 else f"{n_tied:,} tasks"
         return f"No other answers are likelier by more than rounding; others are equally likely and differ on {tasks}."
-    return f"No other answers among them are likelier by more than {certificate.tolerance:.1g} nats, which is rounding."
+    return f"No other answers among them are likelier by more than {certificate.tolerance:.1g} nats."
 
 
 def _space(solution: Solution) -> str:
@@ -101,7 +101,8 @@ def _given(given: tuple[str, ...]) -> str:
 def nats(value: float) -> str:
     """A difference of log-likelihoods as people read it.
 
-    >>> nats(0.7), nats(12345.6), nats(0.000012)
-    ('0.7', '12,346', '1.2e-05')
+    >>> nats(0.7), nats(12345.6), nats(-0.000012)
+    ('0.7', '12,346', '−1.2e-05')
     """
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    size = abs(value)
+    return ("−" if value < 0 else "") + (f"{size:,.0f}" if size >= 1000 else f"{size:.3g}")

@@ -1,0 +1,47 @@
+"""The page of a comparison: the same look as the report, and one file too."""
+
+from __future__ import annotations
+
+import platform
+from typing import TYPE_CHECKING, Any
+
+from crowdopt._version import __version__
+from crowdopt.report.page import check_installed, fill, loss_chart
+from crowdopt.write import check_target, write_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from crowdopt.comparison import Comparison
+
+SUFFIXES = (".html", ".htm")
+"""How the name of a page ends."""
+
+
+def write_comparison(comparison: Comparison, path: str | Path, command: str = "") -> None:
+    """Writes the page of a comparison, whole or not at all."""
+    check_target(path, SUFFIXES)
+    check_installed()
+    write_text(path, render_comparison(comparison, command))
+
+
+def render_comparison(comparison: Comparison, command: str = "") -> str:
+    """The page as HTML."""
+    facts = comparison.to_dict()
+    done = [row for row in facts["methods"] if row["loss"] is not None]
+    chart = loss_chart([{"name": row["title"], "loss": row["loss"]} for row in done], "than the likeliest")
+    return fill("compared.html", facts=facts, chart=chart if done else "", again=_again(command), data={})
+
+
+def _again(command: str) -> dict[str, Any]:
+    return {"command": command, "versions": {"crowdopt": __version__, "Python": platform.python_version()} | _peer()}
+
+
+def _peer() -> dict[str, str]:
+    """The version of crowd-kit, where it is installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return {"crowd-kit": version("crowd-kit")}
+    except PackageNotFoundError:
+        return {}
