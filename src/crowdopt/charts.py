@@ -122,17 +122,15 @@ def histogram(
     )  # fmt: skip
     figures = ",d" if max(one["n"] for one in bins) < 1000 else ".2~s"
     counts = base.transform_filter("datum.n > 0").mark_text(dy=-7, font=FONT, fontSize=11, color=SOFT)
-    counts = counts.encode(x=alt.X("middle", type="quantitative"), text=alt.Text("n", type="quantitative", format=figures))
-    chart = alt.layer(drawn, counts).properties(
-        width=560, height=180, title=alt.TitleParams(title, subtitle=subtitle)
+    counts = counts.encode(
+        x=alt.X("middle", type="quantitative"), text=alt.Text("n", type="quantitative", format=figures)
     )
+    chart = alt.layer(drawn, counts).properties(width=560, height=180, title=alt.TitleParams(title, subtitle=subtitle))
     specification: dict[str, Any] = chart.configure(**_look()).to_dict()
     return specification
 
 
-def bars(
-    rows: Sequence[Mapping[str, Any]], *, title: str, subtitle: str, x_axis: Axis
-) -> dict[str, Any]:
+def bars(rows: Sequence[Mapping[str, Any]], *, title: str, subtitle: str, x_axis: Axis) -> dict[str, Any]:
     """A horizontal bar for each row: ``name``, ``value``, and the ``text`` at its end. Returns a specification."""
     alt = _altair()
     names = [row["name"] for row in rows]

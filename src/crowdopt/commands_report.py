@@ -145,7 +145,7 @@ def _show(found: Comparison, report: str | None) -> None:
     failed = [f"{one.method} failed: {one.error}" for one in found.outcomes if one.error is not None]
     print_rows(
         f"{found.n_tasks:,} tasks{truth}, {found.n_responses:,} responses",
-        ["method", "log-likelihood", "less by", "accuracy", "seconds", "MiB", ""],
+        ["method", "loglik", "less by", "accuracy", "seconds", "MiB", "proved over"],
         [_cells(one) for one in found.outcomes],
         [
             *failed,
@@ -168,7 +168,7 @@ def _cells(one: Outcome) -> list[str]:
         _number(one.accuracy, ".4f"),
         _number(one.seconds, ",.3f"),
         _number(one.memory, ",.1f"),
-        f"{proof['proof']} over {proof['space']}{gap}" if proof else "",
+        f"{proof['space']}{gap}" if proof else "",
     ]
 
 

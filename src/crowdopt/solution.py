@@ -232,6 +232,12 @@ class Solution:
 
         write_report(self, path, data, command)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict, the main facts, how workers answer."""
+        from crowdopt.report.notebook import cell_of
+
+        return cell_of(self)
+
     def _need_source(self) -> Source:
         if self.source is None:
             raise CrowdoptError("a solution that was loaded from a file has no tasks: aggregate the data for answers")

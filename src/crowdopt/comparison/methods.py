@@ -97,7 +97,9 @@ def has_crowd_kit() -> bool:
     return find_spec("crowdkit") is not None
 
 
-def prepare(method: str, rows: Rows, limits: Callable[[], Limits], seed: int) -> Callable[[], tuple[Ints, dict[str, Any]]]:
+def prepare(
+    method: str, rows: Rows, limits: Callable[[], Limits], seed: int
+) -> Callable[[], tuple[Ints, dict[str, Any]]]:
     """A function that does the work of a method and nothing else: what it needs is imported, and is there."""
     if method in ENGINES:
         from crowdopt.solve import run

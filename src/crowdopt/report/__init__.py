@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.report.facts import gather
-from crowdopt.report.page import check_installed, render
+from crowdopt.report.page import SUFFIXES, check_installed, render
+from crowdopt.report.pictures import confidence_chart, loss_chart
 from crowdopt.rereading import reread
 from crowdopt.write import check_target, write_text
 
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from crowdopt.solution import Solution
 
 __all__ = ["SUFFIXES", "check_installed", "write_report"]
-
-SUFFIXES = (".html", ".htm")
-"""How the name of a report ends."""
 
 
 def write_report(solution: Solution, path: str | Path, data: Any = None, command: str = "") -> None:
@@ -32,5 +30,8 @@ def write_report(solution: Solution, path: str | Path, data: Any = None, command
     check_target(path, SUFFIXES)
     check_installed()
     with reread(solution, data) as source:
-        page = render(gather(solution, source, command))
-    write_text(path, page)
+        facts = gather(solution, source, command)
+    charts = {"confidence": confidence_chart(solution)}
+    if compared := [row for row in facts["others"] if row.get("loss") is not None]:
+        charts["others"] = loss_chart(compared, "than these answers")
+    write_text(path, render(facts, charts))

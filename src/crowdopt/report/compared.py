@@ -6,16 +6,14 @@ import platform
 from typing import TYPE_CHECKING, Any
 
 from crowdopt._version import __version__
-from crowdopt.report.page import check_installed, fill, loss_chart
+from crowdopt.report.page import SUFFIXES, check_installed, fill
+from crowdopt.report.pictures import loss_chart
 from crowdopt.write import check_target, write_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from crowdopt.comparison import Comparison
-
-SUFFIXES = (".html", ".htm")
-"""How the name of a page ends."""
 
 
 def write_comparison(comparison: Comparison, path: str | Path, command: str = "") -> None:

@@ -13,7 +13,7 @@ HEIGHT, TOP, BOTTOM, LEFT = 250.0, 16.0, 46.0, 76.0
 
 def curve_of(cuts: dict[str, Any]) -> dict[str, Any]:
     """The places of all cuts in the picture; a cut that is impossible has none."""
-    possible = [value for value in cuts["values"] if value is not None]
+    possible: list[float] = [value for value in cuts["values"] if value is not None]
     low, high = min(possible), max(possible)
     whole, last = (high - low) or 1.0, max(cuts["n_cuts"] - 1, 1)
 
@@ -33,5 +33,7 @@ def curve_of(cuts: dict[str, Any]) -> dict[str, Any]:
         "right": WIDTH - PAD,
         "points": points,
         "line": " ".join(f"{point['x']},{point['y']}" for point in points if point["y"] is not None),
-        "marks": [{"y": height(value), "text": f"−{nats(high - value)}" if value < high else "best"} for value in marks],
+        "marks": [
+            {"y": height(value), "text": f"−{nats(high - value)}" if value < high else "best"} for value in marks
+        ],
     }

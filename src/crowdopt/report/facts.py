@@ -35,9 +35,6 @@ MAX_TASKS, MAX_WORKERS = 2_000, 1_000
 MAX_TEXT, ALL_TEXTS = 400, 600_000
 """Characters of one text of the user's on the page, and of all kept columns together."""
 
-N_BINS = 20
-"""Bars of the histogram of confidence."""
-
 MAX_ORDERED = 5_000
 """Buckets up to which it is looked whether other answers respect the order: all pairs are compared."""
 
@@ -66,7 +63,6 @@ def gather(solution: Solution, source: Source, command: str = "") -> dict[str, A
         "scale": solution.scale.kind,
         "matrices": _matrices(solution),
         "lattice": lattice_of(solution),
-        "confidence": _confidence(solution),
         "tasks": _tasks(solution, source),
         "workers": _workers(solution, source),
         "others": compare_engines(solution),
@@ -98,17 +94,6 @@ def _matrices(solution: Solution) -> list[dict[str, Any]]:
 def _plain(row: Floats | Ints) -> list[float | int | None]:
     """Numbers as JSON has them: undefined ones as None, whole ones without a fraction."""
     return [None if np.isnan(value) else value.item() for value in row]
-
-
-def _confidence(solution: Solution) -> dict[str, Any]:
-    """How many tasks have how probable a label."""
-    confidence = solution.posterior[np.arange(solution.buckets.n_buckets), solution.mapping]
-    place = np.minimum((confidence * N_BINS).astype(np.int64), N_BINS - 1)
-    tasks = np.bincount(place, solution.buckets.weights, minlength=N_BINS).astype(np.int64)
-    first = int(np.flatnonzero(tasks)[0])
-    bins = [{"low": b / N_BINS, "high": (b + 1) / N_BINS, "n": int(tasks[b])} for b in range(first, N_BINS)]
-    mean = float(confidence @ solution.buckets.weights / solution.buckets.n_tasks)
-    return {"bins": bins, "mean": mean, "n_tasks": solution.buckets.n_tasks}
 
 
 def _tasks(solution: Solution, source: Source) -> dict[str, Any]:

@@ -247,8 +247,8 @@ def _inside(start: Point, end: Point, width: float, height: float) -> tuple[floa
     if enters >= leaves:
         return None
     x, y = end[0] - start[0], end[1] - start[1]
-    ends = (start[0] + enters * x, start[1] + enters * y, start[0] + leaves * x, start[1] + leaves * y)
-    return tuple(round(value, 1) for value in ends)
+    (x1, y1), (x2, y2) = ((start[0] + part * x, start[1] + part * y) for part in (enters, leaves))
+    return round(x1, 1), round(y1, 1), round(x2, 1), round(y2, 1)
 
 
 def _few(links: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

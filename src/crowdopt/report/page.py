@@ -8,7 +8,6 @@ import json
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.charts import Axis, bars, described, histogram, svg_of
 from crowdopt.charts import check_installed as check_charts
 from crowdopt.errors import MissingExtraError
 from crowdopt.paper.page import dark_charts
@@ -16,9 +15,12 @@ from crowdopt.report.curve import curve_of
 from crowdopt.report.verdict import nats
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 ROOM = files("crowdopt.report")
+
+SUFFIXES = (".html", ".htm")
+"""How the name of a page ends."""
 
 
 def check_installed() -> None:
@@ -27,8 +29,8 @@ def check_installed() -> None:
     check_charts()
 
 
-def render(facts: Mapping[str, Any]) -> str:
-    """The report of a solution, from what ``facts.gather`` returns."""
+def render(facts: Mapping[str, Any], charts: Mapping[str, str]) -> str:
+    """The report of a solution, from what ``facts.gather`` and ``pictures`` return."""
     lattice = facts["lattice"]
     script = {"problem": lattice["problem"], "cuts": lattice["cuts"], "labels": facts["labels"]}
     script |= {"colours": lattice["colours"], "inks": lattice["inks"]}
@@ -37,7 +39,7 @@ def render(facts: Mapping[str, Any]) -> str:
     curve = curve_of(lattice["cuts"]) if lattice["cuts"] else None
     if curve is not None:
         script["curve"] = [[point["x"], point["y"]] for point in curve["points"]]
-    return fill("report.html", facts=facts, curve=curve, charts=_charts(facts), data=script)
+    return fill("report.html", facts=facts, curve=curve, charts=charts, data=script)
 
 
 def fill(template: str, *, data: Mapping[str, Any], **values: Any) -> str:
@@ -50,7 +52,13 @@ def fill(template: str, *, data: Mapping[str, Any], **values: Any) -> str:
         undefined=jinja.StrictUndefined,
         loader=jinja.FunctionLoader(_read),
     )
-    environment.filters |= {"kept": lambda name: (name, "text"), "nats": nats, "percent": _percent, "number": _number, "picture": trusted}
+    environment.filters |= {
+        "kept": lambda name: (name, "text"),
+        "nats": nats,
+        "percent": _percent,
+        "number": _number,
+        "picture": trusted,
+    }
     script = _read("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = environment.get_template(template).render(
@@ -76,47 +84,6 @@ def as_script(data: Any) -> str:
 def trusted(markup: str) -> Any:
     """Markup of our own, in which everything that came from outside is escaped already."""
     return _jinja2().utils.markupsafe.Markup(markup)
-
-
-def _charts(facts: Mapping[str, Any]) -> dict[str, str]:
-    confidence = facts["confidence"]
-    bins: Sequence[Mapping[str, Any]] = confidence["bins"]
-    words = "; ".join(f"{one['low']:.0%} to {one['high']:.0%}: {one['n']:,} tasks" for one in bins if one["n"])
-    drawing = histogram(
-        bins,
-        title="How probable the labels are",
-        subtitle=f"tasks by the probability of their label; {confidence['mean']:.1%} on average",
-        x_axis=Axis("probability of the label under the fitted model", values=_tens(bins[0]["low"])),
-        y_axis=Axis("tasks"),
-    )
-    charts = {"confidence": described(svg_of(drawing), f"Histogram of the probability of labels. {words}.")}
-    lost = [row for row in facts["others"] if row.get("loss") is not None]
-    if lost:
-        charts["others"] = loss_chart(lost, "than these answers")
-    return charts
-
-
-def _tens(first: float) -> list[float]:
-    """Marks at every tenth from a share to one."""
-    return [k / 10 for k in range(11) if k / 10 >= first]
-
-
-def loss_chart(rows: Sequence[Mapping[str, Any]], than: str) -> str:
-    """By how many nats methods fall short, as SVG."""
-    values = [
-        {"name": row["name"], "value": row["loss"], "text": _lost(row["loss"])}
-        for row in rows
-    ]
-    words = "; ".join(f"{one['name']}: {one['text']}" for one in values)
-    drawing = bars(values, title="How much less likely", subtitle=f"nats less {than}; longer is worse",
-                   x_axis=Axis("nats of log-likelihood lost", symlog=True))  # fmt: skip
-    return described(svg_of(drawing), f"Bars of the log-likelihood that methods lose. {words}.")
-
-
-def _lost(loss: float) -> str:
-    if abs(loss) < 1e-6:
-        return "0"
-    return nats(loss) if loss > 0 else f"more likely by {nats(-loss)}"
 
 
 def _percent(value: float | None, digits: int = 1) -> str:
