@@ -32,7 +32,7 @@ MAX_CUTS = 1_000
 def lattice_of(solution: Solution) -> dict[str, Any]:
     """The picture and its numbers."""
     buckets = solution.buckets
-    drawn = np.sort(np.lexsort((np.arange(buckets.n_buckets), -buckets.weights))[:MAX_DRAWN])
+    drawn = heaviest(buckets)
     shown = Buckets(buckets.counts[drawn], buckets.weights[drawn])
     mapping = solution.mapping[drawn]
     ordered = solution.scale.kind == "ordinal"
@@ -70,6 +70,11 @@ def lattice_of(solution: Solution) -> dict[str, Any]:
         "problem": _problem(solution, shown, drawn),
         "cuts": _cuts(solution, drawn),
     }
+
+
+def heaviest(buckets: Buckets) -> Ints:
+    """The buckets that are drawn, in their order."""
+    return np.sort(np.argsort(-buckets.weights, kind="stable")[:MAX_DRAWN])
 
 
 def short(number: int, radius: float) -> str:

@@ -117,6 +117,7 @@
         node.querySelector("circle").setAttribute("fill", colours[label]);
         const text = node.querySelector("text");
         if (text) text.setAttribute("fill", inks[label]);
+        node.dataset.label = String(label);
         node.classList.toggle("moved", label !== problem.labels[b]);
         node.classList.toggle("chosen", b === chosen);
         node.setAttribute("aria-label", words[b] + labels[label]);
