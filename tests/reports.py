@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 
 import crowdopt
 
 HOSTILE = "<img src=x onerror=\"document.title='broken'\">"
-ODD_TASKS = ["it's \"quoted\" & <b>bold</b>", "emoji 🦜🦜", "\u202eright to left\u202c שלום", "</script><script>alert(1)</script>"]
+ODD_TASKS = [
+    'it\'s "quoted" & <b>bold</b>',
+    "emoji 🦜🦜",
+    "\u202eright to left\u202c שלום",
+    "</script><script>alert(1)</script>",
+]
 
 
 def crowd(n_tasks, n_labels, sizes, seed, *, names=None, n_workers=12, right=0.7):
@@ -22,12 +29,6 @@ def crowd(n_tasks, n_labels, sizes, seed, *, names=None, n_workers=12, right=0.7
             label = truth if rng.random() < right else rng.integers(n_labels)
             rows.append((f"t{task:04d}", f"w{worker}", names[label], f"text of {task}", "ab"[worker % 2]))
     return pd.DataFrame(rows, columns=["task", "worker", "label", "text", "kind"])
-
-
-def truth_of(n_tasks, n_labels, seed):
-    """The truth that ``crowd`` draws; each task draws from the same stream, so it is drawn the same way."""
-    frame = crowd(n_tasks, n_labels, (3, 3), seed, right=1.0)
-    return frame.groupby("task", as_index=False)["label"].first()
 
 
 CASES = {
@@ -53,6 +54,12 @@ CASES = {
     "vote": lambda: crowdopt.aggregate(crowd(40, 3, (3, 5), 12), engine="vote"),
 }
 """Solutions by name, made when asked for."""
+
+
+@cache
+def solved(name):
+    """One of CASES."""
+    return CASES[name]()
 
 
 def hostile():

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import need
-from reports import CASES, HOSTILE, ODD_TASKS, crowd, hostile
 
 import crowdopt
+from conftest import need
 from crowdopt.order import Order
 from crowdopt.report.lattice import heaviest
 from crowdopt.solve.scan import Cuts
+from reports import CASES, HOSTILE, ODD_TASKS, crowd, hostile, solved
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -44,11 +43,6 @@ def screenshots(tmp_path_factory):
         return tmp_path_factory.mktemp("screenshots")
     Path(named).mkdir(parents=True, exist_ok=True)
     return Path(named)
-
-
-@cache
-def solved(name):
-    return CASES[name]()
 
 
 class Page:
@@ -177,7 +171,9 @@ def test_a_cut_moves_buckets_that_are_not_drawn(open_page):
     solution = crowdopt.aggregate(crowd(1500, 2, (1, 40), 20, n_workers=40))
     assert solution.buckets.n_buckets > 300
     report = open_page(solution)
-    assert f"There are {solution.buckets.n_buckets} buckets. The 300 heaviest are drawn" in report.page.inner_text("#buckets")
+    assert f"There are {solution.buckets.n_buckets} buckets. The 300 heaviest are drawn" in report.page.inner_text(
+        "#buckets"
+    )
     cuts = Cuts(solution.problem)
     for place in (0, 7, len(cuts.values) // 2, len(cuts.values) - 1):
         report.page.fill("#cut", str(place))
@@ -213,7 +209,9 @@ def test_the_picture_is_used_by_keyboard(open_page):
     assert report.labels[1] == 0
     report.page.keyboard.press("ArrowRight")
     assert report.page.evaluate("document.activeElement.dataset.bucket") == "0"
-    assert report.page.get_attribute('[data-bucket="0"]', "aria-label").endswith(solution.scale.labels[report.labels[0]])
+    assert report.page.get_attribute('[data-bucket="0"]', "aria-label").endswith(
+        solution.scale.labels[report.labels[0]]
+    )
 
 
 def test_tables_sort_both_ways_and_filter(open_page):

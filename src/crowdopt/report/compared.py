@@ -26,9 +26,9 @@ def write_comparison(comparison: Comparison, path: str | Path, command: str = ""
 def render_comparison(comparison: Comparison, command: str = "") -> str:
     """The page as HTML."""
     facts = comparison.to_dict()
-    done = [row for row in facts["methods"] if row["loss"] is not None]
-    chart = loss_chart([{"name": row["title"], "loss": row["loss"]} for row in done], "than the likeliest")
-    return fill("compared.html", facts=facts, chart=chart if done else "", again=_again(command), data={})
+    done = [{"name": row["title"], "loss": row["loss"]} for row in facts["methods"] if row["loss"] is not None]
+    chart = loss_chart(done, "than the likeliest") if done else ""
+    return fill("compared.html", facts=facts, chart=chart, again=_again(command), data={})
 
 
 def _again(command: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from dataclasses import replace
+from html import escape
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ from crowdopt.summary import summarise
 from crowdopt.workers import workers_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from crowdopt.solution import Solution
     from crowdopt.source import Source
     from crowdopt.types import Floats, Ints
@@ -32,8 +35,11 @@ if TYPE_CHECKING:
 MAX_TASKS, MAX_WORKERS = 2_000, 1_000
 """Rows of the two tables; the page says how many there are in all."""
 
-MAX_TEXT, ALL_TEXTS = 400, 600_000
-"""Characters of one text of the user's on the page, and of all kept columns together."""
+MAX_KEPT = 12
+"""Kept columns on the page."""
+
+MAX_TEXT, MIN_TEXT, ALL_TEXTS = 400, 20, 800_000
+"""Characters of one text of the user's on the page, at most and in any case, and bytes of all of one table."""
 
 MAX_ORDERED = 5_000
 """Buckets up to which it is looked whether other answers respect the order: all pairs are compared."""
@@ -98,14 +104,12 @@ def _plain(row: Floats | Ints) -> list[float | int | None]:
 
 def _tasks(solution: Solution, source: Source) -> dict[str, Any]:
     """The least certain tasks, the least certain first."""
-    keep = list(solution.reading.keep)
+    keep = list(solution.reading.keep)[:MAX_KEPT]
     columns = ["task", "label", "confidence", "margin", "n_responses", "status", *keep]
     table = answer_table(solution, source.responses, source.counts).select(*columns)
     unsure = table.filter(nw.col("status") != "gold", nw.col("status") != "no_response")
     found = fetch(unsure.sort("confidence", "task").head(MAX_TASKS))
-    n_rows = len(found["task"])
-    length = min(MAX_TEXT, max(20, ALL_TEXTS // max(1, n_rows * len(keep))))
-    texts = {name: [_text(value, length) for value in found[name]] for name in ("task", "label", *keep)}
+    texts = shortened({name: found[name] for name in ("task", "label", *keep)})
     rows = [
         {
             "task": texts["task"][i],
@@ -113,19 +117,41 @@ def _tasks(solution: Solution, source: Source) -> dict[str, Any]:
             **{name: found[name][i] for name in ("confidence", "margin", "n_responses", "status")},
             "kept": [texts[name][i] for name in keep],
         }
-        for i in range(n_rows)
+        for i in range(len(found["task"]))
     ]
-    return {"keep": keep, "rows": rows, "n_tasks": solution.buckets.n_tasks, "margin_kind": solution.margins.kind}
+    return {
+        "keep": keep,
+        "n_not_shown": len(solution.reading.keep) - len(keep),
+        "rows": rows,
+        "n_tasks": solution.buckets.n_tasks,
+        "margin_kind": solution.margins.kind,
+    }
 
 
-def _text(value: Any, length: int = MAX_TEXT) -> str:
-    return "" if value is None else clip(canonical_text(value), length)
+def shortened(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[str]]:
+    """The texts of some columns, all cut to a length at which they are not too much for a page."""
+    length, texts = MAX_TEXT, {name: _cut(values, MAX_TEXT) for name, values in columns.items()}
+    while (
+        length > MIN_TEXT
+        and sum(len(escape(text).encode()) for column in texts.values() for text in column) > ALL_TEXTS
+    ):
+        length = max(MIN_TEXT, length * 3 // 4)
+        texts = {name: _cut(values, length) for name, values in columns.items()}
+    return texts
+
+
+def _cut(values: Sequence[Any], length: int) -> list[str]:
+    return ["" if value is None else clip(canonical_text(value), length) for value in values]
 
 
 def _workers(solution: Solution, source: Source) -> dict[str, Any]:
     """The workers of whom least can be hoped first."""
     facts = workers_of(solution, source).summary(MAX_WORKERS)
-    rows = [{**row, "worker": _text(row["worker"]), "confusion": None} for row in facts["worst"]]
+    names = shortened({name: [row[name] for row in facts["worst"]] for name in ("worker", "reason")})
+    rows = [
+        {**row, "worker": worker, "reason": reason, "confusion": None}
+        for row, worker, reason in zip(facts["worst"], names["worker"], names["reason"], strict=True)
+    ]
     return {
         "n_workers": facts["n_workers"],
         "flags": {name: n for name, n in facts["flags"].items() if n},

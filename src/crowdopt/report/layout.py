@@ -106,7 +106,7 @@ def lay_out(buckets: Buckets, mapping: Ints, labels: Sequence[str], *, ordered: 
         return _line(buckets, labels) if buckets.equal_sizes else _plane(buckets, labels)
     if flat and buckets.n_labels == 3:
         return _triangle(buckets, labels)
-    return _arch(buckets, labels) if ordered else _shelves(buckets, mapping, labels)
+    return _arch(buckets, labels) if ordered and buckets.n_labels > 1 else _shelves(buckets, mapping, labels)
 
 
 def _radii(buckets: Buckets, largest: float) -> Floats:
