@@ -80,13 +80,13 @@ def heaviest(buckets: Buckets) -> Ints:
 def short(number: int, radius: float) -> str:
     """A number that fits into a circle; empty if it does not.
 
-    >>> short(1234, 30), short(1234, 15), short(1234567, 16), short(12, 5)
-    ('1234', '1.2k', '1.2M', '')
+    >>> short(1234, 30), short(12345, 16), short(1234567, 16), short(12, 5)
+    ('1234', '12k', '1.2M', '')
     """
     for size, unit in ((1, ""), (1_000, "k"), (1_000_000, "M"), (1_000_000_000, "G")):
-        text = f"{number / size:.1f}".removesuffix(".0") + unit
-        if number >= size and len(text) * CHARACTER <= 2 * radius - 3:
-            return text
+        for text in (f"{number / size:.1f}".removesuffix(".0") + unit, f"{number / size:.0f}{unit}"):
+            if number >= size and len(text) * CHARACTER <= 2 * radius - 3:
+                return text
     return ""
 
 
