@@ -3,8 +3,9 @@
 python benchmarks/columns.py [--quick] [--json FILE] [--data DIR]
 
 Prints three tables in Markdown, each between two comments, so that they can be pasted into docs/results.md: (a) all
-mappings and (b) mappings that respect the order, for crowds of many sizes; (c) public sets in both spaces. Every bound
-is re-checked by the code that ``verify`` uses, and the time of that is shown. Progress goes to standard error.
+mappings and (b) mappings that respect the order, for crowds of many sizes; (c) public sets in both spaces. The bound
+of the first crowds of a row is re-checked by the code that ``verify`` uses, and the time of that is shown. Progress
+goes to standard error.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 KINDS = ("0.6", "diagonal", "any")
 MANY = 1_000_000
+RECHECKED = 2
+"""Crowds of a row whose bound is checked again."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ FULL = (
     _all(3, 20, 3, 0.1, n_tasks=MANY),
     _all(4, 10, 2, 10, n_tasks=MANY),
     *(_ordered(3, size, 5, 2) for size in (15, 20, 40)),
-    _ordered(3, 20, 3, 2, n_tasks=MANY, full=True),
+    *(_ordered(3, size, 2, 2, n_tasks=MANY, full=True) for size in (15, 20, 40)),
     _ordered(4, 8, 3, 15),
     _ordered(4, 10, 3, 30),
     _ordered(5, 5, 1, 60),
@@ -130,7 +133,7 @@ def recheck(problem: Problem, solved: Solved) -> tuple[str, float]:
 
 
 def prove(setting: Setting, kind: str, seed: int) -> Proved:
-    """Solves and re-checks one crowd."""
+    """Solves one crowd, and re-checks the first ones."""
     problem = Problem(draw(setting, kind, seed), setting.space)
     labels = [str(j) for j in range(setting.n_labels)]
     solved = run(problem, Limits(setting.seconds), labels=labels)
@@ -145,7 +148,7 @@ def prove(setting: Setting, kind: str, seed: int) -> Proved:
         float(certificate.gap or 0.0),
         certificate.work,
         certificate.seconds,
-        *recheck(problem, solved),
+        *(recheck(problem, solved) if seed < RECHECKED else ("", 0.0)),
     )
 
 
@@ -170,7 +173,7 @@ def part(name: str, space: Space, settings: tuple[Setting, ...], caption: str) -
 
 def _row(setting: Setting, kind: str, runs: list[Proved]) -> list[str]:
     proved = [one for one in runs if one.proof == "PROVED"]
-    times = [one.seconds for one in runs]
+    times, checked = [one.seconds for one in runs], runs[:RECHECKED]
     target = "none"
     if setting.target is not None:
         fast = sum(one.seconds < setting.target for one in proved)
@@ -188,8 +191,8 @@ def _row(setting: Setting, kind: str, runs: list[Proved]) -> list[str]:
         target,
         nats(max(one.gap for one in runs)) if len(proved) < len(runs) else "0",
         f"{int(statistics.median(one.work for one in runs)):,}",
-        f"{sum(one.checked == 'yes' for one in runs)} of {len(runs)}",
-        duration(statistics.median(one.check_seconds for one in runs)),
+        f"{sum(one.checked == 'yes' for one in checked)} of {len(checked)}",
+        duration(statistics.median(one.check_seconds for one in checked)),
     ]
 
 

@@ -334,7 +334,7 @@ def part_b(plan: Plan) -> list[dict[str, Any]]:
                 "work": best.work,
                 "ratio": mappings / best.work,
                 "proof": best.proof.value,
-                "chain_seconds": seconds,
+                "proof_seconds": seconds,
                 "enumerate_seconds": theirs[0] if theirs else None,
                 "same_optimum": agree,
             }
@@ -429,7 +429,7 @@ def part_c(plan: Plan) -> list[dict[str, Any]]:
 
 
 def part_d(plan: Plan, solved: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The search engine against the chain engine; ``solved`` are the crowds of part (a)."""
+    """The search engine against engines that prove; ``solved`` are the crowds of part (a)."""
     if plan is not QUICK:
         warm_up()
     found: list[dict[str, Any]] = []
@@ -440,7 +440,7 @@ def part_d(plan: Plan, solved: list[dict[str, Any]]) -> list[dict[str, Any]]:
             found.append(_searched("small", (n_labels, size, kind, seed), best.objective, seconds))
     say("(d) larger crowds")
     for run in solved:
-        if run["engine"] == "chain" and (run["n_labels"], run["size"]) not in plan.search_sizes:
+        if run["proof"] == "PROVED" and (run["n_labels"], run["size"]) not in plan.search_sizes:
             at = (run["n_labels"], run["size"], run["kind"], run["seed"])
             found.append(_searched("larger", at, run["objective"], run["seconds"]))
     rows, small = list[list[str]](), [run for run in found if run["part"] == "small"]
@@ -455,9 +455,9 @@ def part_d(plan: Plan, solved: list[dict[str, Any]]) -> list[dict[str, Any]]:
         rows.append(_row_d("those of (a)", str(n_labels), str(size), list(group)))
     columns = (
         *("crowd", "labels", "responses", "optimum found", "worst loss", "largest gap claimed"),
-        *("search, median", "chain, median"),
+        *("search, median", "proof, median"),
     )
-    caption = f"The search engine where the chain engine knows the optimum, {N_TASKS:,} tasks. In nats."
+    caption = f"The search engine where the optimum is proved, {N_TASKS:,} tasks. In nats."
     show("ratings.py (d)", caption, columns, rows)
     return found
 
@@ -474,7 +474,7 @@ def _searched(part: str, at: tuple[int, int, str, int], optimum: float, seconds:
         "seed": seed,
         "loss": optimum - certificate.objective,
         "claimed_gap": certificate.gap,
-        "chain_seconds": seconds,
+        "proof_seconds": seconds,
         "search_seconds": search_seconds,
     }
 
@@ -489,7 +489,7 @@ def _row_d(kind: str, n_labels: str, size: str, runs: list[dict[str, Any]]) -> l
         nats(max(0.0, *(run["loss"] for run in runs))),
         nats(max(run["claimed_gap"] for run in runs)),
         duration(statistics.median(run["search_seconds"] for run in runs)),
-        duration(statistics.median(run["chain_seconds"] for run in runs)),
+        duration(statistics.median(run["proof_seconds"] for run in runs)),
     ]
 
 

@@ -118,7 +118,7 @@ def margins_of(problem: Problem, mapping, value: float, engine: str, kind: str):
         best = OrderedOptimum(problem, math.inf)
         loss, tied = best.margins(mapping, value), best.tied(mapping, best.value - problem.tolerance(value))
     else:
-        closures = problem.space is Space.DOMINANCE and engine in {"chain", "enumerate", "search"}
+        closures = problem.space is Space.DOMINANCE and engine in {"chain", "columns", "enumerate", "search"}
         moves = recheck.alternatives(problem, mapping, value, frozenset({"closures" if closures else "moves"}))
         loss, tied = moves.loss, moves.tied
     return [max(x, 0.0) if math.isfinite(x) else None for x in loss.tolist()], tied.tolist()

@@ -9,17 +9,19 @@ import pytest
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import wasserstein_distance
 
+import crowdopt
 from conftest import SHARED, need
 from crowdopt.buckets import Buckets
-from crowdopt.certificate import Space
+from crowdopt.certificate import Proof, Space
 from crowdopt.errors import InputError
+from crowdopt.metrics import fraction_incorrect
 from crowdopt.objective import Objective
 from crowdopt.order import Order
 from crowdopt.paper import experiments
 from crowdopt.paper.against_em import SAME, against_em, below_best, series
 from crowdopt.paper.estimates import interval
 from crowdopt.paper.experiments import BEYOND, PAPER, SETUPS, collect, pieces, run, run_piece
-from crowdopt.paper.leads import shortfalls
+from crowdopt.paper.leads import below_all, shortfalls
 from crowdopt.paper.setups import (
     ALL_EM,
     BEST,
@@ -35,6 +37,7 @@ from crowdopt.paper.setups import (
     JSD,
     LIKELIHOOD,
     OPT,
+    OPT_ALL,
     OPT_SHARES,
     RATE_0,
     RATE_1,
@@ -72,6 +75,43 @@ def test_nothing_is_likelier_than_opt_in_filtering(name):
             assert (experiment.values[m, other, LIKELIHOOD] <= best + SAME).all()
     assert all(row["mean"] >= -SAME for row in shortfalls(experiment))
     assert max(row["mean"] for row in shortfalls(experiment)) > 1
+
+
+@pytest.mark.parametrize("name", ["mappings-mlr", "mappings-diagonal"])
+def test_nothing_is_likelier_than_the_best_of_all_mappings(name):
+    experiment = ran(name, 3)
+    assert all(row["low"] >= -SAME or row["mean"] > 0 for row in below_all(experiment))
+    for m in experiment.sizes:
+        best = experiment.values[m, OPT_ALL, LIKELIHOOD]
+        for other in (OPT, *ALL_EM):
+            assert (experiment.values[m, other, LIKELIHOOD] <= best + SAME).all()
+    assert max(row["mean"] for row in below_all(experiment) if row["algorithm"] == OPT) > 1
+
+
+def test_the_best_of_all_mappings_is_proved_for_the_crowds_of_the_page():
+    for name in ("mappings-mlr", "mappings-diagonal"):
+        setup = SETUPS[name]
+        assert setup.algorithms[-1] == OPT_ALL
+        crowds = simulated(setup, 3, [np.random.default_rng(k) for k in range(3)])
+        found = solve_all(setup, crowds)[:, -1]
+        for held, mapping in zip(crowds.weights, found, strict=True):
+            result = crowdopt.solve(crowds.lattice.counts[:, 0], held, space="all", scale="nominal")
+            assert result.certificate.proof is Proof.PROVED
+            tasks = np.repeat(crowds.lattice.counts[:, 0], held, axis=0)
+            value = log_likelihood(tasks, np.repeat(mapping, held))
+            assert value == pytest.approx(result.certificate.objective, abs=1e-6)
+
+
+def test_with_the_best_names_all_mappings_err_about_as_often_as_opt_on_ordinal_crowds():
+    """What the caption of Beyond 12 says of names."""
+    setup = SETUPS["mappings-mlr"]
+    crowds = simulated(setup, 8, [np.random.default_rng(k) for k in range(12)])
+    mappings = solve_all(setup, crowds)
+    names = [np.array(names) for names in itertools.permutations(range(3))]
+    wrong = np.array([fraction_incorrect(crowds.tables[:, None], order[mappings]) for order in names])
+    as_named, best_names = wrong[0].mean(axis=0), wrong.min(axis=0).mean(axis=0)
+    assert abs(best_names[-1] - best_names[0]) < 0.03
+    assert as_named[-1] > best_names[-1] + 0.03
 
 
 @pytest.mark.parametrize("name", RATING)

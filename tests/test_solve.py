@@ -12,6 +12,7 @@ from crowdopt import Proof, Space, solve
 from crowdopt.errors import InputError
 
 chain_module = sys.modules["crowdopt.solve.chain"]  # the package has a function of that name
+solve_module = sys.modules["crowdopt.solve"]
 
 
 def ratings(rng: np.random.Generator, n_labels: int, n_tasks: int, size: int) -> np.ndarray:
@@ -43,14 +44,24 @@ def test_categories_are_proved_over_all_mappings(options):
 
 
 def test_past_the_number_of_up_sets_prices_take_over(monkeypatch):
-    monkeypatch.setattr(chain_module, "MAX_UP_SETS", 10)
     tasks = ratings(np.random.default_rng(1), 3, 40, 5)
-    certificate = solve(tasks).certificate
-    assert (certificate.engine, certificate.proof) == ("columns", Proof.PROVED)
+    listed = solve(tasks).certificate
+    monkeypatch.setattr(chain_module, "MAX_UP_SETS", 10)
+    priced = solve(tasks).certificate
+    assert (listed.engine, priced.engine, priced.proof) == ("chain", "columns", Proof.PROVED)
+    assert priced.objective == pytest.approx(listed.objective, abs=1e-6)
     with pytest.raises(InputError, match="too many"):
         solve(tasks, engine="chain")
-    monkeypatch.undo()
-    assert solve(tasks).certificate.objective == pytest.approx(certificate.objective, abs=1e-6)
+
+
+def test_past_the_number_of_buckets_nothing_is_priced(monkeypatch):
+    tasks = ratings(np.random.default_rng(1), 3, 40, 5)
+    monkeypatch.setattr(chain_module, "MAX_UP_SETS", 10)
+    monkeypatch.setattr(solve_module, "MAX_BUCKETS", 10)
+    certificate = solve(tasks).certificate
+    assert (certificate.engine, certificate.proof) == ("search", Proof.BOUNDED)
+    with pytest.raises(InputError, match="at most 10"):
+        solve(tasks, engine="columns")
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,8 @@ CHOICES: dict[str, str] = {
     ),
     "Best found": (
         "For ratings, the likeliest mapping that was found at all, in order or not: climbing from OPT and from where "
-        "EM ended, by single buckets. The true optimum may be higher, so EM misses it at least so often."
+        "EM ended, by single buckets. The true optimum may be higher, so EM misses it at least so often. In the "
+        "section on all mappings it is the true optimum, proved by prices for every crowd."
     ),
     "Metrics": (
         "Log-likelihoods are natural, in nats; 2.3 nats are an order of magnitude. Fraction incorrect: items with "
@@ -64,7 +65,8 @@ CHOICES: dict[str, str] = {
     "Trials": (
         f"As many as in the paper where it has the experiment: {PAPER[0].trials:,} in filtering, "
         f"{SETUPS['rating-equal'].trials} in rating and with real responses; {SETUPS['filtering-0.5-n100'].trials} "
-        "with other numbers of items, and 100 with other workers and more ratings. All algorithms see the same crowds."
+        "with other numbers of items, 100 with other workers and more ratings, and "
+        f"{SETUPS['mappings-mlr'].trials} for the best of all mappings. All algorithms see the same crowds."
     ),
     "Sure": (
         "A lead is the mean, over trials, of the difference of two algorithms on the same crowd; above zero the first "

@@ -9,7 +9,7 @@ from crowdopt.charts import BLUE, GREEN, INK, ORANGE, PURPLE, RED, Axis, Style, 
 from crowdopt.paper.against_em import against_em, below_best
 from crowdopt.paper.catalogue import Drawn, Listing, Misses, Plot, label_of
 from crowdopt.paper.estimates import Estimate
-from crowdopt.paper.leads import SHORTFALL, shortfalls
+from crowdopt.paper.leads import BELOW_ALL, SHORTFALL, below_all, shortfalls
 from crowdopt.paper.setups import (
     DISTANCE,
     EM1,
@@ -21,6 +21,7 @@ from crowdopt.paper.setups import (
     JSD,
     LIKELIHOOD,
     OPT,
+    OPT_ALL,
     OPT_SHARES,
     SETUPS,
 )
@@ -39,6 +40,7 @@ STYLES = {
     EM2: Style(GREEN, 1.8, (7, 3, 2, 3)),
     EM3: Style(PURPLE, 2.2),
     OPT_SHARES: Style(RED, 2.4, (2, 2)),
+    OPT_ALL: Style(RED, 2.4, (2, 2)),
 }
 """Where lines coincide all of them stay visible, as each is narrower than the one below it."""
 
@@ -53,6 +55,7 @@ METRICS = {
     EMD: ("earth mover's distance, summed", "lower is better"),
     JSD: ("Jensen-Shannon divergence (bits), summed", "lower is better"),
     SHORTFALL: ("nats below OPT (logarithmic)", "0 is OPT"),
+    BELOW_ALL: ("nats below the best of all mappings (logarithmic)", "0 is the best of all"),
 }
 """For each metric the title of its axis, and which way is good."""
 
@@ -116,7 +119,8 @@ def draw(entry: Entry, experiments: Mapping[str, Experiment]) -> Figure:
 
 def rows_of(plot: Plot, experiment: Experiment) -> list[Mapping[str, Any]]:
     """The points of a plot."""
-    rows = shortfalls(experiment) if plot.metric == SHORTFALL else experiment.rows
+    ways = {SHORTFALL: shortfalls, BELOW_ALL: below_all}
+    rows = ways[plot.metric](experiment) if plot.metric in ways else experiment.rows
     return [dict(row) for row in rows if row["metric"] == plot.metric and row["algorithm"] in plot.algorithms]
 
 
@@ -161,8 +165,9 @@ def _chart(plot: Plot, own: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     title, better = METRICS[plot.metric]
     trials = max(int(row["trials"]) for row in own)
     y_axis = Axis(title, zero=plot.metric != LIKELIHOOD)
-    if plot.metric == SHORTFALL:
-        y_axis = Axis(title, values=POWERS, symlog=True)
+    if plot.metric in {SHORTFALL, BELOW_ALL}:
+        marks = POWERS if plot.metric == SHORTFALL else [power for power in POWERS if power >= 0]
+        y_axis = Axis(title, values=marks, symlog=True)
     return line_chart(
         own,
         {name: STYLES[name] for name in plot.algorithms},

@@ -32,6 +32,7 @@ SECTIONS = {
     "B": "Appendix B: more about rating",
     "C": "Appendix C: varying numbers of responses",
     "beyond": "Beyond the paper",
+    "all": "Beyond the paper: the best of all mappings",
 }
 """The parts of the page by the section of the paper that they are about, in its order."""
 

@@ -24,6 +24,8 @@ OPT, EM1, EM2, EM3, EM_BEST = "OPT", "EM(1)", "EM(2)", "EM(3)", "EM(*)"
 OPT_SHARES = "OPT, estimated selectivity"
 BEST = "best found"
 """The likeliest mapping that was found at all, whether it respects the order or not: of more than two labels."""
+OPT_ALL = "OPT, all mappings"
+"""The likeliest mapping of all, proved."""
 ALL_EM = (EM1, EM2, EM3, EM_BEST)
 EM_ANY = "EM(*), any of equals"
 """The likeliest of the three runs of EM, where equals are chosen among by chance: its expected value."""
@@ -73,6 +75,7 @@ class Setup:
         exact: Whether these shares are exact, or probabilities.
         kind: The matrices of simulated crowds.
         workers_of: The experiment whose workers it has, trial by trial; workers of its own if empty.
+        all_mappings: Whether the optimum over all mappings is found and proved as well: of more than two labels.
     """
 
     name: str
@@ -86,12 +89,14 @@ class Setup:
     exact: bool = False
     kind: MatrixKind = "diagonal"
     workers_of: str = ""
+    all_mappings: bool = False
 
     @property
     def algorithms(self) -> tuple[str, ...]:
         """What is compared."""
-        more = (OPT_SHARES, *map(up, ALL_EM)) if self.n_labels == 2 else (BEST,)
-        return (OPT, *ALL_EM, *more)
+        if self.n_labels == 2:
+            return (OPT, *ALL_EM, OPT_SHARES, *map(up, ALL_EM))
+        return (OPT, *ALL_EM, OPT_ALL if self.all_mappings else BEST)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -147,6 +152,21 @@ def _more_labels(n_labels: int, most: int) -> Setup:
     )
 
 
+def _all_mappings(kind: MatrixKind, words: str) -> Setup:
+    """Crowds on which no order can be relied on, or any: truths evenly spread, three labels."""
+    return Setup(
+        name=f"mappings-{kind}",
+        title=f"All mappings, R = 3, {words}",
+        n_labels=3,
+        sizes=(*range(1, 9), 12),
+        trials=50,
+        shares=(1 / 3,) * 3,
+        exact=True,
+        kind=kind,
+        all_mappings=True,
+    )
+
+
 PAPER: tuple[Setup, ...] = (
     *(_filtering(selectivity) for selectivity in (0.5, 0.7, 0.9)),
     Setup(IC, "Image comparison, real responses", 2, (), 100, "sampled"),
@@ -160,6 +180,8 @@ BEYOND: tuple[Setup, ...] = (
     *(_rating(truths, kind) for kind in ("any", "mlr") for truths in ("equal", "2", "3")),
     _more_labels(4, 4),
     _more_labels(5, 3),
+    _all_mappings("mlr", "ordinal crowds (monotone likelihood ratio)"),
+    _all_mappings("diagonal", "nominal crowds (the true label is the likeliest answer)"),
 )
 """What its claims call for besides."""
 

@@ -24,6 +24,7 @@ from crowdopt.problem import Problem
 from crowdopt.simulate import random_matrix
 from crowdopt.simulate_tables import Lattice, tasks_by_share
 from crowdopt.solve.chain import chain
+from crowdopt.solve.columns import columns
 from crowdopt.solve.em import START_NAMES, hard_em, likeliest
 from crowdopt.solve.engine import Limits
 from crowdopt.solve.names import renamed
@@ -109,7 +110,7 @@ def solve_all(setup: Setup, crowds: Crowds) -> Ints:
     for trial, held in enumerate(weights):
         used = held > 0
         buckets = Buckets(counts[used], held[used])
-        mappings[trial][:, used] = _filter(buckets) if setup.n_labels == 2 else _rate(buckets)
+        mappings[trial][:, used] = _filter(buckets) if setup.n_labels == 2 else _rate(buckets, setup)
     return mappings
 
 
@@ -126,12 +127,16 @@ def _filter(buckets: Buckets) -> list[Ints]:
     return [best, *_ends(problem, low), shares, *_ends(problem, high)]
 
 
-def _rate(buckets: Buckets) -> list[Ints]:
-    """More labels: the longest path, over mappings that respect the order; EM, which knows no order; the best found."""
+def _rate(buckets: Buckets, setup: Setup) -> list[Ints]:
+    """More labels: the longest path, over mappings that respect the order; EM, which knows no order; the best of all.
+
+    That is the best that was found from there, or the optimum over all mappings where the setup asks for it.
+    """
     problem = Problem(buckets, Space.DOMINANCE)
     best = chain(problem, Limits(math.inf)).mapping
     ends = _ends(problem, [hard_em(problem, name) for name in START_NAMES])
-    return [best, *ends, climb(replace(problem, space=Space.ALL), [best, *ends])]
+    free = replace(problem, space=Space.ALL)
+    return [best, *ends, columns(free, Limits(math.inf)).mapping if setup.all_mappings else climb(free, [best, *ends])]
 
 
 def _ends(problem: Problem, runs: list[HardRun]) -> list[Ints]:

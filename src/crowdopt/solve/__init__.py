@@ -8,6 +8,7 @@ them.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -52,6 +53,10 @@ ENGINES: dict[str, Engine] = {
 """Every engine by name."""
 
 __all__ = ["DEFAULT_TIME_LIMIT", "ENGINES", "Limits", "OnProgress", "Result", "run", "solve"]
+
+
+FEW_UP_SETS = 10_000
+"""Up-sets past which three labels are proved by prices rather than by listing: pairs take longer than they do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +114,9 @@ def check_engine(problem: Problem, engine: str) -> None:
         raise InputError(f"engine {engine!r} searches labels that respect the order: ask for the space 'dominance'")
     if engine == "columns" and buckets.n_classes > 1:
         raise InputError(f"engine 'columns' is for one class of workers; here are {buckets.n_classes}")
-    if engine == "columns" and buckets.n_buckets > MAX_BUCKETS:
+    if engine == "columns" and not _has_columns(problem):
         raise InputError(
-            f"engine 'columns' is for up to {MAX_BUCKETS:,} different counts; here are {buckets.n_buckets:,}"
+            f"engine 'columns' is for at most {MAX_BUCKETS:,} different counts; here are {buckets.n_buckets:,}"
         )
 
 
@@ -140,17 +145,34 @@ def _answer(problem: Problem, limits: Limits, engine: str) -> tuple[str, Outcome
     if _is_plane(problem) and proves(problem):
         return "scan", scan(problem, limits)
     handed_over = Stop.FINISHED
+    priced = _has_columns(problem) and (problem.space is Space.DOMINANCE or not _is_plane(problem))
     if problem.space is Space.DOMINANCE:
         try:
-            return "chain", chain(problem, limits)
+            few = FEW_UP_SETS if priced and problem.buckets.n_labels == 3 else None
+            return "chain", chain(problem, limits, few)
         except TooManyUpSets as reason:
             handed_over = Stop.MEMORY if isinstance(reason, TooMuchMemory) else handed_over
-    few = problem.buckets.n_classes == 1 and problem.buckets.n_buckets <= MAX_BUCKETS
-    if few and not _is_plane(problem) and handed_over is Stop.FINISHED:
-        return "columns", columns(problem, limits)
+    if priced and handed_over is Stop.FINISHED:
+        return _priced(problem, limits)
     name = "scan" if _is_plane(problem) else "search"
     outcome = ENGINES[name](problem, limits)
     return name, replace(outcome, stop=handed_over) if outcome.stop is Stop.FINISHED else outcome
+
+
+def _priced(problem: Problem, limits: Limits) -> tuple[str, Outcome]:
+    """Proves by prices; where these leave a gap under dominance and there is time, by listing all the same."""
+    outcome = columns(problem, limits)
+    open_still = outcome.bound is None or outcome.bound - outcome.objective > (outcome.tolerance or 0.0)
+    if problem.space is Space.DOMINANCE and open_still and outcome.stop is Stop.FINISHED:
+        with suppress(TooManyUpSets):  # the gap then stays
+            return "chain", chain(problem, limits)
+    return "columns", outcome
+
+
+def _has_columns(problem: Problem) -> bool:
+    """Whether the columns engine can answer."""
+    buckets = problem.buckets
+    return buckets.n_classes == 1 and buckets.n_buckets <= MAX_BUCKETS
 
 
 def _is_plane(problem: Problem) -> bool:

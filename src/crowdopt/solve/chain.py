@@ -42,13 +42,18 @@ MAX_TIED = 1_000
 """Optimal mappings that the tie rule compares: of more, the first that the search meets, always the same."""
 
 
-def chain(problem: Problem, limits: Limits) -> Outcome:
+def chain(problem: Problem, limits: Limits, most: int | None = None) -> Outcome:
     """The optimum over dominance-consistent mappings, or a bound when the limits are reached first.
+
+    Args:
+        problem: The problem.
+        limits: When to stop.
+        most: Up-sets that may be listed, where that is fewer than MAX_UP_SETS.
 
     Raises:
         TooManyUpSets: If there are more than fit.
     """
-    sets = list_up_sets(problem, limits)
+    sets = list_up_sets(problem, limits, most)
     # Where it takes long enough to be stopped, there should be something good to hand over.
     found = search(problem, limits) if len(sets) > MAX_WITHOUT_SEARCH else None
     if found is not None and found.stop is not Stop.FINISHED:
@@ -77,21 +82,21 @@ def chain(problem: Problem, limits: Limits) -> Outcome:
     )
 
 
-def list_up_sets(problem: Problem, limits: Limits) -> UpSets:
+def list_up_sets(problem: Problem, limits: Limits, most: int | None = None) -> UpSets:
     """All up-sets, if they are few enough for this engine and for the memory it may take.
 
     Raises:
         TooManyUpSets: If they are not; TooMuchMemory if it is for the memory.
     """
-    buckets = problem.buckets
+    buckets, most = problem.buckets, min(MAX_UP_SETS, most or MAX_UP_SETS)
     if buckets.n_buckets > MAX_BUCKETS:
-        raise TooManyUpSets(MAX_UP_SETS)
+        raise TooManyUpSets(most)
     per_set = 2 * buckets.n_buckets + 8 * buckets.counts[0].size + 16 * buckets.n_labels + 64
-    most = MAX_UP_SETS if limits.bytes is None else min(MAX_UP_SETS, limits.bytes // per_set)
+    fit = most if limits.bytes is None else min(most, limits.bytes // per_set)
     try:
-        return UpSets.of(problem.order, most)
+        return UpSets.of(problem.order, fit)
     except TooManyUpSets as reason:
-        raise (TooMuchMemory(most) if most < MAX_UP_SETS else reason) from None
+        raise (TooMuchMemory(fit) if fit < most else reason) from None
 
 
 def near_best(paths: Paths, at_least: float) -> list[Ints]:

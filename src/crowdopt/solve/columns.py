@@ -50,8 +50,12 @@ CELLS_FOR_THE_WHOLE = 400_000
 
 
 def columns(problem: Problem, limits: Limits) -> Outcome:
-    """The optimum over all mappings, or the best found and a bound when the limits are reached."""
-    return Columns(problem, limits).run()
+    """The optimum over the space, or the best found and a bound when the limits are reached."""
+    if problem.space is Space.ALL:
+        return Columns(problem, limits).run()
+    from crowdopt.solve.ordered_columns import OrderedColumns
+
+    return OrderedColumns(problem, limits).run()
 
 
 class Columns:
@@ -95,8 +99,6 @@ class Columns:
                 self.stop = self.climbs.stop
                 if self.stop is not Stop.FINISHED or self._best()[1] > value + tolerance:
                     continue
-            if self.market.order is not None:
-                break
             if not shaken:
                 shaken = True
                 self.climbs.bound = self.bound
@@ -122,15 +124,19 @@ class Columns:
         self.stop = stop or self.stop
         return stop is None
 
-    def _prove(self, mapping: Ints, value: float, tolerance: float) -> Finding:
-        """Tries to prove that no mapping is better, at once for the whole space."""
+    def _prove(self, mapping: Ints, value: float, tolerance: float, cells: int = CELLS_FOR_THE_WHOLE) -> Finding:
+        """Tries to prove at once that no mapping of all is better; ``cells`` are for the bound if that fails."""
         prover = Prover(self.market, mapping, value, tolerance, self.rng, self._go_on)
         every = np.arange(len(mapping))
-        finding = prover.run(self.pool.known({}, self.market, every, prover.prices.prices), CELLS_FOR_THE_WHOLE)
+        finding = prover.run(self.pool.known({}, self.market, every, prover.prices.prices), cells)
         self.pool.keep({}, self.market, every, prover.found())
+        self._keep_finding(finding)
+        return finding
+
+    def _keep_finding(self, finding: Finding) -> None:
+        """Keeps the bound of prices for the whole space, if it is the best."""
         gains = finding.gains[self.market.term_of]
         self._keep(finding.bound, {"prices": finding.prices.tolist(), "gains": gains.tolist()})
-        return finding
 
     def _branch(self, mapping: Ints, tolerance: float, finding: Finding) -> bool:
         """Splits the space until all is proved or the limits are reached; or returns True when it finds better."""
@@ -161,7 +167,7 @@ class Columns:
             problem.space,
             self.work,
             self.stop,
-            closure_moves(problem, mapping) if problem.space is Space.DOMINANCE else None,
+            margins=closure_moves(problem, mapping) if problem.space is Space.DOMINANCE else None,
             tolerance=problem.price_tolerance(value),
             witness=self.witness,
         )

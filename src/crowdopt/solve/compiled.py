@@ -28,10 +28,11 @@ _FOLDER = _cache_folder()
 
 def compiled(function: Callable[..., Any]) -> Any:
     """The function, to be compiled for the types it is first called with."""
-    before = numba.config.CACHE_DIR  # which is for all functions that are compiled in this process
+    settings: Any = numba.config
+    before = settings.CACHE_DIR  # which is for all functions that are compiled in this process
     if _FOLDER is not None:
-        numba.config.CACHE_DIR = str(_FOLDER)
+        settings.CACHE_DIR = str(_FOLDER)
     try:
         return numba.njit(cache=_FOLDER is not None, nogil=True)(function)
     finally:
-        numba.config.CACHE_DIR = before
+        settings.CACHE_DIR = before

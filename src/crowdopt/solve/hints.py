@@ -49,14 +49,14 @@ def good_sets(goods: Goods, term: Term, prices: Floats, probabilities: Floats) -
                 break
             sets = chosen
             logs, per_task = _refitted(goods, term, sets, _TINY)
-    return _sorted(goods, term, prices, sets)
+    return best_first(goods, term, prices, sets)
 
 
 def good_closed_sets(
     goods: Goods, term: Term, items: Items, prices: Floats, probabilities: Floats
 ) -> tuple[Bools, Floats]:
     """The same for sets of a shape: in every step the best of them at the probabilities at hand (flows.py)."""
-    logs, flows = np.log(np.maximum(probabilities, _LEAST)), items.no_flows(len(probabilities))
+    logs, flows = np.log(np.maximum(probabilities, _LEAST)), items.arcs.no_flows(len(probabilities))
     per_task = np.full(len(logs), term.log_share)
     if term.total:
         per_task = 1 + np.log(np.linspace(0.02, 0.98, len(logs)))
@@ -74,7 +74,7 @@ def good_closed_sets(
         if not len(sets):
             break
         logs, per_task = _refitted(goods, term, sets, _LEAST)
-    return _sorted(goods, term, prices, np.concatenate([*ends, sets]))
+    return best_first(goods, term, prices, np.concatenate([*ends, sets]))
 
 
 def _refitted(goods: Goods, term: Term, sets: Bools, least: float) -> tuple[Floats, Floats]:
@@ -96,7 +96,7 @@ def flipped(goods: Goods, term: Term, prices: Floats, sets: Bools) -> tuple[Bool
     turned = sets.copy()
     rows = np.arange(len(sets))
     turned[rows, best] = ~turned[rows, best]
-    return _sorted(goods, term, prices, turned)
+    return best_first(goods, term, prices, turned)
 
 
 def flipped_along(goods: Goods, term: Term, order: Order, prices: Floats, sets: Bools) -> tuple[Bools, Floats]:
@@ -114,10 +114,11 @@ def flipped_along(goods: Goods, term: Term, order: Order, prices: Floats, sets: 
         options = np.concatenate([joins[~one], *(left[one] for left in leaves)])
         worth = term.values(*goods.sums(options)) - options @ prices
         turned.append(options[worth.argmax()])
-    return _sorted(goods, term, prices, np.array(turned))
+    return best_first(goods, term, prices, np.array(turned))
 
 
-def _sorted(goods: Goods, term: Term, prices: Floats, sets: Bools) -> tuple[Bools, Floats]:
+def best_first(goods: Goods, term: Term, prices: Floats, sets: Bools) -> tuple[Bools, Floats]:
+    """The different ones among sets, and what they are worth, best first."""
     sets = distinct(sets)
     worth = term.values(*goods.sums(sets)) - sets @ prices
     order = np.argsort(-worth, kind="stable")

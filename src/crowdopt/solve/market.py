@@ -108,24 +108,20 @@ class Market:
         return adds, would_add
 
     def neighbours(self, mapping: Ints) -> list[tuple[int, Bools]]:
-        """By term, the sets of the mapping's labels, and those after one bucket and what it takes along was moved."""
+        """By term, the sets of the mapping, and those after a bucket, with what it takes along, got another label."""
         own = self.sets(mapping)
-        if self.order is None:
-            single = own[:, None, :] ^ np.eye(len(mapping), dtype=bool)
-            sets = {label: [own[label : label + 1], single[label]] for label in range(self.n_labels)}
-        else:
-            sets = {label: [own[label : label + 1]] for label in range(self.n_labels)}
-            above = self.order.dominates | np.eye(len(mapping), dtype=bool)
-            for to in range(self.n_labels):
-                raised = np.where(above.T & (mapping < to), to, mapping)
-                sunk = np.where(above & (mapping > to), to, mapping)
-                for moved in (raised, sunk):
-                    for label in range(self.n_labels):
-                        sets[label].append(moved == label)
-        found = []
-        for at, term in enumerate(self.terms):
-            found.append((at, distinct(np.concatenate([s for label in term.labels for s in sets[label]]))))
-        return found
+        found: list[list[Bools]] = [[] for _ in self.terms]
+        above = np.eye(len(mapping), dtype=bool)  # [a, b]: a is raised along with b, and b sunk along with a
+        if self.order is not None:
+            above |= self.order.dominates
+        for to in range(self.n_labels):
+            raised = np.where(above.T & (mapping < to), to, mapping)
+            sunk = np.where(above & (mapping > to), to, mapping)
+            for label, at in enumerate(self.term_of):
+                after = np.concatenate([raised == label, sunk == label])
+                found[at].append(after[(after != own[label]).any(axis=1)])
+        every = [own[list(term.labels)] for term in self.terms]
+        return [(at, distinct(np.concatenate([every[at], *sets]))) for at, sets in enumerate(found)]
 
     def climb(self, mapping: Ints, step: float) -> Ints:
         """Moves the bucket that gains most, until none gains more than ``step``."""

@@ -41,7 +41,7 @@ class Master:
         self.market, self.own, self.width = prices.market, prices.own, prices.width
         self.unit = max(1.0, abs(target) / 1000)
         self.n, self.n_terms = len(prices.prices), len(prices.gains)
-        self.solver = highspy.Highs()
+        self.solver: Any = highspy.Highs()
         for option, value in (("output_flag", False), ("threads", 1), ("presolve", "off")):
             self.solver.setOptionValue(option, value)
         for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
@@ -92,7 +92,8 @@ class Master:
             x = np.array(solution.col_value)
             self.duals = np.array(solution.row_dual)
             prices, gains, self.margin = x[: self.n], x[self.n : -1], float(x[-1])
-            if not str(self.solver.getModelStatus()).endswith("kOptimal") or self.margin < -1e-9:
+            solved = str(self.solver.getModelStatus()).endswith("kOptimal") and bool(np.isfinite(x).all())
+            if not solved or self.margin < -1e-9:
                 return False
             short = self.values + self.away * self.margin - self.sets @ prices - gains[self.terms]
             worst = np.argsort(-short, kind="stable")[:ROWS_AT_ONCE]

@@ -82,13 +82,14 @@ class OrderedPricing(Pricing):
         super().__init__(goods, term, prices, threshold, slack)
         self.items, self.known = items, known
         self.whole, self.paid = items.layers * self.whole, items.layers * self.paid
-        self.unit = (len(items) + int(np.bincount(items.heads).max(initial=0)) + 4 * len(self.start) + 128) * _EPS
+        arcs = items.arcs
+        self.unit = (arcs.n_items + arcs.most_at_an_item + 4 * len(self.start) + 128) * _EPS
         self.slack = max(slack, 8 * self._error(2 * float(np.log(self.whole.sum() + 1)) + self.n_answers))
-        self.most_open = min(self.most_open, MOST_BYTES // (8 * len(items.tails) + 1))
+        self.most_open = min(self.most_open, MOST_BYTES // (8 * len(arcs) + 1))
         self.sums, self.costs = np.zeros((0, len(self.start))), np.zeros(0)
 
     def _most(self) -> int:
-        return min(MOST_AT_ONCE, max(8, BLOCK // max(1, len(self.items))))
+        return min(MOST_AT_ONCE, max(8, BLOCK // max(1, self.items.arcs.n_items)))
 
     def _first_cells(self) -> Cells:
         self._learn(self.known)
@@ -99,7 +100,7 @@ class OrderedPricing(Pricing):
             "which": np.arange(len(self.goods)),
             "bound": cells.bound.copy(),
         }
-        return OrderedCells(**parts, flows=self.items.no_flows(len(cells)))
+        return OrderedCells(**parts, flows=self.items.arcs.no_flows(len(cells)))
 
     def _learn(self, sets: Bools) -> Floats:
         """Keeps sets at hand, the latest of too many, and hands back the sums of their vectors."""
@@ -125,13 +126,10 @@ class OrderedPricing(Pricing):
             if len(rows):
                 rows, sets = self._settle(cells, rows, slope[rows], by[rows])
                 at[rows] = np.einsum("cd,cfd->cf", self._learn(sets), cells.facets[rows])
+        if cells.depth % DECIDE_EVERY == 0:
+            self._look_closer(cells, slope)
         rows = np.flatnonzero(cells.bound > self.level)
-        cells, at = cells.rows(rows), at[rows]
-        if len(rows) and cells.depth % DECIDE_EVERY == 0:
-            self._look_closer(cells, slope[rows])
-            rows = np.flatnonzero(cells.bound > self.level)
-            cells, at = cells.rows(rows), at[rows]
-        return self._cut(cells, at) if len(rows) else None
+        return self._cut(cells.rows(rows), at[rows]) if len(rows) else None
 
     def _seek(self, cells: OrderedCells, rows: Ints, slope: Floats, by: Floats, at: Floats) -> Bools:
         """Looks for raises that bring all sets at hand down to the level; returns for which of the cells it found any.
@@ -183,8 +181,8 @@ class OrderedPricing(Pricing):
 
     def _look_closer(self, cells: OrderedCells, slope: Floats) -> None:
         """Bounds cells by their best set (module, 3), in place."""
-        every = np.arange(len(cells))
-        rows, sets = self._settle(cells, every, slope, np.zeros(cells.facets.shape[:2]))
+        rows = np.flatnonzero(cells.bound > self.level)
+        rows, sets = self._settle(cells, rows, slope[rows], np.zeros((len(rows), cells.facets.shape[1])))
         if not len(rows):
             return
         worth = self._values(self._learn(sets)) - sets @ self.prices

@@ -30,8 +30,11 @@ FIRST_SHARE = 0.4
 MARGIN, SHRINK = 0.1, 0.4
 """Distance kept from cuts, in the metric of the projections, and how it shrinks when they fail."""
 
-TRIES = 6
-"""Attempts at keeping a distance from all cuts, each with less of it from those that stood in the way."""
+TRIES, TRIES_IN_ORDER = 2, 8
+"""Attempts at keeping a distance from all cuts, each with less of it from those that stood in the way.
+
+More where mappings respect an order: there are prices nearly always, and the linear program's are far from good ones.
+"""
 
 OVER = 1.5
 """Projections go this much of the way."""
@@ -60,10 +63,10 @@ class Prices:
         self.high, would_add = market.moves(mapping)
         second = would_add.max(axis=1, initial=-np.inf)
         self.low = np.where(np.isfinite(second), np.minimum(second, self.high), self.high - np.abs(self.high) - 1.0)
-        self.width = np.maximum(self.high - self.low, 1e-9 * (1.0 + market.goods.responses.sum(axis=1)))
-        if market.order is not None:
-            size = market.goods.responses.sum(axis=1)
-            self.width = np.clip(np.abs(self.high - second), 0.02 * size, 1.5 * size)
+        sizes = market.goods.responses.sum(axis=1)
+        self.width = np.maximum(self.high - self.low, 1e-9 * (1.0 + sizes))
+        if market.order is not None:  # where single moves say little, as few of them are allowed
+            self.width = np.clip(np.abs(self.high - self.low), 0.02 * sizes, 1.5 * sizes)
         self.prices, self.gains = self.high.copy(), np.zeros(len(market.terms))
         for at, term in enumerate(market.terms):
             self._start(at, list(term.labels))
@@ -71,10 +74,10 @@ class Prices:
         self.tight = room <= tolerance
         if not self.tight:
             self.gains += room / market.n_labels
-        pad = 0.0 if self.tight else np.maximum(2 * self.width, 0.05 * market.goods.responses.sum(axis=1))
-        self.least, self.most = self.low - pad, self.high + pad
+        pad = np.zeros(len(sizes)) if self.tight else np.maximum(2 * self.width, 0.05 * sizes)
         if market.order is not None:
-            self.least, self.most = np.full(len(self.low), -np.inf), np.full(len(self.low), np.inf)
+            pad = 4 * self.width + sizes
+        self.least, self.most = self.low - pad, self.high + pad
         self._metric()
         size = len(self.prices) + len(self.gains)
         self.rows, self.directions, self.products = np.zeros((0, size)), np.zeros((0, size)), np.zeros((0, 0))
@@ -153,7 +156,7 @@ class Prices:
 
         Where it does not, the cuts that stood in the way are asked for less distance, and it is tried again.
         """
-        return any(self._project() for _ in range(TRIES))
+        return any(self._project() for _ in range(TRIES if self.market.order is None else TRIES_IN_ORDER))
 
     def _project(self) -> bool:
         """One attempt."""

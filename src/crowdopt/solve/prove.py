@@ -13,6 +13,7 @@ from crowdopt.solve.master import Master
 from crowdopt.solve.ordered import OrderedPricing
 from crowdopt.solve.prices import Prices
 from crowdopt.solve.pricing import Priced, Pricing
+from crowdopt.solve.shapes import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +34,9 @@ CUTS_AT_ONCE = 40
 FLIPPED = 20
 """Best sets of which one bucket is flipped when refitting finds no violated one."""
 
+AT_ONCE = 1 << 17
+"""Starts times items that are refitted between two looks at the limits, under an order."""
+
 STEP = 0.3
 """How far to go to the prices of the linear program: they are at a corner, and others that prove as much are not."""
 
@@ -49,6 +53,7 @@ class Finding:
         bound: No mapping of the market is better than this.
         prices: The prices behind the bound.
         gains: By term, what a label can gain at most.
+        likely: About the bound that the best prices seen would prove, as far as hints tell.
         mixture: Where it failed: sets by share, greatest first, that cover all buckets (master.py).
         stopped: Whether the limits stopped it.
     """
@@ -57,6 +62,7 @@ class Finding:
     bound: float
     prices: Floats
     gains: Floats
+    likely: float = math.inf
     mixture: list[tuple[float, int, Bools]] = field(default_factory=list)
     stopped: bool = False
 
@@ -85,41 +91,63 @@ class Prover:
         self.market, self.target, self.tolerance, self.rng, self.go_on = market, target, tolerance, rng, go_on
         self.prices = Prices(market, mapping, target, tolerance)
         self.share = SHARE * tolerance / market.n_labels
-        self.active = [at for at, term in enumerate(market.terms) if term.log_share > -np.inf]
+        allowed = [at for at, term in enumerate(market.terms) if term.log_share > -np.inf]
+        # What takes longest comes last: its bounds, as they come, are then those of the whole.
+        self.active = sorted(allowed, key=lambda at: market.terms[at].shape is Shape.BETWEEN)
         self.probabilities = np.zeros((0, market.goods.responses.shape[1]))
         self.master: Master | None = None
         self.best = self.prices.prices, math.inf
         self.stopped = False
-        self.programs = 0
+        self.rounds = self.programs = 0
 
     def run(self, known: dict[int, Bools], cells: int = CELLS_WHEN_FAILED) -> Finding:
         """Tries to prove the target, beginning with known sets by term; ``cells`` are for the bound if that fails."""
-        if sum(self.prices.add(at, sets) for at, sets in known.items()):
-            self.prices.project()
-        for _ in range(MOST_ROUNDS):
-            if not self._find_cuts():
-                finding = self._settle(cells)
-                if finding is not None:
-                    return finding
-            if not self.go_on(math.inf, 1):
-                self.stopped = True
-                break
-            if not self.prices.project() and not self._find_room():
+        while self.seek(known):
+            finding = self._settle(cells)
+            if finding is not None:
+                return finding
+            known = {}
+            if not self._mend():
                 break
         return self._failed(cells)
 
+    def seek(self, known: dict[int, Bools]) -> bool:
+        """Looks for prices for which no violated cut is found, beginning with known sets by term."""
+        if sum(self.prices.add(at, sets) for at, sets in known.items()):
+            self.prices.project()
+        stuck = False
+        while self.rounds < MOST_ROUNDS:
+            self.rounds += 1
+            n_cuts = len(self.prices.cuts)
+            if not self._find_cuts():
+                return not self.stopped
+            if (stuck and len(self.prices.cuts) == n_cuts) or not self._mend():
+                break
+            stuck = len(self.prices.cuts) == n_cuts
+        return False
+
     def found(self) -> dict[int, Bools]:
         """The sets of all cuts, by term."""
-        n = len(self.market.goods)
-        return {
-            at: np.array([s for term, s in self.prices.cuts if term == at], bool).reshape(-1, n) for at in self.active
-        }
+        return {at: self._cuts_of(at) for at in self.active}
+
+    def _cuts_of(self, at: int) -> Bools:
+        """The sets of the cuts of a term."""
+        return np.array([cut for term, cut in self.prices.cuts if term == at], bool).reshape(-1, len(self.market.goods))
+
+    def _mend(self) -> bool:
+        """Moves the prices away from violated cuts; returns whether that worked, and there is time."""
+        self.stopped |= not self.go_on(math.inf, 1)
+        return not self.stopped and (self.prices.project() or self._find_room())
 
     def _find_cuts(self) -> bool:
-        """Adds cuts that are violated, as far as hints find any; remembers the best prices, as far as they tell."""
+        """Adds cuts that are violated; returns whether hints found any. Under an order first with little effort."""
+        many = 30 * self.market.n_labels + 20
+        return (self.market.order is not None and self._look_around(many // 5)) or self._look_around(many)
+
+    def _look_around(self, n_starts: int) -> bool:
+        """The same with so many starts; remembers the best prices, as far as they tell."""
         prices, goods = self.prices, self.market.goods
         worth_most = np.array([term.empty for term in self.market.terms])
-        n_starts = 30 * self.market.n_labels + 20
         found = False
         for at in self.active:
             term = self.market.terms[at]
@@ -128,7 +156,8 @@ class Prover:
             worth_most[at] = max(worth_most[at], worth[0])
             violated = sets[worth > prices.gains[at] + self.share][:CUTS_AT_ONCE]
             if len(violated):
-                found |= prices.add(at, violated) > 0
+                found = True
+                prices.add(at, violated)
                 self._remember(violated @ goods.responses + term.offset)
         likely = float(prices.prices.sum() + self._times_labels(worth_most))
         if likely < self.best[1]:
@@ -138,15 +167,19 @@ class Prover:
     def _good_sets(self, term: Term, begin: Floats) -> tuple[Bools, Floats]:
         """Sets that are worth much to a label of the term, best first."""
         goods, prices, order = self.market.goods, self.prices.prices, self.market.order
+        enough = self.prices.gains[self.market.term_of[term.labels[0]]] + self.share
         if order is None:
             sets, worth = hints.good_sets(goods, term, prices, begin)
-        else:
-            sets, worth = hints.good_closed_sets(goods, term, self.market.items[term.shape], prices, begin)
-        if worth[0] > self.prices.gains[self.market.term_of[term.labels[0]]] + self.share:
-            return sets, worth
-        if order is None:
-            return hints.flipped(goods, term, prices, sets[:FLIPPED])
-        return hints.flipped_along(goods, term, order, prices, sets[:FLIPPED])
+            return (sets, worth) if worth[0] > enough else hints.flipped(goods, term, prices, sets[:FLIPPED])
+        items = self.market.items[term.shape]
+        step = max(1, AT_ONCE // items.arcs.n_items)
+        parts: list[Bools] = []
+        for at in range(0, len(begin), step):
+            self.stopped |= not self.go_on(math.inf, 0)
+            if not self.stopped or not parts:
+                parts.append(hints.good_closed_sets(goods, term, items, prices, begin[at : at + step])[0])
+        sets, worth = hints.best_first(goods, term, prices, np.concatenate(parts))
+        return (sets, worth) if worth[0] > enough else hints.flipped_along(goods, term, order, prices, sets[:FLIPPED])
 
     def _remember(self, counts: Floats) -> None:
         """Keeps the answer probabilities of sets, to begin with next time."""
@@ -196,8 +229,7 @@ class Prover:
         goods, term = self.market.goods, self.market.terms[at]
         if self.market.order is None:
             return Pricing(goods, term, prices, threshold, slack)
-        known = np.array([cut for term, cut in self.prices.cuts if term == at], bool).reshape(-1, len(goods))
-        return OrderedPricing(goods, term, self.market.items[term.shape], prices, threshold, slack, known)
+        return OrderedPricing(goods, term, self.market.items[term.shape], prices, threshold, slack, self._cuts_of(at))
 
     def _find_room(self) -> bool:
         """Asks the linear program for prices within all cuts; returns whether there are any."""
@@ -222,4 +254,4 @@ class Prover:
         bound = math.fsum(self.best[0]) + self._times_labels(bounds)
         mixture = self.master.mixture() if self.master is not None else []
         proved = bound <= self.target + self.tolerance / 2
-        return Finding(proved, bound, self.best[0], bounds, mixture, self.stopped)
+        return Finding(proved, bound, self.best[0], bounds, self.best[1], mixture, self.stopped)

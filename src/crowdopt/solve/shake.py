@@ -1,8 +1,8 @@
 """Shaking: better mappings from good ones, where climbs from random starts may have missed the best.
 
 Takes the best mappings found so far, replaces the answer probabilities of one or two labels by those of a random
-bucket, gives every bucket the label that explains it best, and climbs (search.py). Over all mappings. It proves
-nothing; the cost is that of the climbs.
+bucket, gives every bucket the label that explains it best, or under dominance finds the best labels that respect the
+order (isotone.py), and climbs (search.py). It proves nothing; the cost is that of the climbs.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from crowdopt.solve.isotone import IsotoneEM
     from crowdopt.solve.search import Climbs
-    from crowdopt.types import Ints
+    from crowdopt.types import Floats, Ints
 
 AT_ONCE = 48
 """Mappings shaken at once."""
@@ -25,14 +26,23 @@ BEST = 12
 """Good mappings that are shaken."""
 
 
-def shake(climbs: Climbs, rng: np.random.Generator, step: float) -> bool:
-    """Adds mappings to those found, until that brings nothing better; returns whether anything was gained."""
+def shake(climbs: Climbs, rng: np.random.Generator, step: float, em: IsotoneEM | None = None) -> bool:
+    """Adds mappings to those found, until that brings nothing better; returns whether anything was gained.
+
+    Args:
+        climbs: What was found so far.
+        rng: For random choices.
+        step: Gains that are none.
+        em: Under dominance, what finds the best labels that respect the order.
+    """
     before = best = max(climbs.found.values())
     patience = PATIENCE
     while patience and climbs.go_on():
         good = _good(climbs, step)
-        shaken = [_shaken(climbs, good[min(int(rng.exponential(3)), len(good) - 1)], rng) for _ in range(AT_ONCE)]
-        climbs.climb(np.unique(np.stack(shaken), axis=0))
+        chosen = np.stack([good[min(int(rng.exponential(3)), len(good) - 1)] for _ in range(AT_ONCE)])
+        shaken = [_shaken(climbs, mapping, rng) for mapping in chosen]
+        ends = _assigned(climbs, np.stack(shaken)) if em is None else em.run_from(np.stack(shaken))
+        climbs.climb(np.unique(ends, axis=0))
         after = max(climbs.found.values())
         patience = PATIENCE if after > best + step else patience - 1
         best = max(best, after)
@@ -52,15 +62,24 @@ def _good(climbs: Climbs, step: float) -> list[Ints]:
     return good
 
 
-def _shaken(climbs: Climbs, mapping: Ints, rng: np.random.Generator) -> Ints:
-    """Every bucket under the label that explains it best, after one or two labels were begun anew."""
+def _shaken(climbs: Climbs, mapping: Ints, rng: np.random.Generator) -> Floats:
+    """Answer probabilities (label, answer) of a mapping, after one or two labels were begun anew."""
     problem = climbs.problem
-    allowed = np.flatnonzero(problem.objective.shares or np.ones(problem.buckets.n_labels))
     counts = problem.buckets.counts[:, 0, :].astype(float)
     by_label = problem.buckets.by_label(mapping)[0][:, 0, :] + 0.5
     if problem.objective.offsets is not None:
         by_label = by_label + problem.objective.offsets.counts[:, 0, :]
-    for label in rng.permutation(allowed)[: rng.integers(1, 3)]:
+    for label in rng.permutation(_allowed(climbs))[: rng.integers(1, 3)]:
         by_label[label] = counts[rng.integers(len(counts))] + rng.uniform(0.05, 1.0)
-    logs = np.log(by_label / by_label.sum(axis=1, keepdims=True))
-    return np.asarray(allowed[(counts @ logs[allowed].T).argmax(axis=1)])
+    return np.asarray(by_label / by_label.sum(axis=1, keepdims=True))
+
+
+def _assigned(climbs: Climbs, probabilities: Floats) -> Ints:
+    """Every bucket under the label that explains it best, by probabilities (mapping, label, answer)."""
+    counts, allowed = climbs.problem.buckets.counts[:, 0, :].astype(float), _allowed(climbs)
+    return np.asarray(allowed[(counts @ np.log(probabilities[:, allowed]).transpose(0, 2, 1)).argmax(axis=2)])
+
+
+def _allowed(climbs: Climbs) -> Ints:
+    """The labels that no share forbids."""
+    return np.flatnonzero(climbs.problem.objective.shares or np.ones(climbs.problem.buckets.n_labels))

@@ -131,7 +131,7 @@ def terms_of(problem: Problem) -> list[Term]:
 def _shapes(problem: Problem) -> list[Shape]:
     """The shapes of the sets of each label; the lowest and the highest are so among labels that are not forbidden."""
     n_labels = problem.buckets.n_labels
-    if problem.space is Space.ALL:
+    if problem.space is Space.ALL or n_labels == 1:
         return [Shape.ANY] * n_labels
     shapes = [Shape.BETWEEN] * n_labels
     allowed = np.flatnonzero(problem.objective.shares or np.ones(n_labels))
