@@ -16,6 +16,7 @@ from crowdopt.solve import solve
 from crowdopt.verify import verify
 
 if TYPE_CHECKING:
+    from crowdopt.comparison import compare
     from crowdopt.estimator import GlobalOptimum
     from crowdopt.pipeline import aggregate
     from crowdopt.solution import Solution
@@ -31,12 +32,19 @@ __all__ = [
     "Stop",
     "__version__",
     "aggregate",
+    "compare",
     "errors",
     "solve",
     "verify",
 ]
 
-_LATER = {"GlobalOptimum": "estimator", "Solution": "solution", "Solutions": "solutions", "aggregate": "pipeline"}
+_LATER = {
+    "GlobalOptimum": "estimator",
+    "Solution": "solution",
+    "Solutions": "solutions",
+    "aggregate": "pipeline",
+    "compare": "comparison",
+}
 """Names whose modules need a table library, imported on first use so that the rest starts at once."""
 
 

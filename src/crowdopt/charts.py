@@ -1,4 +1,4 @@
-"""One grammar for charts: lines with bands, drawn by Altair, as SVG and PNG without a browser.
+"""One grammar for charts: lines with bands, and bars; drawn by Altair, as SVG and PNG without a browser.
 
 Every colour that a chart uses stands in this file, so that a page which shows the SVG can recolour it in the dark by
 rules on the attributes (:data:`DARK`), while the file itself stays a plain drawing on white.
@@ -100,6 +100,56 @@ def line_chart(
     dots = base.mark_circle(opacity=1, size=26).encode(y=alt.Y("mean", **y))
     chart = alt.layer(bands, lines, dots).properties(
         width=380, height=250, title=alt.TitleParams(title, subtitle=subtitle)
+    )
+    specification: dict[str, Any] = chart.configure(**_look()).to_dict()
+    return specification
+
+
+def histogram(
+    bins: Sequence[Mapping[str, float]], *, title: str, subtitle: str, x_axis: Axis, y_axis: Axis
+) -> dict[str, Any]:
+    """Bars side by side: each from ``low`` to ``high``, of height ``n``. Returns a Vega-Lite specification."""
+    alt = _altair()
+    values = [{**one, "middle": (one["low"] + one["high"]) / 2} for one in bins]
+    base = alt.Chart(alt.InlineData(values=values)).encode(
+        y=alt.Y("n", type="quantitative", title=y_axis.title, axis=alt.Axis(format=",d", tickMinStep=1))
+    )
+    drawn = base.mark_rect(color=BLUE).encode(
+        x=alt.X("low", type="quantitative", title=x_axis.title, scale=alt.Scale(zero=False, nice=False),
+                axis=alt.Axis(values=_given(x_axis, alt), format="%", grid=False)),
+        x2="high",
+        y2=alt.datum(0),
+    )  # fmt: skip
+    figures = ",d" if max(one["n"] for one in bins) < 1000 else ".2~s"
+    counts = base.transform_filter("datum.n > 0").mark_text(dy=-7, font=FONT, fontSize=11, color=SOFT)
+    counts = counts.encode(
+        x=alt.X("middle", type="quantitative"), text=alt.Text("n", type="quantitative", format=figures)
+    )
+    chart = alt.layer(drawn, counts).properties(width=560, height=180, title=alt.TitleParams(title, subtitle=subtitle))
+    specification: dict[str, Any] = chart.configure(**_look()).to_dict()
+    return specification
+
+
+def bars(rows: Sequence[Mapping[str, Any]], *, title: str, subtitle: str, x_axis: Axis) -> dict[str, Any]:
+    """A horizontal bar for each row: ``name``, ``value``, and the ``text`` at its end. Returns a specification."""
+    alt = _altair()
+    names = [row["name"] for row in rows]
+    # Of equal widths or not, no font of the page needs more room than this for the longest name.
+    room = 7.5 * max(map(len, names))
+    values = [{**row, "end": max(row["value"], 0.0)} for row in rows]
+    base = alt.Chart(alt.InlineData(values=values)).encode(
+        x=alt.X("value", type="quantitative", title=x_axis.title,
+                scale=alt.Scale(type="symlog" if x_axis.symlog else "linear", zero=True),
+                axis=alt.Axis(values=_given(x_axis, alt), grid=True, tickCount=5)),
+        y=alt.Y("name", type="nominal", sort=names, title=None,
+                axis=alt.Axis(labelLimit=0, minExtent=room, domain=False, ticks=False)),
+    )  # fmt: skip
+    drawn = base.mark_bar(color=BLUE, size=14)
+    texts = base.mark_text(align="left", dx=5, font=FONT, fontSize=12, color=INK).encode(
+        x=alt.X("end", type="quantitative"), text=alt.Text("text", type="nominal")
+    )
+    chart = alt.layer(drawn, texts).properties(
+        width=380, height=alt.Step(24), title=alt.TitleParams(title, subtitle=subtitle)
     )
     specification: dict[str, Any] = chart.configure(**_look()).to_dict()
     return specification

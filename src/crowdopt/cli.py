@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from crowdopt._version import __version__
 from crowdopt.arguments import split_numbers, split_texts
+from crowdopt.commands_report import ReportFile, check_report, command_line, compare, report
 from crowdopt.commands_reproduce import reproduce
 from crowdopt.commands_simulate import simulate
 from crowdopt.commands_workers import next_tasks, predict, workers
@@ -188,6 +189,7 @@ def aggregate(
         str | None,
         typer.Option(metavar="FILE", help="Write a row of figures per group: .csv, .tsv, .parquet or .jsonl."),
     ] = None,
+    report: ReportFile = None,
     engine: Annotated[EngineChoice, typer.Option(help="Who answers.")] = EngineChoice.auto,
     time_limit: TimeLimit = 60.0,
     memory_limit: MemoryLimit = None,
@@ -209,8 +211,11 @@ def aggregate(
     read = [*inputs, *(name for name in (truth, gold, prior_matrix, classes) if name)]
     if group_summary is not None and not group:
         raise InputError("--group-summary has a meaning only with --group")
+    if report is not None and group:
+        raise InputError("a report is about one problem: leave out --group, or aggregate one group for it")
     check_targets([output, group_summary], read, tuple(FORMATS))
     check_targets([solution], read, (".json",))
+    check_report(report, read)
     with Console(quiet=quiet) as console:
         result = run(
             inputs,
@@ -226,10 +231,10 @@ def aggregate(
             on_progress=console.on_progress, on_phase=console.on_phase, on_group=console.on_group,
         )  # fmt: skip
         console.on_phase("writing")
-        _write(result, output, solution, group_summary, probabilities=probabilities)
+        _write(result, output, solution, group_summary, report, probabilities=probabilities)
     print_failures(getattr(result, "failures", {}))
     if not quiet and output != "-":
-        print_json(result.summary()) if as_json else print_result(result, output, solution)
+        print_json(result.summary()) if as_json else print_result(result, output, solution, report)
     if result.interrupted:
         print("crowdopt: interrupted; the best answers so far were kept", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
@@ -272,6 +277,8 @@ app.command()(simulate)
 app.command()(workers)
 app.command()(predict)
 app.command("next")(next_tasks)
+app.command()(report)
+app.command()(compare)
 app.command()(reproduce)
 
 
@@ -280,6 +287,7 @@ def _write(
     output: str | None,
     solution: str | None,
     group_summary: str | None,
+    report: str | None,
     *,
     probabilities: bool,
 ) -> None:
@@ -291,8 +299,11 @@ def _write(
             result.write(output, probabilities=probabilities)
         if solution is not None:
             result.save(solution)
-        if group_summary is not None and isinstance(result, Solutions):
-            result.write_summary(group_summary)
+        if isinstance(result, Solutions):
+            if group_summary is not None:
+                result.write_summary(group_summary)
+        elif report is not None:
+            result.report(report, command=command_line())
     finally:
         if result.source is not None and result.source.workspace is not None:
             result.source.workspace.close()

@@ -137,13 +137,16 @@ def print_failures(failures: Mapping[str, str]) -> None:
         sys.stderr.write(f"crowdopt: {line}\n")
 
 
-def print_result(result: Solution | Solutions, output: str | None, solution: str | None) -> None:
+def print_result(
+    result: Solution | Solutions, output: str | None, solution: str | None, report: str | None = None
+) -> None:
     """Prints the summary of a solution, or of those of groups, for people, and where the files went."""
     from crowdopt.solution import Solution
     from crowdopt.summary import summarise
 
     written = f"answers in {output}" if output else "answers not written: add -o answers.csv"
     written += f", solution in {solution}" if solution else ""
+    written += f", report in {report}" if report else ""
     if isinstance(result, Solution):
         print_summary(summarise(result), list(result.scale.labels), written)
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -49,11 +49,14 @@ class Accuracy:
         value: Share of right labels among the tasks that have a truth and a label.
         n_tasks: Number of those tasks.
         n_unknown: Tasks of the truth file that have no label here.
+        by_bucket: Those tasks by (true label, bucket), a last row for truths that are not on the scale: from these
+            follows the accuracy of any other labels of the buckets. None where groups were compared all at once.
     """
 
     value: float
     n_tasks: int
     n_unknown: int
+    by_bucket: Ints | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -238,6 +241,28 @@ class Solution:
         from crowdopt.next_tasks import next_frame
 
         return next_frame(self, data, n, classes=classes, class_=class_)
+
+    def report(self, path: str | Path, data: Any = None, *, command: str = "") -> None:
+        """Writes one HTML file that shows the answers, how sure they are, and lets one try to do better.
+
+        Args:
+            path: Where to; ends in .html. It is written whole or not at all.
+            data: The data that the solution was made from, in any form that ``aggregate`` takes; not needed while the
+                solution has them in memory.
+            command: The command that made the solution, if the page is to show it.
+
+        Raises:
+            MissingExtraError: The packages of the extra ``report`` are not installed.
+        """
+        from crowdopt.report import write_report
+
+        write_report(self, path, data, command)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict, the main facts, how workers answer."""
+        from crowdopt.report.notebook import cell_of
+
+        return cell_of(self)
 
     def _need_source(self) -> Source:
         if self.source is None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from crowdopt.answers import by_task
 from crowdopt.errors import CrowdoptError, InputError
-from crowdopt.frames import Table, adopt, coded, fetch, settle, small_table, with_texts
+from crowdopt.frames import Table, adopt, coded, fetch, fetch_integers, settle, small_table, with_texts
 from crowdopt.gold import without_gold
 from crowdopt.prepared import clean
 from crowdopt.read.columns import choose_truth
@@ -35,23 +35,39 @@ def compare(solution: Solution, truth: Any, *, same_place: bool) -> Accuracy:
     """
     if solution.source is None:
         raise CrowdoptError("a solution that was loaded from a file has no tasks to compare")
-    gold = solution.source.counts.gold
+    buckets, gold = solution.buckets, solution.source.counts.gold
     none = np.full(1 + (len(gold.labels) if gold else 0), NO_LABEL)  # without a response, or given: no merit to have it
-    answers = by_task({"answer": np.append(solution.mapping, none)}, solution.source.counts)
-    answers = answers.filter(nw.col("answer") != NO_LABEL)
-    known = _known(solution, truth, like=answers, same_place=same_place)
-    if gold is not None:
-        known = without_gold(known, solution.reading.gold)
-    known, answers = _same_tasks(known, answers)
-    joined = known.join(answers, on="task", how="left")
-    right = nw.when(nw.col("answer") == nw.col("true")).then(nw.lit(1)).alias("right")
-    found = fetch(joined.select("task", "answer", right).select(nw.col("task", "answer", "right").count()))
-    n_truth, n_compared, n_right = (int(found[name][0]) for name in ("task", "answer", "right"))
+    answers = by_task({"bucket": np.append(np.arange(buckets.n_buckets), none)}, solution.source.counts)
+    answers = answers.filter(nw.col("bucket") != NO_LABEL)
+    known, answers = known_labels(solution, truth, answers, same_place=same_place)
+    joined = known.join(answers, on="task", how="left").with_columns(nw.col("bucket").fill_null(NO_LABEL))
+    found = fetch_integers(joined.group_by("true", "bucket").agg(nw.len().alias("n")))
+    n_truth, compared = int(found["n"].sum()), found["bucket"] != NO_LABEL
     if not n_truth:
         raise InputError("all tasks of the truth are gold: their labels were given, and nothing is left to compare")
-    if not n_compared:
+    if not compared.any():
         raise InputError(f"the truth names none of the tasks that have answers; {_first_tasks(known, answers)}")
-    return Accuracy(n_right / n_compared, n_compared, n_truth - n_compared)
+    by_bucket = np.zeros((buckets.n_labels + 1, buckets.n_buckets), np.int64)
+    # NO_LABEL, for truths off the scale, is the last row.
+    np.add.at(by_bucket, tuple(found[name][compared] for name in ("true", "bucket")), found["n"][compared])
+    n_compared = int(by_bucket.sum())
+    n_right = int(by_bucket[solution.mapping, np.arange(buckets.n_buckets)].sum())
+    return Accuracy(n_right / n_compared, n_compared, n_truth - n_compared, by_bucket)
+
+
+def known_labels(solution: Solution, truth: Any, tasks: Table, *, same_place: bool) -> tuple[Table, Table]:
+    """The truth as (task, index of the true label), without gold tasks, and a table of tasks that it can be joined to.
+
+    Args:
+        solution: The solution, which has the scale.
+        truth: A table of true labels.
+        tasks: A table with a column ``task``.
+        same_place: Whether the truth was read by the database that the tasks are in.
+    """
+    known = _known(solution, truth, like=tasks, same_place=same_place)
+    if solution.reading.gold:
+        known = without_gold(known, solution.reading.gold)
+    return _same_tasks(known, tasks)
 
 
 def _known(solution: Solution, truth: Any, like: Table, *, same_place: bool) -> Table:

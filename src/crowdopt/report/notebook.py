@@ -1,0 +1,63 @@
+"""A solution in a notebook: a few lines of HTML that need no script, no style sheet and no further package."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from crowdopt.charts import GREEN, ORANGE, RED
+from crowdopt.errors import MissingExtraError
+from crowdopt.report.colours import ink_on
+from crowdopt.report.verdict import verdict_of
+from crowdopt.summary import summarise
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crowdopt.solution import Solution
+
+MAX_SHOWN = 12
+"""Labels up to which matrices are shown."""
+
+_GROUND = {"PROVED": GREEN, "BOUNDED": ORANGE}
+
+
+def cell_of(solution: Solution) -> str:
+    """A solution as HTML: verdict, facts, matrices, and the histogram of confidence where charts can be drawn."""
+    verdict, summary = verdict_of(solution), summarise(solution)
+    ground = _GROUND.get(verdict.word, RED)
+    look = f"background:{ground};color:{ink_on(ground)};padding:.1em .6em;border-radius:1em"
+    parts = [
+        f'<p><strong style="{look}">{verdict.word}</strong> <strong>{escape(verdict.sentence)}</strong></p>',
+        *(f"<p>Beware: {escape(line)}</p>" for line in summary.warnings),
+        _table([], [[name, value] for name, value in summary.facts.items()]),
+    ]
+    if solution.scale.n_labels <= MAX_SHOWN:
+        header = ["label of the task", *(f"answers {label}" for label in solution.scale.labels)]
+        for name, rows in summary.matrices.items():
+            parts.append(
+                f"<p>How workers{f' of class {escape(name)}' if name else ''} answer</p>{_table(header, rows)}"
+            )
+    parts.append(_drawing(solution))
+    return f'<div class="crowdopt">{"".join(parts)}</div>'
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in header)
+    body = "".join(
+        f'<tr><th scope="row" style="text-align:left">{escape(first)}</th>'
+        + "".join(f'<td style="text-align:{"right" if header else "left"}">{escape(text)}</td>' for text in rest)
+        + "</tr>"
+        for first, *rest in rows
+    )
+    return f"<table>{f'<thead><tr>{head}</tr></thead>' if head else ''}<tbody>{body}</tbody></table>"
+
+
+def _drawing(solution: Solution) -> str:
+    """The chart, if the packages for it are there: a notebook must show a solution in any case."""
+    from crowdopt.report.pictures import confidence_chart
+
+    try:
+        return confidence_chart(solution)
+    except MissingExtraError:
+        return ""
