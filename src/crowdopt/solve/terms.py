@@ -113,7 +113,7 @@ class Term:
 
 def class_sums(counts: Floats, n_classes: int) -> Floats:
     """For every coordinate of count vectors (..., coordinate) the sum over its class."""
-    by_class = counts.reshape(*counts.shape[:-1], n_classes, -1)
+    by_class = counts.reshape(*counts.shape[:-1], n_classes, counts.shape[-1] // n_classes)
     return np.broadcast_to(by_class.sum(axis=-1, keepdims=True), by_class.shape).reshape(counts.shape)
 
 
