@@ -190,10 +190,10 @@ def cut(cells: Cells, at: Floats, total: float) -> Cells:
         total: The number of all tasks, where shares are estimated.
     """
     n, rows = cells.n_answers, np.arange(len(cells))
-    mass = np.maximum(at[:, :n], 0.0) + _TINY
+    mass = np.maximum(at[:, :n], 0.0)
     of_class = np.add.reduceat(mass, np.unique(cells.classes, return_index=True)[1], axis=1)[:, cells.classes]
-    part = of_class / mass.sum(axis=1, keepdims=True)
-    mass /= of_class
+    part = (of_class + _TINY) / (mass.sum(axis=1, keepdims=True) + _TINY)
+    mass /= np.maximum(of_class, _TINY)
     one, other = edges(cells.classes)
     middle = (cells.corners[:, one] + cells.corners[:, other]) / 2
     height = _heights(middle)
