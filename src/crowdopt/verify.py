@@ -326,7 +326,6 @@ def _about_claims(solution: Solution) -> Iterator[str]:
         "trivial": buckets.n_labels == 1,
         "chain": certificate.space is Space.DOMINANCE,
         "enumerate": certificate.space is Space.DOMINANCE,
-        "columns": buckets.n_classes == 1,
     }
     if not fitting.get(certificate.engine, True):
         yield f"engine {certificate.engine!r} does not solve such a problem"

@@ -113,8 +113,6 @@ def check_engine(problem: Problem, engine: str) -> None:
         raise InputError(f"engine 'scan' is for two labels and one class; here are {here}")
     if engine in {"chain", "enumerate"} and problem.space is not Space.DOMINANCE:
         raise InputError(f"engine {engine!r} searches labels that respect the order: ask for the space 'dominance'")
-    if engine == "columns" and buckets.n_classes > 1:
-        raise InputError(f"engine 'columns' is for one class of workers; here are {buckets.n_classes}")
     if engine == "columns" and not _has_columns(problem):
         raise InputError(
             f"engine 'columns' is for at most {MAX_BUCKETS:,} different counts; here are {buckets.n_buckets:,}"
@@ -174,8 +172,7 @@ def _priced(problem: Problem, limits: Limits) -> tuple[str, Outcome]:
 
 def _has_columns(problem: Problem) -> bool:
     """Whether the columns engine can answer."""
-    buckets = problem.buckets
-    return buckets.n_classes == 1 and buckets.n_buckets <= MAX_BUCKETS
+    return problem.buckets.n_buckets <= MAX_BUCKETS
 
 
 def _is_plane(problem: Problem) -> bool:

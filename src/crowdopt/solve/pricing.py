@@ -12,17 +12,18 @@ ln p⟩ > λ_b, and lacks it only if ⟨Y_b, ln p⟩ ≤ λ_b, where p = M(S) / 
 its gradient. So buckets for which one of these holds at no p of the cell are decided. (3) With C any set, ⟨M(S), ln
 p⟩ = ⟨M(C), ln p⟩ + Σ_{S without C} ⟨Y_b, ln p⟩ − Σ_{C without S} ⟨Y_b, ln p⟩ and ⟨M(C), ln p⟩ ≤ Φ(M(C)); so S is
 worth at most what C is and, for every undecided bucket, the most that its side could be wrong by. This is exact
-once all buckets are decided. Given shares add to the price of every task; estimated ones add a coordinate
+once all buckets are decided. Of several classes of workers each has its own p and its own responses, and ⟨Y_b, ln p⟩
+is a sum over classes; where S has no response of a class, all of this holds with any p of that class. Given shares add to the price of every task; estimated ones add a coordinate
 (cells.py), and ln of the share plus one to the gradient.
 
 Rounding: θ is raised where it falls short of Φ at a corner, so it lies above Φ whatever rounding did before. What
-is left are sums of at most B + 2R products, off by that many units in the last place of the sum of their sizes,
+is left are sums of at most B products and two for every coordinate, off by that many units in the last place of the sum of their sizes,
 which is added to every bound; buckets are decided only if they are so by more than their rounding. The middle of an
 edge is off by a unit in the last place of each of its (positive) coordinates: ln p changes by that, so a set in the
 crack between two cells is worth no more than rounding above the bound of either.
 
 Cost: O(B · R) per cell, all cells of a block at once. Their number grows exponentially with R: about 400 for three
-labels, 10⁴ for four, 10⁵ for five.
+labels, 10⁴ for four, 10⁵ for five; and with the number of classes K, as p then has K (R − 1) dimensions.
 """
 
 from __future__ import annotations
@@ -100,6 +101,10 @@ class Pricing:
         self.used = goods.responses.sum(axis=0) + term.offset > 0
         self.prices = prices - goods.tasks * term.log_share if term.log_share else prices
         responses, offset = goods.responses[:, self.used], term.offset[self.used]
+        class_of = np.repeat(np.arange(goods.n_classes), len(self.used) // goods.n_classes)
+        self.classes = np.unique(class_of[self.used], return_inverse=True)[1]
+        self.firsts = np.unique(self.classes, return_index=True)[1]  # the first coordinate of each class
+        self.impossible = np.where(self.classes[:, None] == self.classes, _NEVER, 0.0)
         self.n_answers, self.sizes = responses.shape[1], responses.sum(axis=1)
         self.vectors, self.start = responses, offset
         if term.total:
@@ -147,7 +152,7 @@ class Pricing:
     def _first_cells(self) -> Cells:
         tasks = self.goods.tasks
         low, high = (self.term.known + tasks.min(), self.term.known + tasks.sum()) if self.term.total else (0.0, 0.0)
-        return whole_space(self.start, self.n_answers, low, high, self.term.total, len(self.goods))
+        return whole_space(self.start, self.classes, low, high, self.term.total, len(self.goods))
 
     def _work_on(self, cells: Cells) -> Cells | None:
         """Bounds cells, and cuts those that are not settled."""
@@ -205,7 +210,7 @@ class Pricing:
     def _decide(self, cells: Cells) -> None:
         """Decides buckets (module, 2) and bounds by the best set at the centre of the cell (module, 3), in place."""
         sizes, tasks = self.sizes[cells.which], self.goods.tasks[cells.which]
-        prices, centre = self.prices[cells.which], cells.corners.mean(axis=1)
+        prices, centre = self.prices[cells.which], cells.centre
         least, gain, most = self._gains(cells, centre)
         doubt = 64 * _EPS * (np.abs(prices) + 32 * (sizes + tasks))
         inside = cells.open & (least > doubt)
@@ -222,10 +227,12 @@ class Pricing:
         """By (cell, bucket): at least, at the centre and at most, what a bucket gains in a cell beyond its price."""
         responses, tasks = self.vectors[cells.which, : self.n_answers], self.goods.tasks[cells.which]
         gain = np.log(centre) @ responses.T - self.prices[cells.which]
-        rise = np.matmul(cells.corners / centre[:, None, :], responses.T).max(axis=1) - self.sizes[cells.which]
+        rises = np.matmul(cells.corners / centre[:, None, :], responses.T)
+        rise = np.maximum.reduceat(rises, self.firsts, axis=1).sum(axis=1) - self.sizes[cells.which]
         positive = cells.corners > 0
-        corner_logs = np.where(positive, np.log(np.where(positive, cells.corners, 1.0)), _NEVER)
-        least = np.matmul(corner_logs, responses.T).min(axis=1) - self.prices[cells.which]
+        corner_logs = np.where(positive, np.log(np.where(positive, cells.corners, 1.0)), self.impossible)
+        falls = np.minimum.reduceat(np.matmul(corner_logs, responses.T), self.firsts, axis=1)
+        least = falls.sum(axis=1) - self.prices[cells.which]
         if not self.term.total:
             return least, gain, gain + rise
         low, high = cells.low[:, None] / self.term.total, cells.high[:, None] / self.term.total
@@ -245,7 +252,7 @@ class Pricing:
     def _values(self, sums: Floats) -> Floats:
         """Ψ by sums of vectors, without what given shares add, which is in the prices."""
         counts = sums[:, : self.n_answers]
-        whole = np.maximum(counts.sum(axis=1, keepdims=True), _TINY)
+        whole = np.maximum(np.add.reduceat(counts, self.firsts, axis=1)[:, self.classes], _TINY)
         values = (counts * np.log(np.where(counts > 0, counts, whole) / whole)).sum(axis=1)
         return np.asarray(values + share_term(sums[:, self.n_answers], self.term.total) if self.term.total else values)
 

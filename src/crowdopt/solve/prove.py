@@ -181,8 +181,8 @@ class Prover:
 
     def _remember(self, counts: Floats) -> None:
         """Keeps the answer probabilities of sets, to begin with next time."""
-        whole = counts.sum(axis=1, keepdims=True)
-        self.probabilities = np.concatenate([self.probabilities, counts / np.maximum(whole, 1e-300)])
+        found = hints.shares(counts, self.market.goods.n_classes)
+        self.probabilities = np.concatenate([self.probabilities, found])
 
     def _times_labels(self, gains: Floats) -> float:
         return math.fsum(len(term.labels) * gain for term, gain in zip(self.market.terms, gains, strict=True))
