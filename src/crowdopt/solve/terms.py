@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdopt.certificate import Space
+from crowdopt.objective import phi, times_log_share
 from crowdopt.solve.shapes import Shape
 
 if TYPE_CHECKING:
@@ -88,10 +89,10 @@ class Term:
     def values(self, responses: Floats, tasks: Floats) -> Floats:
         """Ψ of many sets, by their responses (..., coordinate) and tasks (...)."""
         counts = responses + self.offset
-        whole = class_sums(counts, self.n_classes)
-        fit = _times_log(counts, np.where(whole > 0, whole, 1.0)).sum(axis=-1) + self.constant
+        by_class = counts.shape[:-1] + (self.n_classes, len(self.offset) // self.n_classes)
+        fit = phi(counts.reshape(by_class)) + self.constant
         if self.total:
-            return np.asarray(fit + _times_log(tasks + self.known, np.asarray(self.total)))
+            return np.asarray(fit + times_log_share(tasks + self.known, self.total - tasks - self.known))
         if not self.log_share:
             return np.asarray(fit)
         return np.asarray(fit + np.where(tasks > 0, tasks, 0.0) * self._per_task(tasks))
@@ -152,8 +153,3 @@ def _shapes(problem: Problem) -> list[Shape]:
     allowed = np.flatnonzero(problem.objective.shares or np.ones(n_labels))
     shapes[allowed[0]], shapes[allowed[-1]] = Shape.LOWER, Shape.UPPER
     return shapes
-
-
-def _times_log(part: Floats, whole: Floats) -> Floats:
-    """``part * ln(part / whole)``, zero where part is zero."""
-    return np.asarray(part * np.log(np.where(part > 0, part, whole) / whole))
