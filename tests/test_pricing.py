@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
 from crowdopt.buckets import Buckets
 from crowdopt.certificate import Space
 from crowdopt.problem import Problem
+from crowdopt.solve.market import Market
 from crowdopt.solve.pricing import Pricing
 from crowdopt.solve.terms import Goods, Term, terms_of
 from test_enumerate import KINDS, random_objective
