@@ -299,12 +299,12 @@ REFUSED = {
     "far too many": (["33"], "1 to 32 classes of workers, not 33"),
     "no number": (["many"], "must be auto or a whole number, not 'many'"),
     "half a class": (["2.5"], "must be auto or a whole number, not '2.5'"),
-    "a column of classes": (["auto", "--class", "label"], "--find-classes does not go with --class"),
+    "a column of classes": (["auto", "--class", "kind"], "--find-classes does not go with --class"),
     "a file of classes": (["auto", "--classes", "workers.csv"], "--find-classes does not go with --classes"),
     "ranks": (["2", "--ranked", "1,2"], "--find-classes does not go with --ranked"),
     "gold": (["2", "--gold", "gold.csv"], "--find-classes does not go with --gold"),
     "a prior": (["2", "--prior-matrix", "prior.csv"], "--find-classes does not go with --prior-matrix"),
-    "groups": (["2", "--group", "worker"], "--find-classes does not go with --group"),
+    "groups": (["2", "--group", "batch"], "--find-classes does not go with --group"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Alternation: labels of tasks and classes of workers in turn, each the best for the other (docs/workers.md).
+"""Alternation: labels of tasks and classes of workers in turn, each the best for the other (docs/found_classes.md).
 
 Given labels, a worker belongs to the class whose matrix explains the worker's answers best; given classes, a task has
 the label that explains its answers best. :func:`fit` does this softly, with probabilities, which finds good points from
@@ -27,7 +27,7 @@ MAX_ROUNDS = 100
 """Rounds after which an alternation ends in any case."""
 
 SETTLED = 1e-3
-"""Soft rounds end when no membership changes by more than this."""
+"""Soft rounds end when no membership and no entry of a matrix changes by more than this."""
 
 FIRM = 1e-9
 """Hard rounds change nothing for less than this many nats."""
@@ -92,21 +92,21 @@ class Decision:
 
 
 def fit(coded: Coded, settings: Settings, seed: int = 0) -> Fit:
-    """Alternates softly from a start until the memberships settle."""
+    """Alternates softly from a start until memberships and matrices settle."""
     members, labels = start(coded, settings.n_classes, seed), coded.vote_shares
     shares = _first_shares(coded, settings)
+    matrix = np.zeros((settings.n_classes, coded.n_labels, coded.n_labels))
     for _ in range(MAX_ROUNDS):
         by_class = _by_class(coded, members)
-        counts = _counts(by_class, labels)
+        counts, before = _counts(by_class, labels), (members, matrix)
         matrix = _normalised(counts + pseudo_counts(counts, settings))
         if settings.shares == "estimate":
             shares = _estimated(labels)
         log_matrix = _log(matrix)
         labels, evidence = _posterior(_scores(by_class, log_matrix) + _log_shares(shares))
         prior = np.log((members.sum(axis=0) + 1) / (coded.n_workers + settings.n_classes))
-        before = members
         members, _ = _posterior(_worker_scores(coded, labels, log_matrix) + prior)
-        if np.abs(members - before).max() < SETTLED:
+        if max(np.abs(members - before[0]).max(), np.abs(matrix - before[1]).max()) < SETTLED:
             break
     cost = float((members * (_log(members) - prior)).sum())
     return Fit(labels, members, matrix, shares, evidence - cost)

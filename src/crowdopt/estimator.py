@@ -28,7 +28,8 @@ class GlobalOptimum:
 
     Args:
         labels: The scale, lowest label first; taken from the data if None.
-        selectivity: ``none``, ``estimate``, or the known share of each label.
+        selectivity: ``none``, ``estimate``, or the known share of each label; None for ``none`` or, where classes are
+            found, for what held-out responses ask for. So is ``smoothing``.
         gold: Known labels by task: a dict or a frame with columns ``task`` and ``label``.
         prior_matrix: Pseudo-counts by (true, answered), or a solution whose counts they are.
         smoothing: A pseudo-count for every entry of the response matrix.
@@ -41,6 +42,7 @@ class GlobalOptimum:
         classes: The class of every worker: a dict, or a frame with columns ``worker`` and ``class``; None if all are
             alike.
         ranked: The classes, best first, if that is known.
+        find_classes: How many classes of workers to find in the data, or ``auto``; None to find none.
 
     Attributes:
         labels_: Series ``agg_label`` of labels, indexed by task.
@@ -73,7 +75,7 @@ class GlobalOptimum:
     def __init__(
         self,
         labels: Sequence[Any] | None = None,
-        selectivity: str | dict[Any, float] = "none",
+        selectivity: str | dict[Any, float] | None = None,
         space: str | None = None,
         duplicates: Duplicates = "all",
         missing: Missing = "error",
@@ -82,9 +84,10 @@ class GlobalOptimum:
         scale: Literal["ordinal", "nominal"] | None = None,
         gold: Any = None,
         prior_matrix: Any = None,
-        smoothing: float = 0.0,
+        smoothing: float | None = None,
         classes: Any = None,
         ranked: Sequence[Any] = (),
+        find_classes: int | Literal["auto"] | None = None,
     ) -> None:
         self.labels = labels
         self.selectivity = selectivity
@@ -99,6 +102,7 @@ class GlobalOptimum:
         self.smoothing = smoothing
         self.classes = classes
         self.ranked = ranked
+        self.find_classes = find_classes
 
     def fit(self, data: pd.DataFrame) -> Self:
         """Finds the labels, matrix and certificate."""
@@ -120,6 +124,7 @@ class GlobalOptimum:
             smoothing=self.smoothing,
             classes=self.classes,
             ranked=self.ranked,
+            find_classes=self.find_classes,
         )
         values = list(solution.scale.values)
         answers = solution.answers_frame(probabilities=True).set_index("task")

@@ -1,6 +1,6 @@
 """Finding classes of workers in the data: how many, who belongs where, and what goes with them.
 
-One criterion decides (docs/workers.md): how likely responses are that were held out, predicted from what the task's
+One criterion decides (docs/found_classes.md): how likely responses are that were held out, predicted from what the task's
 other responses say of the task and the worker's other answers say of the worker. It compares how far matrices are
 smoothed, numbers of classes, and ways to take the shares of the labels; of all that is within one standard error of the
 best, the plainest is chosen. The truth is never looked at.
