@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 BALANCE = 0.3
 """How much of an edge's weight, when one is chosen to be cut, does not depend on where the best set lies."""
 
+LEAST = 0.1
+"""How much a class matters at least, when an edge is chosen, of which the best set has few responses or none."""
+
 FIRST_CUTS = {1: 3, 3: 5}
 """Cuts that a search begins with, by number of edges: with more than three answers it pays to see first where to cut."""
 
@@ -190,15 +193,16 @@ def cut(cells: Cells, at: Floats, total: float) -> Cells:
         total: The number of all tasks, where shares are estimated.
     """
     n, rows = cells.n_answers, np.arange(len(cells))
+    firsts = np.unique(cells.classes, return_index=True)[1]
     mass = np.maximum(at[:, :n], 0.0)
-    of_class = np.add.reduceat(mass, np.unique(cells.classes, return_index=True)[1], axis=1)[:, cells.classes]
-    part = (of_class + _TINY) / (mass.sum(axis=1, keepdims=True) + _TINY)
-    mass /= np.maximum(of_class, _TINY)
+    mass /= np.maximum(np.add.reduceat(mass, firsts, axis=1), _TINY)[:, cells.classes]
+    responses = np.maximum(np.add.reduceat(at[:, :n], firsts, axis=1), 0.0) + _TINY  # of each class
+    matters = LEAST + (1 - LEAST) * responses / responses.sum(axis=1, keepdims=True)
     one, other = edges(cells.classes)
     middle = (cells.corners[:, one] + cells.corners[:, other]) / 2
     height = _heights(middle)
     bend = (cells.heights[:, one] + cells.heights[:, other]) / 2 - height
-    worth = bend * part[:, one] * (BALANCE + mass[:, one] * mass[:, other])
+    worth = bend * matters[:, cells.classes[one]] * (BALANCE + mass[:, one] * mass[:, other])
     halves = _doubled(cells, bend.max(axis=1, initial=0.0))
     by_edge = np.full(len(cells), len(one) > 0)
     if cells.ranged():
