@@ -1,12 +1,12 @@
 """Finding classes of workers in the data: how many, who belongs where, and what goes with them.
 
-One criterion decides (docs/found_classes.md): how likely responses are that were held out, predicted from what the task's
-other responses say of the task and the worker's other answers say of the worker. It compares how far matrices are
-smoothed, numbers of classes, and ways to take the shares of the labels; of all that is within one standard error of the
-best, the plainest is chosen. The truth is never looked at.
+One criterion decides (docs/found_classes.md): how likely responses are that were held out, predicted from what the
+task's other responses say of the task and the worker's other answers say of the worker. It compares how far
+matrices are smoothed, numbers of classes, and ways to take the shares of the labels; of all that is within one
+standard error of the best, the plainest is chosen. The truth is never looked at.
 
-What comes out is a proposal: that the classes are the best ones is not proved, but given them the labels are solved for
-like any others.
+What comes out is a proposal: that the classes are the best ones is not proved, but given them the labels are solved
+for like any others.
 """
 
 from __future__ import annotations

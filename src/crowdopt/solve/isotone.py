@@ -49,7 +49,7 @@ class IsotoneEM:
 
     def run_from(self, probabilities: Floats) -> Ints:
         """The same as :meth:`run`, after the labels of each matrix were sorted, those of lower answers first."""
-        by_mean = np.argsort((probabilities @ np.arange(self.n_labels)).sum(axis=2), axis=1)
+        by_mean = np.argsort((probabilities @ np.arange(self.n_labels)).sum(axis=2), axis=1, kind="stable")
         return self.run(np.take_along_axis(probabilities, by_mean[:, :, None, None], axis=1))
 
     def run(self, probabilities: Floats) -> Ints:

@@ -107,7 +107,7 @@ class OrderedPricing(Pricing):
         sums, costs = sets @ self.vectors + self.start, sets @ self.prices
         worth = self._values(sums) - costs
         self.best = max(self.best, float(worth.max(initial=-np.inf)))
-        for row in np.argsort(-worth)[:KEPT]:
+        for row in np.argsort(-worth, kind="stable")[:KEPT]:
             if worth[row] > self.threshold:
                 self.found[sets[row].tobytes()] = float(worth[row])
         self.sums = np.concatenate([self.sums, sums])[-MOST_KNOWN:]

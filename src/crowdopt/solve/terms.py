@@ -89,7 +89,7 @@ class Term:
     def values(self, responses: Floats, tasks: Floats) -> Floats:
         """Ψ of many sets, by their responses (..., coordinate) and tasks (...)."""
         counts = responses + self.offset
-        by_class = counts.shape[:-1] + (self.n_classes, len(self.offset) // self.n_classes)
+        by_class = (*counts.shape[:-1], self.n_classes, len(self.offset) // self.n_classes)
         fit = phi(counts.reshape(by_class)) + self.constant
         if self.total:
             return np.asarray(fit + times_log_share(tasks + self.known, self.total - tasks - self.known))
