@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 STARTS = 64
 """Starts of hard EM before the first attempt at a proof."""
 
-FEW_LABELS = 4
-"""With more labels a proof takes so long that a better mapping is looked for in any case before it."""
+MANY_DIMENSIONS = 4
+"""Dimensions of the answers of all classes with which a proof takes so long that a better mapping is sought before it."""
 
 LESS, MORE = 0.5, 5.0
 """How fast the room for prices shrinks, and grows, while it is not known how much is needed."""
@@ -57,7 +57,8 @@ class OrderedColumns(Columns):
         em = IsotoneEM(self.climbs)
         if self.climbs.stop is Stop.FINISHED:
             self._climb(em.starts(STARTS, self.rng))
-        patient = self.problem.buckets.n_labels > FEW_LABELS
+        buckets = self.problem.buckets
+        patient = buckets.n_classes * (buckets.n_labels - 1) >= MANY_DIMENSIONS
         if patient and self.climbs.stop is Stop.FINISHED:
             shake(self.climbs, self.rng, self._tolerance(), em)
         self.stop = self.climbs.stop

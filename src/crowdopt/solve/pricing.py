@@ -47,8 +47,11 @@ BLOCK = 1 << 18
 """Cells times buckets worked on at once."""
 
 MOST_CELLS_AT_ONCE = 2_048
-MAX_OPEN = 200_000
-"""Open cells beyond which the deepest are worked on first, as the best first would need ever more memory."""
+MAX_OPEN, MAX_BYTES = 200_000, 1 << 29
+"""Open cells, and the size of their corners and facets, beyond which the deepest are worked on first.
+
+The best first would need ever more memory.
+"""
 
 DEEPEST = 400
 """Cells that were cut more often are left as they are: their corners are equal but for rounding."""
@@ -118,7 +121,7 @@ class Pricing:
         self.slack = max(slack, 8 * self._error(2 * float(np.log(self.whole.sum() + 1)) + self.n_answers))
         self.found: dict[bytes, float] = {}
         self.left = -np.inf  # the greatest bound of cells that cannot be cut
-        self.cells, self.most_open = 0, MAX_OPEN
+        self.cells, self.most_open = 0, min(MAX_OPEN, MAX_BYTES // (16 * len(self.start) ** 2))
 
     @property
     def level(self) -> float:
