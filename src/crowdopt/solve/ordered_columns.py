@@ -33,7 +33,7 @@ STARTS = 64
 """Starts of hard EM before the first attempt at a proof."""
 
 MANY_DIMENSIONS = 4
-"""Dimensions of the answers of all classes with which a proof takes so long that a better mapping is sought before it."""
+"""Dimensions of the answers of all classes past which a proof takes so long that better mappings are sought before."""
 
 LESS, MORE = 0.5, 5.0
 """How fast the room for prices shrinks, and grows, while it is not known how much is needed."""
