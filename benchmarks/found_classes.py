@@ -26,7 +26,7 @@ from ratings import describe, duration, parser, say, show, write_json
 from real_sets import DATA, SETS
 from spine import environment
 
-QUICK = {"movies3", "wsd", "ic", "bluebirds"}
+QUICK = {"ic", "bluebirds"}
 KINDS = {name: kind for kind, names in SETS.items() for name in names}
 TIME_LIMIT = 30.0
 """Seconds for the labels, once the classes are found."""

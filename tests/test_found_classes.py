@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from crowdopt import Solution, aggregate, verify
+from crowdopt import GlobalOptimum, Solution, aggregate, verify
 from crowdopt.alternation import Settings
 from crowdopt.certificate import Proof, Space
 from crowdopt.cli import main
@@ -237,6 +237,25 @@ def test_workers_have_their_class():
     solution = aggregate(data, find_classes=2)
     table = solution.workers()
     assert dict(zip(table["worker"], table["class"], strict=True)) == dict(solution.reading.classes)
+
+
+def test_new_responses_are_labelled_with_the_matrices_of_the_classes():
+    data = frame(**SMALL)
+    solution = aggregate(data, find_classes=2)
+    again = solution.predict(data, probabilities=True)
+    names = [f"p_{label}" for label in solution.scale.labels]
+    assert np.allclose(again[names], solution.answers_frame(probabilities=True)[names])
+    stranger = data.assign(worker="nobody knows").drop_duplicates("task")
+    assert solution.predict(stranger)["label"].notna().all()
+
+
+def test_a_drop_in_finds_classes():
+    data = frame(**SMALL)
+    model = GlobalOptimum(find_classes=2).fit(data)
+    assert model.solution_.reading.classes == aggregate(data, find_classes=2).reading.classes
+    assert model.errors_.loc["w00"].equals(model.errors_.loc["w01"]) == (
+        len({name for worker, name in model.solution_.reading.classes if worker in {"w00", "w01"}}) == 1
+    )
 
 
 def test_the_summary_says_what_is_proved_and_what_is_not(tmp_path, monkeypatch, capsys):
