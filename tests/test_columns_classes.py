@@ -143,7 +143,7 @@ def test_equals_brute_force_under_dominance(ranked, kind):
         assert problem.order.respected_by(outcome.mapping)
         if certificate_of(problem, outcome).proof is Proof.PROVED:
             assert outcome.objective == pytest.approx(truth, abs=1e-6)
-        if outcome.witness is not None:
+        if outcome.witness is not None and n_classes * n_labels < 6:  # with more the check takes seconds
             assert doubt(problem, outcome.witness, outcome.bound + outcome.tolerance, NEVER) is None
 
 
