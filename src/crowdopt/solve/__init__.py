@@ -205,7 +205,7 @@ def solve(
     Two labels are proved by a scan, but for labels told apart under dominance with numbers of responses that vary.
     These, and more labels under dominance, are proved while few enough sets of buckets respect the order (``chain``);
     beyond that, and over all mappings, more labels are proved by prices (``columns``), which takes the longer the more
-    labels there are.
+    labels there are. Several classes of workers are proved like more labels, also where there are two labels.
 
     Args:
         counts: Responses by (row, label), lowest label first, or by (row, class, label); whole numbers.

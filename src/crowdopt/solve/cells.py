@@ -38,7 +38,7 @@ LEAST = 0.1
 """How much a class matters at least, when an edge is chosen, of which the best set has few responses or none."""
 
 FIRST_CUTS = {1: 3, 3: 5}
-"""Cuts that a search begins with, by number of edges: with more than three answers it pays to look before a cut."""
+"""Cuts that a search begins with, by number of edges: where there are many it pays to see first where to cut."""
 
 COMMON = {"common": True}
 """Marks what is not by cell."""

@@ -26,9 +26,8 @@ def starts(goods: Goods, n_starts: int, rng: np.random.Generator) -> Floats:
     """Answer probabilities (start, coordinate): random ones, and those of random buckets, smoothed."""
     n_coordinates = goods.responses.shape[1]
     n_answers = n_coordinates // goods.n_classes
-    near = (
-        0.8 * shares(goods.responses[rng.integers(len(goods), size=n_starts // 3)], goods.n_classes) + 0.2 / n_answers
-    )
+    some = goods.responses[rng.integers(len(goods), size=n_starts // 3)]
+    near = 0.8 * shares(some, goods.n_classes) + 0.2 / n_answers
     drawn = rng.dirichlet(np.full(n_answers, 0.7), size=(n_starts - len(near), goods.n_classes))
     return np.concatenate([drawn.reshape(-1, n_coordinates), near])
 

@@ -12,16 +12,18 @@ ln p⟩ > λ_b, and lacks it only if ⟨Y_b, ln p⟩ ≤ λ_b, where p = M(S) / 
 its gradient. So buckets for which one of these holds at no p of the cell are decided. (3) With C any set, ⟨M(S), ln
 p⟩ = ⟨M(C), ln p⟩ + Σ_{S without C} ⟨Y_b, ln p⟩ − Σ_{C without S} ⟨Y_b, ln p⟩ and ⟨M(C), ln p⟩ ≤ Φ(M(C)); so S is
 worth at most what C is and, for every undecided bucket, the most that its side could be wrong by. This is exact
-once all buckets are decided. Of several classes of workers each has its own p and its own responses, and ⟨Y_b, ln
-p⟩ is a sum over classes; where S has no response of a class, all of this holds with any p of that class. Given
-shares add to the price of every task; estimated ones add a coordinate (cells.py), and ln of the share plus one to
-the gradient.
+once all buckets are decided. Given shares add to the price of every task; estimated ones add a coordinate
+(cells.py), and ln of the share plus one to the gradient.
+
+With several classes of workers Φ, ⟨Y_b, ln p⟩ and ⟨M(C), ln p⟩ are sums over the classes, each with responses and a p
+of its own, and so are their bounds on a cell. Where S has no response of a class, all of this holds with any p of that
+class: Φ(Y) ≥ ⟨Y, ln p⟩ is what a bucket would add to it. So it does not matter which of the cells S is taken to be in.
 
 Rounding: θ is raised where it falls short of Φ at a corner, so it lies above Φ whatever rounding did before. What
-is left are sums of at most B products and two for every coordinate, off by that many units in the last place of the
-sum of their sizes, which is added to every bound; buckets are decided only if they are so by more than their
-rounding. The middle of an edge is off by a unit in the last place of each of its (positive) coordinates: ln p
-changes by that, so a set in the crack between two cells is worth no more than rounding above the bound of either.
+is left are sums of at most B + 2R products (2KR for K classes), off by that many units in the last place of the sum
+of their sizes, which is added to every bound; buckets are decided only if they are so by more than their rounding.
+The middle of an edge is off by a unit in the last place of each of its (positive) coordinates: ln p changes by that,
+so a set in the crack between two cells is worth no more than rounding above the bound of either.
 
 Cost: O(B · R) per cell, all cells of a block at once. Their number grows exponentially with R: about 400 for three
 labels, 10⁴ for four, 10⁵ for five; and with the number of classes K, as p then has K (R − 1) dimensions.
