@@ -50,7 +50,7 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as interrupt:
-            print(f"crowdopt: interrupted; {interrupt or 'nothing was written'}", file=sys.stderr)
+            print(f"crowdopt: interrupted; {str(interrupt) or 'nothing was written'}", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from interrupt
 
 
