@@ -171,7 +171,7 @@ def test_labels_are_at_least_as_likely_as_those_of_the_alternation():
     assert [names[worker] for worker in workers] == [str(k + 1) for k in found.decision.classes]
     assert solution.certificate.objective >= found.decision.trace[-1] - 1e-9
     assert solution.certificate.space is Space.ALL
-    assert solution.certificate.proof is Proof.BOUNDED
+    assert solution.certificate.proof is Proof.PROVED
     assert solution.certificate.given == ("found classes", "smoothing")
 
 
