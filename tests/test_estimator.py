@@ -152,7 +152,7 @@ def test_scikit_learn_can_clone_and_set():
     assert copy.get_params() == model.get_params() == model.get_params(deep=False)
     assert list(model.get_params()) == [
         "labels", "selectivity", "space", "duplicates", "missing", "engine", "time_limit", "scale", "gold",
-        "prior_matrix", "smoothing", "classes", "ranked",
+        "prior_matrix", "smoothing", "classes", "ranked", "find_classes",
     ]  # fmt: skip
     assert not hasattr(clone(model.fit(crowd())), "solution_")
     assert model.set_params(selectivity="none", space="all") is model
