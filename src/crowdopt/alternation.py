@@ -26,8 +26,8 @@ Shares = Literal["answers", "estimate", "none"] | tuple[float, ...]
 MAX_ROUNDS = 100
 """Rounds after which an alternation ends in any case."""
 
-SETTLED = 1e-3
-"""Soft rounds end when no membership and no entry of a matrix changes by more than this."""
+SETTLED = 1e-4
+"""Soft rounds end when no entry of a matrix changes by more than this: all else follows from the matrices."""
 
 FIRM = 1e-9
 """Hard rounds change nothing for less than this many nats."""
@@ -92,13 +92,13 @@ class Decision:
 
 
 def fit(coded: Coded, settings: Settings, seed: int = 0) -> Fit:
-    """Alternates softly from a start until memberships and matrices settle."""
+    """Alternates softly from a start until the matrices settle."""
     members, labels = start(coded, settings.n_classes, seed), coded.vote_shares
     shares = _first_shares(coded, settings)
     matrix = np.zeros((settings.n_classes, coded.n_labels, coded.n_labels))
     for _ in range(MAX_ROUNDS):
         by_class = _by_class(coded, members)
-        counts, before = _counts(by_class, labels), (members, matrix)
+        counts, before = _counts(by_class, labels), matrix
         matrix = _normalised(counts + pseudo_counts(counts, settings))
         if settings.shares == "estimate":
             shares = _estimated(labels)
@@ -106,7 +106,7 @@ def fit(coded: Coded, settings: Settings, seed: int = 0) -> Fit:
         labels, evidence = _posterior(_scores(by_class, log_matrix) + _log_shares(shares))
         prior = np.log((members.sum(axis=0) + 1) / (coded.n_workers + settings.n_classes))
         members, _ = _posterior(_worker_scores(coded, labels, log_matrix) + prior)
-        if max(np.abs(members - before[0]).max(), np.abs(matrix - before[1]).max()) < SETTLED:
+        if np.abs(matrix - before).max() < SETTLED:
             break
     cost = float((members * (_log(members) - prior)).sum())
     return Fit(labels, members, matrix, shares, evidence - cost)
