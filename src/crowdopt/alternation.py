@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from crowdopt.types import Floats, Ints
 
 Shares = Literal["answers", "estimate", "none"] | tuple[float, ...]
-"""How frequent the labels are: as frequent as the answers, to be estimated, all alike, or as given."""
+"""How frequent the labels are: as frequent as the answers, to be estimated softly, all alike, or as given."""
 
 MAX_ROUNDS = 100
 """Rounds after which an alternation ends in any case."""
 
-SETTLED = 1e-3
-"""Soft rounds end when no membership and no entry of a matrix changes by more than this."""
+SETTLED = 1e-4
+"""Soft rounds end when no entry of a matrix changes by more than this: all else follows from the matrices."""
 
 FIRM = 1e-9
 """Hard rounds change nothing for less than this many nats."""
@@ -92,13 +92,13 @@ class Decision:
 
 
 def fit(coded: Coded, settings: Settings, seed: int = 0) -> Fit:
-    """Alternates softly from a start until memberships and matrices settle."""
+    """Alternates softly from a start until the matrices settle."""
     members, labels = start(coded, settings.n_classes, seed), coded.vote_shares
     shares = _first_shares(coded, settings)
     matrix = np.zeros((settings.n_classes, coded.n_labels, coded.n_labels))
     for _ in range(MAX_ROUNDS):
         by_class = _by_class(coded, members)
-        counts, before = _counts(by_class, labels), (members, matrix)
+        counts, before = _counts(by_class, labels), matrix
         matrix = _normalised(counts + pseudo_counts(counts, settings))
         if settings.shares == "estimate":
             shares = _estimated(labels)
@@ -106,7 +106,7 @@ def fit(coded: Coded, settings: Settings, seed: int = 0) -> Fit:
         labels, evidence = _posterior(_scores(by_class, log_matrix) + _log_shares(shares))
         prior = np.log((members.sum(axis=0) + 1) / (coded.n_workers + settings.n_classes))
         members, _ = _posterior(_worker_scores(coded, labels, log_matrix) + prior)
-        if max(np.abs(members - before[0]).max(), np.abs(matrix - before[1]).max()) < SETTLED:
+        if np.abs(matrix - before).max() < SETTLED:
             break
     cost = float((members * (_log(members) - prior)).sum())
     return Fit(labels, members, matrix, shares, evidence - cost)
@@ -146,26 +146,28 @@ def pseudo_counts(counts: Floats, settings: Settings) -> Floats:
 def harden(coded: Coded, found: Fit, settings: Settings) -> Decision:
     """Decides: every worker one class, every task one label; then alternates until nothing gains.
 
-    The pseudo-counts are fixed first, so that there is one F, which no step lowers: a label or a class is only given up
-    for one that explains the answers better, and refitting the matrices cannot hurt.
+    The pseudo-counts and the shares are fixed first, so that there is one F, which no step lowers: a label or a class
+    is only given up for one that explains the answers better, and refitting the matrices cannot hurt. Shares that were
+    estimated softly stay as they are: estimated from decided labels, they would draw all doubtful tasks to the most
+    frequent label.
     """
     classes = np.unique(found.members.argmax(axis=1), return_inverse=True)[1].reshape(-1)
     n_classes, labels = int(classes.max()) + 1, found.labels.argmax(axis=1)
     by_class = _by_class(coded, np.eye(n_classes)[classes])
     prior = pseudo_counts(_counts(by_class, found.labels), settings)
-    trace = []
+    offsets = Offsets.of(coded.n_labels, n_classes, prior=np.swapaxes(prior, 0, 1))
+    trace, objective = [], objective_of(settings, found.shares, offsets)
     for _ in range(MAX_ROUNDS):
-        log_matrix, shares = _refit(by_class, labels, prior, found, settings)
-        trace.append(_value(by_class, labels, prior, shares, settings))
-        new_labels = _better(labels, _scores(by_class, log_matrix) + _log_shares(shares))
-        log_matrix, _ = _refit(by_class, new_labels, prior, found, settings)
+        trace.append(_value(by_class, labels, objective))
+        new_labels = _better(labels, _scores(by_class, _refit(by_class, labels, prior)) + _log_shares(found.shares))
+        log_matrix = _refit(by_class, new_labels, prior)
         new_classes = _better(classes, _worker_scores(coded, np.eye(coded.n_labels)[new_labels], log_matrix))
         if np.array_equal(new_labels, labels) and np.array_equal(new_classes, classes):
             break
         labels, classes = new_labels, new_classes
         by_class = _by_class(coded, np.eye(n_classes)[classes])
     used, classes = np.unique(classes, return_inverse=True)
-    return Decision(labels, classes.reshape(-1), prior[used], shares, tuple(trace))
+    return Decision(labels, classes.reshape(-1), prior[used], found.shares, tuple(trace))
 
 
 def log_predictive(coded: Coded, found: Fit) -> Floats:
@@ -182,8 +184,6 @@ def objective_of(settings: Settings, shares: Floats, offsets: Offsets | None) ->
     """What the labels of tasks maximise, once the classes are decided."""
     if settings.shares == "none":
         return Objective(offsets=offsets)
-    if settings.shares == "estimate":
-        return Objective("estimated", offsets=offsets)
     return Objective("given", tuple((shares / shares.sum()).tolist()), offsets)
 
 
@@ -253,19 +253,13 @@ def _better(present: Ints, scores: Floats) -> Ints:
     return np.where(scores[rows, best] > scores[rows, present] + FIRM, best, present)
 
 
-def _refit(
-    by_class: list[Floats], labels: Ints, prior: Floats, found: Fit, settings: Settings
-) -> tuple[Floats, Floats]:
-    """Log of the best matrices for decided labels, and the shares."""
-    decided = np.eye(len(by_class))[labels]
-    log_matrix = _log(_normalised(_counts(by_class, decided) + prior))
-    return log_matrix, _estimated(decided) if settings.shares == "estimate" else found.shares
+def _refit(by_class: list[Floats], labels: Ints, prior: Floats) -> Floats:
+    """Log of the best matrices for decided labels."""
+    return _log(_normalised(_counts(by_class, np.eye(len(by_class))[labels]) + prior))
 
 
-def _value(by_class: list[Floats], labels: Ints, prior: Floats, shares: Floats, settings: Settings) -> float:
+def _value(by_class: list[Floats], labels: Ints, objective: Objective) -> float:
     """F of decided labels."""
     n_labels = len(by_class)
     responses = np.swapaxes(_counts(by_class, np.eye(n_labels)[labels]), 0, 1).round().astype(np.int64)
-    offsets = Offsets.of(n_labels, len(prior), prior=np.swapaxes(prior, 0, 1))
-    objective = objective_of(settings, shares, offsets)
     return float(objective.total(responses, np.bincount(labels, minlength=n_labels)))

@@ -54,6 +54,13 @@ class Coded:
         columns = {name: getattr(self, name)[entries] for name in ("task", "worker", "answer", "times")}
         return replace(self, **columns)
 
+    def of_tasks(self, tasks: Bools) -> Coded:
+        """The entries of some tasks; other tasks, and workers who answered none of these, are not there any more."""
+        at = tasks[self.task]
+        task, worker = (np.unique(column[at], return_inverse=True)[1] for column in (self.task, self.worker))
+        sizes = {"n_tasks": int(task.max()) + 1, "n_workers": int(worker.max()) + 1}
+        return replace(self, task=task, worker=worker, answer=self.answer[at], times=self.times[at], **sizes)
+
     @cached_property
     def n_responses(self) -> int:
         """Number of responses."""

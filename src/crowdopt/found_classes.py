@@ -143,10 +143,10 @@ def judge(coded: Coded, options: Sequence[Settings], seed: int = 0, most: int = 
     n_held_out = sum(asked.n_responses for _, asked in pairs)
     judged = []
     for settings in options:
-        scores = np.zeros(coded.n_tasks)
+        scores = np.zeros(sample.n_tasks)
         for rest, asked in pairs:
             given = log_predictive(asked, fit(rest, settings)) * asked.times
-            scores += np.bincount(asked.task, given, minlength=coded.n_tasks)
+            scores += np.bincount(asked.task, given, minlength=sample.n_tasks)
         judged.append(Judged(settings, scores, n_held_out))
     return tuple(judged)
 
@@ -163,8 +163,7 @@ def _sample(coded: Coded, rng: np.random.Generator) -> Coded:
     """The responses of so many tasks, drawn at random, that the criterion can look at them; all if they are few."""
     if coded.n_responses <= MOST:
         return coded
-    drawn = rng.permutation(coded.n_tasks) < MOST / coded.n_responses * coded.n_tasks
-    return coded.some(drawn[coded.task])
+    return coded.of_tasks(rng.permutation(coded.n_tasks) < MOST / coded.n_responses * coded.n_tasks)
 
 
 def _best_first(coded: Coded, decision: Decision) -> Decision:

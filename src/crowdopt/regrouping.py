@@ -113,8 +113,8 @@ def _shares(selectivity: str | dict[Any, float] | None, scale: Scale) -> Shares 
 
 
 def _selectivity(found: Found, scale: Scale) -> str | dict[Any, float]:
-    """The same the other way round."""
-    if isinstance(found.settings.shares, str) and found.settings.shares != "answers":
-        return found.settings.shares
+    """The shares that go with the classes, in the words of a user."""
+    if found.settings.shares == "none":
+        return "none"
     shares = found.decision.shares
     return dict(zip(scale.labels, (shares / shares.sum()).tolist(), strict=True))
