@@ -120,6 +120,12 @@ def test_given_classes_of_a_real_set(shared_set, tmp_path):
     assert names == ["amt (110 workers)"] * 5 + ["crowdflower (461 workers)"] * 5
 
 
+def test_groups(tmp_path):
+    shown = tables(run("groups.py", "--quick", "--json", str(tmp_path / "figures.json")))
+    assert {row["groups"] for row in shown["groups.py (b)"]} == {"10"}
+    assert len(shown["groups.py (a)"]) == 9
+
+
 def test_next_responses(tmp_path):
     path = tmp_path / "figures.json"
     shown = tables(run("next_responses.py", "--quick", "--json", str(path)))["next_responses.py"]
@@ -129,3 +135,34 @@ def test_next_responses(tmp_path):
         assert row["after all"] == f"{figure['random'][-1]:.3f} / {figure['named'][-1]:.3f}"
         assert figure["random"][0] == figure["named"][0]  # both begin with the same responses
         assert 0 <= figure["share"] <= 1
+
+
+def test_found_classes(shared_set, tmp_path):
+    for name in ("ic", "bluebirds"):
+        shared_set(name)
+    path = tmp_path / "figures.json"
+    shown = tables(run("found_classes.py", "--quick", "--json", str(path), "--data", str(SHARED)))
+    assert [row["set"] for row in shown["found_classes.py (a)"]] == ["ic", "bluebirds", "mean of 2"]
+    figures = json.loads(path.read_text(encoding="utf-8"))
+    bluebirds = figures["sets"][1]
+    assert bluebirds["found"] in bluebirds["by_number"].values()  # the number that was chosen is one of those
+    assert len(shown["found_classes.py (b)"]) == bluebirds["n_classes"]
+
+
+def test_found_classes_without_data(tmp_path):
+    assert "no data sets" in run("found_classes.py", "--quick", "--data", str(tmp_path))
+
+
+def test_found_classes_of_simulated_crowds(tmp_path):
+    path = tmp_path / "figures.json"
+    shown = tables(run("found_classes_simulated.py", "--quick", "--json", str(path)))
+    assert [row["way"] for row in shown["found_classes_simulated.py (a)"]][-1] == "found classes"
+    assert len(shown["found_classes_simulated.py (b)"]) == len(json.loads(path.read_text())["runs"]) == 2
+
+
+def test_found_classes_in_many_responses(tmp_path):
+    path = tmp_path / "figures.json"
+    shown = tables(run("found_classes_scale.py", "--quick", "--json", str(path)))["found_classes_scale.py"]
+    assert shown[0]["way"] == "crowdopt aggregate --find-classes 3"
+    assert not shown[0]["error"]
+    assert float(shown[0]["accuracy"]) > 0.9

@@ -236,9 +236,9 @@ def test_the_optimum_is_the_one_of_brute_force(labels, ranked):
     assert proved == 15
 
 
-def test_over_all_mappings_there_is_an_honest_gap():
+def test_over_all_mappings_prices_prove_it():
     solution = aggregate(crowd(), class_="class", space="all")
-    assert (solution.certificate.engine, solution.certificate.proof) == ("search", Proof.BOUNDED)
+    assert (solution.certificate.engine, solution.certificate.proof) == ("columns", Proof.PROVED)
     assert verify(solution, crowd()).verdict is Verdict.CONFIRMED
 
 

@@ -63,10 +63,10 @@ def random_tasks(rng: np.random.Generator, n_labels: int, *, equal: bool) -> np.
     return np.array([rng.multinomial(m, matrix[j]) for m, j in zip(size, truth, strict=True)])
 
 
-def random_objective(rng: np.random.Generator, kind: str, n_labels: int):
+def random_objective(rng: np.random.Generator, kind: str, n_labels: int, n_classes: int = 1):
     """An objective, and the same thing in the oracle's words."""
     if kind not in PLAIN_KINDS:
-        return _with_offsets(rng, kind, n_labels)
+        return _with_offsets(rng, kind, n_labels, n_classes)
     if kind == "none":
         return Objective(), None
     if kind == "estimate":
@@ -81,11 +81,11 @@ def random_objective(rng: np.random.Generator, kind: str, n_labels: int):
     return Objective("given", tuple(shares.tolist())), shares.tolist()
 
 
-def _with_offsets(rng: np.random.Generator, kind: str, n_labels: int):
+def _with_offsets(rng: np.random.Generator, kind: str, n_labels: int, n_classes: int):
     """Gold tasks that may contradict the order, priors with zeros and fractions, smoothing."""
     plain = {"gold and estimate": "estimate", "prior and given": "given"}.get(kind, "none")
     objective, shares = random_objective(rng, plain, n_labels)
-    shape = (n_labels, n_labels)
+    shape = (n_labels, n_classes, n_labels)
     gold, gold_tasks, prior, smoothing = np.zeros(shape, np.int64), np.zeros(n_labels, np.int64), None, 0.0
     if "gold" in kind:
         gold, gold_tasks = rng.integers(0, 6, shape), rng.integers(0, 3, n_labels)
@@ -95,7 +95,7 @@ def _with_offsets(rng: np.random.Generator, kind: str, n_labels: int):
         prior[rng.random(n_labels) < 0.2] = 0.0
     if "smoothing" in kind or rng.random() < 0.2:
         smoothing = float(rng.choice([0.1, 0.5, 1.0, 2.0]))
-    offsets = Offsets(gold[:, None], gold_tasks, None if prior is None else prior[:, None], smoothing)
+    offsets = Offsets(gold, gold_tasks, prior, smoothing)
     known = gold + (0.0 if prior is None else prior) + smoothing
     return replace(objective, offsets=offsets), oracle.Added(shares, known, gold_tasks)
 

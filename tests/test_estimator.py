@@ -152,7 +152,7 @@ def test_scikit_learn_can_clone_and_set():
     assert copy.get_params() == model.get_params() == model.get_params(deep=False)
     assert list(model.get_params()) == [
         "labels", "selectivity", "space", "duplicates", "missing", "engine", "time_limit", "scale", "gold",
-        "prior_matrix", "smoothing", "classes", "ranked",
+        "prior_matrix", "smoothing", "classes", "ranked", "find_classes",
     ]  # fmt: skip
     assert not hasattr(clone(model.fit(crowd())), "solution_")
     assert model.set_params(selectivity="none", space="all") is model
@@ -184,5 +184,7 @@ def test_classes_have_errors_of_their_own_and_predict():
     pd.testing.assert_frame_equal(model.predict_proba(data), model.probas_, check_names=False)
     frame = pd.DataFrame(classes.items(), columns=["worker", "class"])
     assert GlobalOptimum(classes=frame).fit_predict(data).tolist() == model.labels_.tolist()
-    with pytest.raises(InputError, match="worker '9' has no class"):
-        model.predict(pd.DataFrame({"task": [1], "worker": [9], "label": [1]}))
+    new = pd.DataFrame({"task": [1, 1, 2, 2], "worker": [9, 0, 9, 5], "label": [1, 0, 1, 0]})
+    found = model.solution_.predict(new, probabilities=True)
+    assert model.predict(new).tolist() == found["label"].tolist()
+    assert model.predict_proba(new).to_numpy().tolist() == found[["p_0", "p_1"]].to_numpy().tolist()

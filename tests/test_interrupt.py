@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -147,6 +148,53 @@ def test_interrupt_while_solving_keeps_the_best_answers(program, terminal, hard,
     assert certificate["bound"] > certificate["objective"]
     assert list((tmp_path / "temporary").iterdir()) == []
     assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["answers.csv", "solution.json"]
+
+
+@pytest.fixture(scope="module")
+def groups(hard, tmp_path_factory):
+    """An easy group and three hard ones."""
+    path = tmp_path_factory.mktemp("groups") / "groups.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT * FROM (SELECT 'b' || i AS batch, h.* FROM '{hard}' h, range(3) r(i)) UNION ALL "
+            "SELECT 'a', 't' || i, j, if((i + j) % 3 = 0, 'yes', 'no') FROM range(6) r(i), range(4) s(j)) "
+            f"TO '{path}'"
+        )
+    return path
+
+
+def left_running(folder):
+    """Processes that have the temporary folder of a program, as far as the system tells."""
+    mark = str(folder / "temporary").encode()
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):  # of others, or gone in the meantime
+            found += [path] if mark in path.read_bytes() else []
+    return found
+
+
+@pytest.mark.parametrize("n_processes", [1, 3], ids=["here", "elsewhere"])
+def test_interrupt_of_groups_keeps_those_that_are_solved(program, terminal, groups, tmp_path, n_processes):
+    options = ("--group", "batch", "--jobs", "2", "--selectivity", "estimate", "--time-limit", "600")
+    solving = program(
+        "aggregate", groups, *options, "-o", "answers.csv", "--solution", "s.json", stderr=terminal.theirs
+    )
+    wait_for(lambda: terminal.shows(b"solving groups"), "the bar of the groups")
+    wait_for(lambda: not Path("/proc").exists() or len(left_running(tmp_path)) >= n_processes, "the processes")
+    solving.send_signal(signal.SIGINT)
+    out, _ = solving.communicate(timeout=60)
+    assert solving.returncode == 130
+    assert b"4 groups" in out
+    shown = terminal.rest()
+    assert b"interrupted; the best answers so far were kept" in shown
+    assert b"group b2: interrupted before it was solved" in shown
+    with (tmp_path / "work" / "answers.csv").open(newline="") as file:
+        answered = {row["batch"] for row in csv.DictReader(file)}
+    assert answered in ({"a"}, {"a", "b0"})  # what is solved in this process hands over its best
+    saved = json.loads((tmp_path / "work" / "s.json").read_text())
+    assert {one["group"] for one in saved["groups"]} == answered
+    assert list((tmp_path / "temporary").iterdir()) == []
+    assert left_running(tmp_path) == []
 
 
 def test_quiet_shows_no_progress_on_a_terminal(program, terminal, hard):

@@ -159,9 +159,7 @@ def test_a_prior_that_means_nothing(prior, message):
         crowdopt.aggregate(FRAME, prior_matrix=prior)
 
 
-@pytest.mark.parametrize(
-    "smoothing", ["a", "1", True, None, [1], -1, -0.1, float("nan"), float("inf"), 1e16, 10**400, 1j]
-)
+@pytest.mark.parametrize("smoothing", ["a", "1", True, [1], -1, -0.1, float("nan"), float("inf"), 1e16, 10**400, 1j])
 def test_smoothing_that_means_nothing(smoothing):
     with pytest.raises(InputError, match=r"^smoothing (must be|is too large)"):
         crowdopt.aggregate(FRAME, smoothing=smoothing)

@@ -95,7 +95,7 @@ def test_equals_the_chain(n_labels, sizes, n_crowds):
 
 @pytest.mark.parametrize(("n_labels", "sizes"), [(3, (6,)), (4, (4,)), (3, (2, 3, 5))])
 def test_stopped_anywhere_the_bound_holds(n_labels, sizes):
-    """Interrupted at its first, second, ... report, it says so, and never that the answer is the best."""
+    """Interrupted at its first, second, ... report, it says so, and every bound it gave holds."""
     problem = crowd(1, n_labels, sizes)
     best = chain(problem, Limits(np.inf)).objective
     for stop_at in (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144):

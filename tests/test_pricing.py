@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
 from crowdopt.buckets import Buckets
 from crowdopt.certificate import Space
 from crowdopt.problem import Problem
+from crowdopt.solve.market import Market
 from crowdopt.solve.pricing import Pricing
 from crowdopt.solve.terms import Goods, Term, terms_of
 from test_enumerate import KINDS, random_objective
@@ -74,3 +77,15 @@ def test_equals_trying_every_set(n_labels, kind):
         assert over.finished
         assert over.bound == best + 1e-3
         assert not over.sets
+
+
+def test_terms_are_those_of_the_objective_also_for_huge_numbers():
+    """Near one a logarithm has to be taken of the rest: else a trillion tasks are off by more than the tolerance."""
+    counts = np.array([[0, 0, 5], [0, 5, 0], [2, 2, 1], [5, 0, 0]])
+    weights = np.array([1_000_034_943_973, 999_960_367_386, 1, 999_933_507_739])
+    problem = Problem(Buckets.from_arrays(counts, weights)[0], Space.ALL)
+    market = Market.of(problem)
+    for mapping in itertools.product(range(3), repeat=4):
+        labels = np.array(mapping)
+        value = problem.objective.of_mapping(problem.buckets, labels)
+        assert market.values(labels).sum() == pytest.approx(value, rel=1e-13, abs=1e-9)

@@ -14,8 +14,8 @@ from crowdopt.buckets import Buckets
 from crowdopt.certificate import Space
 from crowdopt.errors import InputError
 from crowdopt.metrics import agreement
-from crowdopt.pipeline import _space
 from crowdopt.scale import MAX_LABELS, Scale, canonical_text
+from crowdopt.solving import _space
 from crowdopt.summary import headline, summarise
 from ways import to_pandas, to_polars
 

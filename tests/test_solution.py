@@ -152,7 +152,7 @@ def test_a_file_of_the_version_before_classes_is_read(tmp_path):
     solution = aggregate(frame())
     data = solution.to_dict() | {"format_version": 2}
     del data["classes"]
-    for name in ("class_column", "classes", "ranked"):
+    for name in ("class_column", "group", "classes", "ranked"):
         del data["reading"][name]
     loaded = Solution.from_dict(data)
     assert loaded.to_dict() == solution.to_dict()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import oracle
 from crowdopt import Proof, Space, solve
+from crowdopt.certificate import Stop
 from crowdopt.errors import InputError
+from crowdopt.solve.columns import columns
+from crowdopt.solve.engine import Limits
 
 chain_module = sys.modules["crowdopt.solve.chain"]  # the package has a function of that name
 solve_module = sys.modules["crowdopt.solve"]
@@ -76,3 +80,31 @@ def test_past_the_number_of_buckets_nothing_is_priced(monkeypatch):
 def test_engines_that_cannot_answer_say_so(options, message):
     with pytest.raises(InputError, match=message):
         solve([[1, 2, 0], [0, 1, 2]], **options)
+
+
+def test_a_gap_that_listing_cannot_close_in_time_keeps_the_bound_of_prices(monkeypatch):
+    tasks = ratings(np.random.default_rng(1), 3, 40, 5)
+    monkeypatch.setattr(solve_module, "FEW_UP_SETS", 10)
+    listed = solve(tasks).certificate.objective
+
+    def with_a_gap(problem, limits):
+        outcome = columns(problem, limits)
+        return replace(outcome, bound=outcome.objective + 0.01)
+
+    monkeypatch.setattr(solve_module, "columns", with_a_gap)
+    closed = solve(tasks).certificate
+    assert (closed.engine, closed.proof, closed.objective) == ("chain", Proof.PROVED, pytest.approx(listed, abs=1e-9))
+    monkeypatch.setattr(solve_module, "chain", stopped_chain(solve_module.chain))
+    certificate = solve(tasks).certificate
+    assert (certificate.engine, certificate.proof, certificate.stop) == ("columns", Proof.BOUNDED, Stop.TIME)
+    assert certificate.gap == pytest.approx(0.01, abs=1e-6)
+    assert certificate.witness is not None
+
+
+def stopped_chain(chain):
+    """The chain engine, whose time is up when it may list all."""
+
+    def stopped(problem, limits, most=None):
+        return chain(problem, limits if most else Limits(0.0), most)
+
+    return stopped

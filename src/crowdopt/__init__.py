@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from crowdopt.estimator import GlobalOptimum
     from crowdopt.pipeline import aggregate
     from crowdopt.solution import Solution
+    from crowdopt.solutions import Solutions
 
 __all__ = [
     "Certificate",
     "GlobalOptimum",
     "Proof",
     "Solution",
+    "Solutions",
     "Space",
     "Stop",
     "__version__",
@@ -36,7 +38,13 @@ __all__ = [
     "verify",
 ]
 
-_LATER = {"GlobalOptimum": "estimator", "Solution": "solution", "aggregate": "pipeline", "compare": "comparison"}
+_LATER = {
+    "GlobalOptimum": "estimator",
+    "Solution": "solution",
+    "Solutions": "solutions",
+    "aggregate": "pipeline",
+    "compare": "comparison",
+}
 """Names whose modules need a table library, imported on first use so that the rest starts at once."""
 
 

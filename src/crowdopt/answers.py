@@ -8,9 +8,9 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.frames import Table, small_table, with_types
-from crowdopt.gold import GOLD, NOT_GOLD
+from crowdopt.gold import GOLD, NOT_GOLD, GoldCounts
+from crowdopt.prepared import ANSWER_COLUMNS
 from crowdopt.read.columns import check_answer_columns
-from crowdopt.responses import ANSWER_COLUMNS
 from crowdopt.scale import canonical_text
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def answer_table(solution: Solution, responses: Responses, counts: TaskCounts, *, probabilities: bool = False) -> Table:
     """The answers of all tasks, sorted by task."""
-    columns = bucket_columns(solution, counts, probabilities=probabilities)
+    columns = bucket_columns(solution, counts.gold, probabilities=probabilities)
     return task_table(columns, responses, counts, first=ANSWER_COLUMNS)
 
 
@@ -92,14 +92,14 @@ def _as_in(column: Any, source: Any) -> Any:
     return column.astype(dtype)
 
 
-def bucket_columns(solution: Solution, counts: TaskCounts, *, probabilities: bool) -> dict[str, Any]:
+def bucket_columns(solution: Solution, gold: GoldCounts | None, *, probabilities: bool) -> dict[str, Any]:
     """The columns of the answers, in the rows that :func:`by_task` wants."""
     posterior, values = solution.posterior, solution.scale.values
     rows = np.arange(solution.buckets.n_buckets)
     margin = solution.margins.values
-    known = counts.gold.labels.tolist() if counts.gold else []
+    known = gold.labels.tolist() if gold else []
     unknown = [None] * len(known)
-    n_known = counts.gold.counts.sum(axis=(1, 2)) if counts.gold else []
+    n_known = gold.counts.sum(axis=(1, 2)) if gold else []
     columns: dict[str, Any] = {
         "label": [*(values[j] for j in solution.mapping), None, *(values[j] for j in known)],
         "confidence": [*_floats(posterior[rows, solution.mapping]), None, *(1.0 for _ in known)],

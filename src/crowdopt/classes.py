@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -26,6 +28,9 @@ MAX_CLASSES = 32
 
 TEXT = "crowdopt_worker"
 """The column of workers as text, by which their classes are found."""
+
+UNKNOWN = ""
+"""The class of workers whose class a solution does not know. No other class is called so: an empty text is none."""
 
 
 @dataclass(frozen=True)
@@ -95,40 +100,61 @@ def with_classes(table: Table, reading: Reading) -> Table:
     return texts.join(known, on=TEXT, how="left").drop(TEXT)
 
 
+def with_known_classes(table: Table, known: Sequence[str]) -> Table:
+    """Responses whose workers are in one of these classes, or else in the one of those whose class is not known."""
+    in_one = reduce(or_, (nw.col("class") == name for name in known))
+    return table.with_columns(nw.when(in_one).then(nw.col("class")).otherwise(nw.lit(UNKNOWN)).alias("class"))
+
+
 def classed(reading: Reading) -> bool:
     """Whether responses have a class."""
     return bool(reading.class_column or reading.classes)
 
 
-def find_classes(overview: Table, reading: Reading) -> tuple[WorkerClass, ...]:
+def list_classes(overview: Table, reading: Reading, known: Sequence[str] = ()) -> tuple[WorkerClass, ...]:
     """The classes of some responses, in the order of their ranks or else of their names.
 
     Args:
         overview: The distinct (worker, class) of responses with a label; a null class is one that is not known.
         reading: The options of reading.
+        known: The classes to take, whether or not there are such workers here; behind them UNKNOWN, if there are any.
+            If empty, those of the responses.
 
     Raises:
         ClassError: A worker is in two classes or in none, a class has no responses, or the ranks name other classes.
     """
     pairs = overview.select("worker", "class").unique()
-    _check_known(pairs.filter(nw.col("class").is_null()))
+    names = list(known) or class_names(pairs, reading)
     _check_single(pairs)
-    found = fetch(pairs.group_by("class").agg(nw.len().alias("n")).sort("class").head(MAX_CLASSES + 1))
+    found = fetch(pairs.group_by("class").agg(nw.len().alias("n")))
     sizes = dict(zip(found["class"], map(int, found["n"]), strict=True))
-    if len(sizes) > MAX_CLASSES:
+    names += [UNKNOWN] if UNKNOWN in sizes else []
+    return tuple(WorkerClass(name, sizes.get(name, 0)) for name in names)
+
+
+def class_names(pairs: Table, reading: Reading) -> list[str]:
+    """The names of the classes, in the order of their ranks or else of their names.
+
+    Args:
+        pairs: The (worker, class) of responses with a label; a null class is one that is not known.
+        reading: The options of reading.
+    """
+    _check_known(pairs.filter(nw.col("class").is_null()))
+    names = fetch(pairs.select("class").unique().sort("class").head(MAX_CLASSES + 1))["class"]
+    if len(names) > MAX_CLASSES:
         raise ClassError(
-            f"more than {MAX_CLASSES} classes of workers, such as {', '.join(map(repr, list(sizes)[:3]))}; is it the "
-            "right column?"
+            f"more than {MAX_CLASSES} classes of workers, such as {', '.join(map(repr, names[:3]))}; is it the right "
+            "column?"
         )
-    if empty := sorted({name for _, name in reading.classes} - sizes.keys()):
+    if empty := sorted({name for _, name in reading.classes}.difference(names)):
         raise ClassError(f"the class {empty[0]!r} has no responses: leave it out, or is it a file for other workers?")
-    return tuple(WorkerClass(name, sizes[name]) for name in _ordered(sizes, reading.ranked))
+    return _ordered(names, reading.ranked)
 
 
 def _check_known(unknown: Table) -> None:
-    workers = fetch(unknown.select("worker").sort("worker").head(2))["worker"]
+    workers = fetch(unknown.select("worker").sort("worker").head(1))["worker"]
     if workers:
-        number = int(fetch(unknown.select(nw.len().alias("n")))["n"][0])
+        number = int(fetch(unknown.select(nw.col("worker").n_unique()))["worker"][0])
         more = f" (and {number - 1} more)" if number > 1 else ""
         raise ClassError(f"worker {canonical_text(workers[0])!r}{more} has no class; name one for every worker")
 

@@ -15,12 +15,13 @@ from crowdopt.commands_report import ReportFile, check_report, command_line, com
 from crowdopt.commands_reproduce import reproduce
 from crowdopt.commands_simulate import simulate
 from crowdopt.commands_workers import next_tasks, predict, workers
-from crowdopt.errors import CrowdoptError
+from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.options import (
     AsJson,
     DuplicatesChoice,
     EngineChoice,
     Inputs,
+    Jobs,
     MemoryLimit,
     MissingChoice,
     Quiet,
@@ -30,12 +31,16 @@ from crowdopt.options import (
     Threads,
     TimeLimit,
 )
-from crowdopt.progress import print_json, printable
+from crowdopt.progress import print_json, printable, shortened
 
 if TYPE_CHECKING:
     from crowdopt.solution import Solution
+    from crowdopt.solutions import Solutions
 
 INTERRUPTED = 130
+
+SOME_FAILED = 4
+"""Exit code if some groups have no answers, and others have."""
 
 
 class _Commands(TyperGroup):
@@ -45,7 +50,7 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as interrupt:
-            print(f"crowdopt: interrupted; {interrupt or 'nothing was written'}", file=sys.stderr)
+            print(f"crowdopt: interrupted; {str(interrupt) or 'nothing was written'}", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from interrupt
 
 
@@ -104,6 +109,10 @@ def aggregate(
         str,
         typer.Option("--class", metavar="COL", help="Column with the class of the worker; used only if named here."),
     ] = "",
+    group: Annotated[
+        str,
+        typer.Option(metavar="COL", help="Column of groups (question, batch, language): each its own problem."),
+    ] = "",
     wide: Annotated[
         bool, typer.Option("--wide", help="One row per task, one column per worker, empty = no response.")
     ] = False,
@@ -121,8 +130,9 @@ def aggregate(
         typer.Option(metavar="N|EDGE,...", help="Scores: N bins of equal width, or the edges of the bins."),
     ] = "",
     selectivity: Annotated[
-        str, typer.Option(metavar="none|estimate|LABEL=P,...", help="How frequent the labels are.")
-    ] = "none",
+        str | None,
+        typer.Option(metavar="none|estimate|LABEL=P,...", help="How frequent the labels are; none if not given."),
+    ] = None,
     gold: Annotated[
         str | None, typer.Option(metavar="FILE", help="Tasks of known label; they keep it, and teach the rest.")
     ] = None,
@@ -131,8 +141,8 @@ def aggregate(
         typer.Option(metavar="FILE", help="Pseudo-counts by true label and answer (.csv), or an earlier solution."),
     ] = None,
     smoothing: Annotated[
-        float, typer.Option(min=0, help="A pseudo-count for every entry of the response matrix.")
-    ] = 0.0,
+        float | None, typer.Option(min=0, help="A pseudo-count for every entry of the response matrix.")
+    ] = None,
     classes: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="The class of every worker (worker, class): one response matrix per class."),
@@ -140,6 +150,10 @@ def aggregate(
     ranked: Annotated[
         str, typer.Option(metavar="BEST,...,WORST", help="The classes are of known order: a better one weighs more.")
     ] = "",
+    find_classes: Annotated[
+        str | None,
+        typer.Option(metavar="auto|K", help="Find K classes of workers in the data, or as many as it asks for."),
+    ] = None,
     space: Annotated[
         SpaceChoice | None,
         typer.Option(help="Answers to search: those that respect the order of the labels, or all."),
@@ -171,53 +185,71 @@ def aggregate(
     solution: Annotated[
         str | None, typer.Option(metavar="FILE.json", help="Write the solution with its certificate.")
     ] = None,
+    group_summary: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write a row of figures per group: .csv, .tsv, .parquet or .jsonl."),
+    ] = None,
     report: ReportFile = None,
     engine: Annotated[EngineChoice, typer.Option(help="Who answers.")] = EngineChoice.auto,
     time_limit: TimeLimit = 60.0,
     memory_limit: MemoryLimit = None,
     threads: Threads = None,
+    jobs: Jobs = None,
     seed: Annotated[int, typer.Option(help="Seed of an engine's random choices.")] = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Estimate the true label of every task, and prove it."""
+    """Estimate the true label of every task, and prove it.
+
+    Exits with 0, 2 (bad input, nothing written), 4 (some groups have no answers) or 130 (interrupted, best kept).
+    """
     from crowdopt.pipeline import aggregate as run
-    from crowdopt.progress import Console
+    from crowdopt.progress import Console, print_failures, print_result
     from crowdopt.write import FORMATS, check_stdout, check_targets
 
     check_stdout(output, as_json=as_json)
     read = [*inputs, *(name for name in (truth, gold, prior_matrix, classes) if name)]
-    check_targets([output], read, tuple(FORMATS))
+    if group_summary is not None and not group:
+        raise InputError("--group-summary has a meaning only with --group")
+    if report is not None and group:
+        raise InputError("a report is about one problem: leave out --group, or aggregate one group for it")
+    check_targets([output, group_summary], read, tuple(FORMATS))
     check_targets([solution], read, (".json",))
     check_report(report, read)
     with Console(quiet=quiet) as console:
         result = run(
             inputs,
-            task=task, worker=worker, label=label, class_=class_, wide=wide,
+            task=task, worker=worker, label=label, class_=class_, group=group, wide=wide,
             keep=split_texts(keep), labels=split_texts(labels),
             duplicates=duplicates.value, order_by=order_by, missing=missing.value, na=split_texts(na),
             scale=scale.value if scale else None, bins=_bins(bins),
             encoding=encoding, delimiter=delimiter, selectivity=selectivity,
             gold=gold, prior_matrix=prior_matrix, smoothing=smoothing, classes=classes, ranked=split_texts(ranked),
+            find_classes=_number_of_classes(find_classes),
             space=space.value if space else None, engine=engine.value, truth=truth,
-            time_limit=time_limit, memory_limit=memory_limit, threads=threads, seed=seed,
-            on_progress=console.on_progress, on_phase=console.on_phase,
+            time_limit=time_limit, memory_limit=memory_limit, threads=threads, jobs=jobs, seed=seed,
+            on_progress=console.on_progress, on_phase=console.on_phase, on_group=console.on_group,
         )  # fmt: skip
         console.on_phase("writing")
-        _write(result, output, solution, report, probabilities=probabilities)
-    _report(result, output=output, solution=solution, report=report, as_json=as_json, quiet=quiet)
-    if result.certificate.stop == "INTERRUPT":
+        _write(result, output, solution, group_summary, report, probabilities=probabilities)
+    print_failures(getattr(result, "failures", {}))
+    if not quiet and output != "-":
+        print_json(result.summary()) if as_json else print_result(result, output, solution, report)
+    if result.interrupted:
         print("crowdopt: interrupted; the best answers so far were kept", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
+    if getattr(result, "failures", None):
+        raise typer.Exit(SOME_FAILED)
 
 
 @app.command()
 def verify(
     solution: SolutionFile,
     inputs: Inputs,
-    time_limit: Annotated[float, typer.Option(min=0, help="Seconds for the check of the bound.")] = 60.0,
+    time_limit: Annotated[float, typer.Option(min=0, help="Seconds for the check of a bound.")] = 60.0,
     memory_limit: MemoryLimit = None,
     threads: Threads = None,
+    jobs: Jobs = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -230,11 +262,14 @@ def verify(
 
     with Console(quiet=quiet) as console:
         console.on_phase("verifying")
-        result = run(solution, inputs, time_limit=time_limit, memory_limit=memory_limit, threads=threads)
+        result = run(
+            solution, inputs, time_limit=time_limit, memory_limit=memory_limit, threads=threads, jobs=jobs,
+            on_group=console.on_group,
+        )  # fmt: skip
     if as_json:
         print_json({"verdict": result.verdict.value, "reasons": list(result.reasons)})
     elif not quiet:
-        print("\n".join([result.verdict.value, *(f"  {reason}" for reason in result.reasons)]))
+        print("\n".join([result.verdict.value, *(f"  {reason}" for reason in shortened(result.reasons))]))
     raise typer.Exit(result.exit_code)
 
 
@@ -248,33 +283,35 @@ app.command()(reproduce)
 
 
 def _write(
-    result: Solution, output: str | None, solution: str | None, report: str | None, *, probabilities: bool
+    result: Solution | Solutions,
+    output: str | None,
+    solution: str | None,
+    group_summary: str | None,
+    report: str | None,
+    *,
+    probabilities: bool,
 ) -> None:
     """Writes what is wanted; after that, nothing needs the database any more."""
+    from crowdopt.solutions import Solutions
+
     try:
         if output is not None:
             result.write(output, probabilities=probabilities)
         if solution is not None:
             result.save(solution)
-        if report is not None:
+        if isinstance(result, Solutions):
+            if group_summary is not None:
+                result.write_summary(group_summary)
+        elif report is not None:
             result.report(report, command=command_line())
     finally:
         if result.source is not None and result.source.workspace is not None:
             result.source.workspace.close()
 
 
-def _report(
-    result: Solution, *, output: str | None, solution: str | None, report: str | None, as_json: bool, quiet: bool
-) -> None:
-    if quiet or output == "-":
-        return
-    if as_json:
-        print_json(result.summary())
-        return
-    from crowdopt.progress import print_summary
-    from crowdopt.summary import summarise
-
-    print_summary(summarise(result), list(result.scale.labels), output, solution, report)
+def _number_of_classes(text: str | None) -> Any:
+    """A whole number as such; all else is left to the library."""
+    return int(text) if text is not None and text.removeprefix("-").isdecimal() else text
 
 
 def _bins(text: str) -> int | list[float] | None:

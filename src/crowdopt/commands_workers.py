@@ -15,6 +15,14 @@ from crowdopt.progress import Console, print_json, print_rows, printable
 if TYPE_CHECKING:
     from crowdopt.workers import Workers
 
+NewClasses = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Classes of new workers (worker, class), beside those that the solution knows."),
+]
+NewClassColumn = Annotated[
+    str, typer.Option("--class", metavar="COL", help="Column of classes, in that file or else in INPUT.")
+]
+
 ROWS = 20
 """Rows that are shown on the terminal."""
 
@@ -67,6 +75,8 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add a column p_LABEL for every label.")
     ] = False,
+    classes: NewClasses = None,
+    class_: NewClassColumn = "",
     memory_limit: MemoryLimit = None,
     threads: Threads = None,
     as_json: AsJson = False,
@@ -79,11 +89,13 @@ def predict(
     from crowdopt.write import FORMATS, check_stdout, check_targets, write_table
 
     check_stdout(output, as_json=as_json)
-    check_targets([output], [solution, *inputs], tuple(FORMATS))
+    check_targets([output], [solution, *inputs, *([classes] if classes else [])], tuple(FORMATS))
     with Console(quiet=quiet) as console:
         console.on_phase("reading")
         solved = Solution.load(solution)
-        with read_new(solved, inputs, memory_limit=memory_limit, threads=threads) as source:
+        with read_new(
+            solved, inputs, classes=classes, class_=class_, memory_limit=memory_limit, threads=threads
+        ) as source:
             console.on_phase("writing")
             prediction = Prediction(solved, source)
             if output is not None:
@@ -102,6 +114,8 @@ def next_tasks(
     inputs: Inputs,
     number: Annotated[int, typer.Option("--number", "-n", min=1, help="How many tasks.")] = 10,
     output: Output = None,
+    classes: NewClasses = None,
+    class_: NewClassColumn = "",
     memory_limit: MemoryLimit = None,
     threads: Threads = None,
     as_json: AsJson = False,
@@ -113,10 +127,13 @@ def next_tasks(
     from crowdopt.write import FORMATS, check_stdout, check_targets, write_table
 
     check_stdout(output, as_json=as_json)
-    check_targets([output], [solution, *inputs], tuple(FORMATS))
+    check_targets([output], [solution, *inputs, *([classes] if classes else [])], tuple(FORMATS))
     with Console(quiet=quiet) as console:
         console.on_phase("reading")
-        with ranked(Solution.load(solution), inputs, memory_limit=memory_limit, threads=threads) as ranking:
+        solved = Solution.load(solution)
+        with ranked(
+            solved, inputs, classes=classes, class_=class_, memory_limit=memory_limit, threads=threads
+        ) as ranking:
             console.on_phase("ranking")
             table = ranking.table(number)
             console.on_phase("writing")
@@ -158,6 +175,7 @@ def _about_prediction(facts: dict[str, Any], output: str | None) -> list[str]:
     from crowdopt.summary import UNCERTAIN_BELOW
 
     labels = ", ".join(f"{label} {n:,}" for label, n in facts["labels"].items())
+    n = facts.get("n_unknown_workers", 0)
     odd = {
         "without a response": facts["n_no_response"],
         f"with a label less probable than {UNCERTAIN_BELOW:.0%}": facts["n_uncertain"],
@@ -167,6 +185,7 @@ def _about_prediction(facts: dict[str, Any], output: str | None) -> list[str]:
     return [
         f"{facts['n_tasks']:,} tasks, {facts['n_responses']:,} responses; {labels}",
         *(f"{n:,} {what}" for what, n in odd.items() if n),
+        *([f"{n:,} workers whose class is not known: the matrix of all classes together is theirs"] if n else []),
         f"predictions in {output}" if output else "predictions not written: add -o predictions.csv",
     ]
 

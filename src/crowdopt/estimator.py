@@ -28,7 +28,8 @@ class GlobalOptimum:
 
     Args:
         labels: The scale, lowest label first; taken from the data if None.
-        selectivity: ``none``, ``estimate``, or the known share of each label.
+        selectivity: ``none``, ``estimate``, or the known share of each label; None for ``none`` or, where classes are
+            found, for what held-out responses ask for. So is ``smoothing``.
         gold: Known labels by task: a dict or a frame with columns ``task`` and ``label``.
         prior_matrix: Pseudo-counts by (true, answered), or a solution whose counts they are.
         smoothing: A pseudo-count for every entry of the response matrix.
@@ -41,6 +42,7 @@ class GlobalOptimum:
         classes: The class of every worker: a dict, or a frame with columns ``worker`` and ``class``; None if all are
             alike.
         ranked: The classes, best first, if that is known.
+        find_classes: How many classes of workers to find in the data, or ``auto``; None to find none.
 
     Attributes:
         labels_: Series ``agg_label`` of labels, indexed by task.
@@ -73,7 +75,7 @@ class GlobalOptimum:
     def __init__(
         self,
         labels: Sequence[Any] | None = None,
-        selectivity: str | dict[Any, float] = "none",
+        selectivity: str | dict[Any, float] | None = None,
         space: str | None = None,
         duplicates: Duplicates = "all",
         missing: Missing = "error",
@@ -82,9 +84,10 @@ class GlobalOptimum:
         scale: Literal["ordinal", "nominal"] | None = None,
         gold: Any = None,
         prior_matrix: Any = None,
-        smoothing: float = 0.0,
+        smoothing: float | None = None,
         classes: Any = None,
         ranked: Sequence[Any] = (),
+        find_classes: int | Literal["auto"] | None = None,
     ) -> None:
         self.labels = labels
         self.selectivity = selectivity
@@ -99,6 +102,7 @@ class GlobalOptimum:
         self.smoothing = smoothing
         self.classes = classes
         self.ranked = ranked
+        self.find_classes = find_classes
 
     def fit(self, data: pd.DataFrame) -> Self:
         """Finds the labels, matrix and certificate."""
@@ -109,7 +113,7 @@ class GlobalOptimum:
             data,
             labels=() if self.labels is None else self.labels,
             selectivity=self.selectivity,
-            space=self.space,  # type: ignore[arg-type]
+            space=self.space,
             duplicates=self.duplicates,
             missing=self.missing,
             engine=self.engine,
@@ -120,6 +124,7 @@ class GlobalOptimum:
             smoothing=self.smoothing,
             classes=self.classes,
             ranked=self.ranked,
+            find_classes=self.find_classes,
         )
         values = list(solution.scale.values)
         answers = solution.answers_frame(probabilities=True).set_index("task")
@@ -169,8 +174,10 @@ class GlobalOptimum:
         texts = [canonical_text(value) for value in data["label"]]
         answered = np.array([scale.index(text) for text in texts], dtype=np.int64)
         tasks, first = pandas.factorize(data["task"], sort=True)
-        counts: Ints = np.zeros((len(first), self.solution_.buckets.n_classes, scale.n_labels), np.int64)
-        place = (tasks * counts.shape[1] + self._class_of(data)) * scale.n_labels + answered
+        classes, n_classes = self._class_of(data), self.solution_.buckets.n_classes
+        n_classes += int(classes.max(initial=0) == n_classes)
+        counts: Ints = np.zeros((len(first), n_classes, scale.n_labels), np.int64)
+        place = (tasks * n_classes + classes) * scale.n_labels + answered
         np.add.at(counts.reshape(-1), place, 1)
         return counts, pandas.Index(first, name="task")
 
@@ -209,15 +216,13 @@ class GlobalOptimum:
         return errors
 
     def _class_of(self, data: pd.DataFrame) -> Ints:
-        """The index of the class of the worker of every row; 0 if all workers are alike."""
+        """The index of the class of the worker of every row: 0 if all are alike, one behind all if it is not known."""
         names = [one.name for one in self.solution_.classes]
         if not names:
             return np.zeros(len(data), np.int64)
         known = {worker: names.index(name) for worker, name in self.solution_.reading.classes if name in names}
         texts = [canonical_text(worker) for worker in data["worker"]]
-        if unknown := [text for text in texts if text not in known]:
-            raise InputError(f"worker {unknown[0]!r} has no class")
-        return np.array([known[text] for text in texts], np.int64)
+        return np.array([known.get(text, len(names)) for text in texts], np.int64)
 
 
 def _pandas() -> Any:

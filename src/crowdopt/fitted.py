@@ -38,8 +38,11 @@ class Labelled:
 
 
 def label_counts(solution: Solution, counts: Ints) -> Labelled:
-    """Labels counts (row, class, answer); rows without responses have the label of the largest share."""
-    matrix, log_shares = solution.matrix, solution.log_shares
+    """Labels counts (row, class, answer); rows without responses have the label of the largest share.
+
+    A class behind those of the solution stands for workers whose class is not known (see ``Solution.matrix_for``).
+    """
+    matrix, log_shares = solution.matrix_for(counts), solution.log_shares
     scores = label_scores(counts, matrix, log_shares)
     best = scores.max(axis=1, keepdims=True)
     explained = np.isfinite(best)

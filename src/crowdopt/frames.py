@@ -141,6 +141,11 @@ def fetch_integers(table: Table) -> dict[str, Ints]:
     return {name: np.asarray(column).astype(np.int64) for name, column in arrays.items()}
 
 
+def fetch_arrow(table: Table) -> Any:
+    """Brings a table of any length into an Arrow table."""
+    return table.collect().to_arrow()
+
+
 def coded(name: str, codes: Mapping[Any, int], otherwise: int) -> nw.Expr:
     """The number that stands for each value of a column."""
     code = nw.lit(otherwise)
@@ -164,24 +169,28 @@ def small_table(columns: Mapping[str, Sequence[Any] | Objects], like: Table) -> 
     return nw.from_dict(plain, backend=backend).lazy()
 
 
-def lengthen(table: Table, index: str, columns: Sequence[str]) -> Table:
-    """Turns one column per worker into rows (index, worker, label), empty cells included."""
+def lengthen(table: Table, index: Mapping[str, str], columns: Sequence[str]) -> Table:
+    """Turns one column per worker into rows (worker, label), empty cells included.
+
+    ``index`` has the columns to stand beside them: names in the table by new names.
+    """
     if _is_duckdb(table):
         # Narwhals unpivots on DuckDB's default connection only.
-        listed = ", ".join(quote(name) for name in columns)
+        listed, kept = (", ".join(quote(name) for name in names) for names in (columns, index.values()))
+        renamed = ", ".join(f"{quote(old)} AS {quote(new)}" for new, old in index.items())
         relation = _query(
             table,
             lambda source: (
-                f"SELECT {quote(index)} AS task, worker, label FROM (SELECT {quote(index)}, {listed} FROM {source}) "
+                f"SELECT {renamed}, worker, label FROM (SELECT {kept}, {listed} FROM {source}) "
                 f"UNPIVOT INCLUDE NULLS (label FOR worker IN ({listed}))"
             ),
         )
         return _adopted(relation)
-    long = table.select(index, *columns).unpivot(
-        on=list(columns), index=index, variable_name="crowdopt.worker", value_name="crowdopt.label"
+    long = table.select(*index.values(), *columns).unpivot(
+        on=list(columns), index=list(index.values()), variable_name="crowdopt.worker", value_name="crowdopt.label"
     )
-    named = {index: "task", "crowdopt.worker": "worker", "crowdopt.label": "label"}
-    return long.select(*(nw.col(old).alias(new) for old, new in named.items()))
+    named = {**index, "worker": "crowdopt.worker", "label": "crowdopt.label"}
+    return long.select(*(nw.col(old).alias(new) for new, old in named.items()))
 
 
 def with_texts(table: Table, names: Sequence[str]) -> Table:

@@ -88,16 +88,16 @@ class Ranking:
         return [dict(zip(columns, values, strict=True)) for values in zip(*plain, strict=True)]
 
 
-def next_frame(solution: Solution, data: Any, n: int) -> Any:
+def next_frame(solution: Solution, data: Any, n: int, **classes: Any) -> Any:
     """The ranking as the kind of table that was brought; a PyArrow table for files."""
-    with ranked(solution, data) as ranking:
+    with ranked(solution, data, **classes) as ranking:
         return as_frame(ranking.table(n), ranking.source)
 
 
 @contextmanager
-def ranked(solution: Solution, data: Any, **limits: Any) -> Iterator[Ranking]:
+def ranked(solution: Solution, data: Any, **options: Any) -> Iterator[Ranking]:
     """The ranking of the tasks of some data, which may have grown since; without data, of those in memory."""
-    with reread(solution) if data is None else read_new(solution, data, **limits) as source:
+    with reread(solution) if data is None else read_new(solution, data, **options) as source:
         yield Ranking(solution, source)
 
 

@@ -220,6 +220,13 @@ def response_matrix(responses: Counts, objective: Objective | None = None) -> Fl
     return np.where(whole > 0, by_class / np.where(whole > 0, whole, 1), np.nan)
 
 
+def pooled_matrix(responses: Counts, objective: Objective) -> Floats:
+    """The matrix [one class, true, answered] of all classes together, their offsets included."""
+    if objective.offsets is not None:
+        responses = responses + objective.offsets.counts
+    return response_matrix(responses.sum(axis=1, keepdims=True))
+
+
 def label_scores(counts: Ints, matrix: Floats, log_shares: Floats) -> Floats:
     """Ln of share times likelihood of every label for every bucket of counts (bucket, class, answer).
 

@@ -69,6 +69,7 @@ TimeLimit = Annotated[
 ]
 MemoryLimit = Annotated[str | None, typer.Option(help="Memory of the database that reads files and of engines: 1GB.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads of that database.")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Processes that work on groups; all cores if not given.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
 SolutionFile = Annotated[str, typer.Argument(metavar="SOLUTION", help="A solution file (.json).")]

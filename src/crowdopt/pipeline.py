@@ -7,36 +7,45 @@ from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from crowdopt.advice import advise, advise_scale, advise_unanswered
 from crowdopt.bins import parse_bins
-from crowdopt.certificate import Space
 from crowdopt.errors import InputError
-from crowdopt.objective import Objective, parse_selectivity
-from crowdopt.offsets import Offsets, number
-from crowdopt.prior import read_prior
-from crowdopt.problem import Problem
-from crowdopt.read.columns import choose_truth
-from crowdopt.read.tables import explain_errors
+from crowdopt.jobs import n_cores, run_all
+from crowdopt.offsets import number
+from crowdopt.read.columns import choose_group_truth, choose_truth
 from crowdopt.reading import Duplicates, Missing, Reading
-from crowdopt.scale import Scale, canonical_text
+from crowdopt.regrouping import advise_classes, check_alone, checked_number, with_found_classes
+from crowdopt.scale import canonical_text
 from crowdopt.solution import Accuracy, Solution
-from crowdopt.solve import DEFAULT_TIME_LIMIT, Limits, OnProgress, run
-from crowdopt.source import OnPhase, Source, load, open_table, paths_of, workspace_for
-from crowdopt.workspace import Workspace
+from crowdopt.solutions import INTERRUPTED, Solutions, with_own_readings
+from crowdopt.solve import DEFAULT_TIME_LIMIT, Limits, OnProgress
+from crowdopt.solving import Asked, solve_counted, solve_group
+from crowdopt.source import OnPhase, Source, load, opened, workspace_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from crowdopt.groups import GroupedSource
+    from crowdopt.workspace import Workspace
+
+    OnGroup = Callable[[int, int], bool]
+    """Called with the number of groups that are done, and of all; returning True asks to stop."""
 
 
-def aggregate(
+@overload
+def aggregate(data: Any, *, group: Literal[""] = "", **options: Any) -> Solution: ...
+@overload
+def aggregate(data: Any, *, group: str, **options: Any) -> Solutions: ...
+def aggregate(  # type: ignore[misc]  # the overloads leave out the options, which are the same for both
     data: Any,
     *,
     task: str = "task",
     worker: str = "worker",
     label: str = "label",
     class_: str = "",
+    group: str = "",
     wide: bool = False,
     keep: Sequence[str] = (),
     labels: Sequence[Any] = (),
@@ -48,22 +57,25 @@ def aggregate(
     na: Sequence[str] = (),
     encoding: str = "",
     delimiter: str = "",
-    selectivity: str | dict[Any, float] = "none",
+    selectivity: str | dict[Any, float] | None = None,
     gold: Any = None,
     prior_matrix: Any = None,
-    smoothing: float = 0.0,
+    smoothing: float | None = None,
     classes: Any = None,
     ranked: Sequence[Any] = (),
+    find_classes: int | Literal["auto"] | None = None,
     space: Literal["dominance", "all"] | None = None,
     engine: str = "auto",
     truth: Any = None,
     time_limit: float = DEFAULT_TIME_LIMIT,
     memory_limit: str | None = None,
     threads: int | None = None,
+    jobs: int | None = None,
     seed: int = 0,
     on_progress: OnProgress | None = None,
     on_phase: OnPhase | None = None,
-) -> Solution:
+    on_group: OnGroup | None = None,
+) -> Solution | Solutions:
     """Estimates the true label of every task by maximum likelihood, with a certificate.
 
     Args:
@@ -74,6 +86,8 @@ def aggregate(
         label: Name of the column of answers.
         class_: Name of a column with the class of each response's worker. A column is used for this only if it is named
             here. With ``classes``, the column of that table instead.
+        group: Name of a column of groups (questions, batches, languages). Each is solved as a problem of its own, with
+            labels of its own; a task belongs to its group, and may have the name of a task of another one.
         wide: One row per task and one column per worker.
         keep: Further columns to carry to the answers.
         labels: The scale, lowest label first; taken from the data if empty.
@@ -89,28 +103,36 @@ def aggregate(
         na: Texts that stand for a missing label.
         encoding: Of text files; UTF-8 if empty.
         delimiter: Of text files; taken from the header if empty.
-        selectivity: ``none``, ``estimate``, or the known share of each label, as a dict or ``"no=0.9,yes=0.1"``.
+        selectivity: ``none``, ``estimate``, or the known share of each label, as a dict or ``"no=0.9,yes=0.1"``. If
+            None: ``none``; where classes are found, what held-out responses ask for.
         gold: Tasks of known label (a path or table with the task and label columns, or a dict of labels by task). They
             keep their labels, and their responses teach how workers answer.
         prior_matrix: Pseudo-counts by (true, answered) to start from: an array in the order of the scale, a nested
             dict, a CSV file with a row for each true label and a column for each answer, or a solution (or its file),
             whose counts they are.
-        smoothing: A pseudo-count for every entry of the response matrix.
+        smoothing: A pseudo-count for every entry of the response matrix. If None: none; where classes are found, as
+            much as held-out responses ask for.
         classes: The class of every worker (a path or table with the worker column and a column ``class``, or a dict of
             classes by worker). Each class has a response matrix of its own.
+        find_classes: Finds that many classes of workers in the data, or as many as held-out responses ask for
+            (``auto``). The labels are then solved for given these classes, over all mappings unless ``space`` says
+            otherwise; that the classes are the best ones is not proved.
         ranked: The classes, best first: then a better worker's response counts for more in the order of answers.
         space: Mappings to search: those that respect the order of the scale (``dominance``), or ``all``.
         engine: ``auto``, or the name of an engine.
         truth: Known true labels (a path or table with the task and label columns) to compute the accuracy.
-        time_limit: Seconds for the engine; past them the result is BOUNDED.
+        time_limit: Seconds for the engine; past them the result is BOUNDED. Of groups, for each of them.
         memory_limit: Memory of the database that reads files, and of what an engine lists, for example ``"1GB"``.
         threads: Threads of that database.
+        jobs: Processes that solve groups; as many as there are cores if None. The answers do not depend on it.
         seed: Seed of an engine's random choices.
-        on_progress: Called now and then while solving; return True to stop with the best so far.
+        on_progress: Called now and then while solving; return True to stop with the best so far. Not used for groups.
         on_phase: Called with a word when a new phase of the work begins.
+        on_group: Called with the number of groups that are done, and of all; return True to leave the others unsolved.
 
     Returns:
-        The solution; its ``answers`` are a table of the same kind as ``data`` (a PyArrow table for files).
+        The solution; its ``answers`` are a table of the same kind as ``data`` (a PyArrow table for files). With a
+        column of groups, the solutions of all of them.
 
     Raises:
         InputError: With what is wrong, where, and what to do.
@@ -139,6 +161,7 @@ def aggregate(
         worker=worker,
         label=label,
         class_column=class_,
+        group=group,
         wide=wide,
         keep=tuple([keep] if isinstance(keep, str) else keep),
         duplicates=duplicates,
@@ -153,73 +176,55 @@ def aggregate(
         delimiter=delimiter,
     )
     report = on_phase or (lambda _: None)
+    asked = Asked(
+        selectivity=selectivity,
+        prior_matrix=prior_matrix,
+        smoothing=smoothing,
+        space=space,
+        engine=engine,
+        seed=seed,
+        scale_said=bool(scale or reading.labels or bins is not None),
+    )
+    jobs = _checked_jobs(jobs)
+    if find_classes is not None:
+        find_classes = checked_number(find_classes)
+        known = {"--class": class_, "--ranked": reading.ranked, "--group": group}
+        tables = {"--classes": classes, "--gold": gold, "--prior-matrix": prior_matrix}
+        check_alone(
+            [*(name for name, value in known.items() if value), *(name for name in tables if tables[name] is not None)]
+        )
+    if group and gold is not None:
+        raise InputError("tasks of known label (--gold) do not go with --group yet")
     with _closed_on_error(data, memory_limit=memory_limit, threads=threads) as workspace:
         report("reading")
+        if group:
+            from crowdopt.groups import load_groups
+
+            groups = load_groups(data, reading, workspace, n_bins=n_bins, classes=classes, on_phase=report)
+            report("solving")
+            solutions = solve_groups(groups, asked, seconds, n_bytes, jobs=jobs, on_group=on_group)
+            if truth is not None:
+                report("comparing with the truth")
+                solutions = replace(solutions, accuracy=group_accuracy(solutions, groups, truth))
+            return solutions
         source = load(data, reading, workspace, n_bins=n_bins, gold=gold, classes=classes, on_phase=report)
+        start = None
+        if find_classes is not None:
+            report("finding classes")
+            source, asked, start = with_found_classes(source, find_classes, asked)
         report("solving")
-        solution = solve_source(
-            source,
-            selectivity=selectivity,
-            prior_matrix=prior_matrix,
-            smoothing=smoothing,
-            space=space,
-            engine=engine,
-            seed=seed,
-            scale_said=bool(scale or reading.labels or bins is not None),
-            limits=Limits(seconds, on_progress, n_bytes, seed),
-        )
+        limits = Limits(seconds, on_progress, n_bytes, seed, start)
+        solution = replace(solve_counted(source.counted, asked, limits), source=source)
+        solution = replace(solution, advice=(*solution.advice, *advise_classes(solution)))
         if truth is not None:
             report("comparing with the truth")
             solution = replace(solution, accuracy=accuracy(solution, truth))
     return solution
 
 
-def solve_source(
-    source: Source,
-    *,
-    selectivity: str | dict[Any, float] = "none",
-    prior_matrix: Any = None,
-    smoothing: float = 0.0,
-    space: Literal["dominance", "all"] | None = None,
-    engine: str = "auto",
-    seed: int = 0,
-    scale_said: bool = False,
-    limits: Limits,
-) -> Solution:
-    """Solves what was counted."""
-    responses, counts = source.responses, source.counts
-    scale, buckets = responses.scale, counts.buckets
-    names = [one.name for one in responses.classes]
-    offsets = Offsets.of(
-        buckets.n_labels,
-        buckets.n_classes,
-        gold=(counts.gold.responses, counts.gold.tasks) if counts.gold else None,
-        prior=read_prior(prior_matrix, scale, buckets, names),
-        smoothing=number(smoothing, "smoothing"),
-    )
-    objective = replace(_objective(selectivity, scale), offsets=offsets)
-    ranked = len(responses.reading.ranked) > 1
-    problem = Problem(buckets, _space(space, scale), objective, ranked)
-    solved = run(problem, limits, labels=scale.labels, classes=names, engine=engine)
-    return Solution(
-        scale=scale,
-        buckets=buckets,
-        mapping=solved.mapping,
-        margins=solved.margins,
-        objective=problem.objective,
-        certificate=solved.certificate,
-        totals=source.totals,
-        reading=responses.reading,
-        classes=responses.classes,
-        seed=seed,
-        advice=(
-            *(advise(problem, solved.mapping) if solved.certificate.bound is not None else ()),
-            *(() if scale_said else advise_scale(scale, buckets)),
-            *(advise_unanswered(scale, buckets, solved.mapping) if solved.certificate.bound is not None else ()),
-        ),
-        runner_up=solved.runner_up,
-        source=source,
-    )
+def solve_source(source: Source, *, limits: Limits, **options: Any) -> Solution:
+    """Solves what was counted; see ``solving.Asked`` for the options."""
+    return replace(solve_counted(source.counted, Asked(**options), limits), source=source)
 
 
 def accuracy(solution: Solution, truth: Any) -> Accuracy:
@@ -227,13 +232,55 @@ def accuracy(solution: Solution, truth: Any) -> Accuracy:
     from crowdopt.truth import compare
 
     workspace = solution.source.workspace if solution.source else None
-    with explain_errors(paths_of(truth)):
-        if workspace is not None or not paths_of(truth):
-            table = open_table(truth, choose_truth(solution.reading), solution.reading, workspace)
-            return compare(solution, table, same_place=bool(paths_of(truth)))
-        with Workspace() as own:
-            table = open_table(truth, choose_truth(solution.reading), solution.reading, own)
-            return compare(solution, table, same_place=False)
+    with opened(truth, choose_truth(solution.reading), solution.reading, workspace) as table:
+        return compare(solution, table, same_place=workspace is not None and table is not truth)
+
+
+def group_accuracy(solutions: Solutions, source: GroupedSource, truth: Any) -> dict[str | None, Accuracy]:
+    """The same for groups: of each of them, and of all."""
+    from crowdopt.group_answers import compare
+
+    with opened(truth, choose_group_truth(solutions.reading), solutions.reading, source.workspace) as table:
+        return compare(solutions, source, table)
+
+
+def solve_groups(
+    source: GroupedSource,
+    asked: Asked,
+    seconds: float,
+    n_bytes: int | None = None,
+    *,
+    jobs: int = 1,
+    on_group: OnGroup | None = None,
+) -> Solutions:
+    """Solves every group, within some seconds and bytes each, in several processes.
+
+    Raises:
+        InputError: No group can be answered.
+        KeyboardInterrupt: Someone asked to stop before any group was solved.
+    """
+    prior = asked.prior_matrix
+    if isinstance(prior, str | Path) and Path(prior).suffix.lower() == ".json":
+        asked = replace(asked, prior_matrix=Solution.load(prior))  # once for all groups
+    reading = replace(source.reading, classes=())  # solving does not need them, and there may be many
+    room = None if n_bytes is None else n_bytes // jobs
+    items = [(replace(counted, reading=reading), asked, seconds, room) for counted in source.groups.values()]
+    report = on_group or (lambda done, total: False)  # noqa: ARG005
+    found = run_all(solve_group, items, jobs, lambda done: report(done, len(items)), here=solve_group)
+    solved: dict[str, Solution] = {}
+    failures = dict(source.failures)
+    for at, group in enumerate(source.groups):
+        outcome = found.get(at, INTERRUPTED)
+        if isinstance(outcome, str):
+            failures[group] = outcome
+        else:
+            solved[group] = outcome
+    if not solved and INTERRUPTED in failures.values():
+        raise KeyboardInterrupt("no group was solved yet; nothing was written")
+    if not solved:
+        group, reason = next(iter(failures.items()))
+        raise InputError(f"none of the {len(failures)} groups can be answered; {group!r}: {reason}")
+    return Solutions(with_own_readings(solved, source.reading), failures, source.reading, source=source)
 
 
 @contextmanager
@@ -264,29 +311,15 @@ def parse_bytes(text: str | None) -> int | None:
     return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
 
 
+def _checked_jobs(jobs: Any) -> int:
+    if jobs is None:
+        return n_cores()
+    if isinstance(jobs, bool) or not isinstance(jobs, Integral) or jobs < 1:
+        raise InputError(f"the number of jobs must be a whole number of at least 1, not {jobs!r}")
+    return int(jobs)
+
+
 def _checked_seed(seed: Any) -> int:
     if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
         raise InputError(f"the seed must be a whole number of at least 0, not {seed!r}")
     return int(seed)
-
-
-def _space(space: str | None, scale: Scale) -> Space:
-    ordered = scale.kind == "ordinal" or scale.n_labels <= 2
-    if space is None:
-        return Space.DOMINANCE if ordered else Space.ALL
-    if space not in {"dominance", "all"}:
-        raise InputError(f"space must be dominance or all, not {space!r}")
-    if space == "dominance" and not ordered:
-        raise InputError("dominance needs ordered labels: say --scale ordinal, or --labels from lowest to highest")
-    return Space(space)
-
-
-def _objective(selectivity: str | dict[Any, float], scale: Scale) -> Objective:
-    if isinstance(selectivity, str):
-        return parse_selectivity(selectivity, scale.labels)
-    if not isinstance(selectivity, dict):
-        raise InputError("selectivity must be none, estimate, or a dict with the share of each label")
-    shares = {canonical_text(name): share for name, share in selectivity.items()}
-    if set(shares) != set(scale.labels):
-        raise InputError(f"selectivity must give a share for each of {', '.join(scale.labels)}")
-    return Objective("given", tuple(number(shares[label], "a share") for label in scale.labels))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt.answers import task_table
+from crowdopt.classes import UNKNOWN
 from crowdopt.fitted import Labelled, label_counts
 from crowdopt.rereading import as_frame, read_new
 from crowdopt.summary import UNCERTAIN_BELOW
@@ -45,6 +46,11 @@ class Prediction:
         named = np.where(self.labelled.tied, "tie", "ok")
         return [str(name) for name in np.where(self.labelled.explained, named, "unexplained")]
 
+    @property
+    def n_unknown_workers(self) -> int:
+        """Workers whose class is not known, if there are classes: they have the matrix of all classes together."""
+        return sum(one.n_workers for one in self.source.responses.classes if one.name == UNKNOWN)
+
     def table(self, *, probabilities: bool = False) -> Table:
         """One row per task, sorted; tasks without a response have no label."""
         labelled, responses, buckets = self.labelled, self.source.responses, self.source.counts.buckets
@@ -69,6 +75,7 @@ class Prediction:
             "n_tasks": int(weights.sum()) + self.source.counts.n_no_response,
             "n_no_response": self.source.counts.n_no_response,
             "n_responses": self.source.counts.buckets.n_responses,
+            **({"n_unknown_workers": self.n_unknown_workers} if self.solution.classes else {}),
             "labels": {label: int(n) for label, n in zip(labels, tasks, strict=True)},
             "n_uncertain": int(weights[uncertain].sum()),
             "n_tied": int(weights[status == "tie"].sum()),
@@ -76,7 +83,7 @@ class Prediction:
         }
 
 
-def predicted_frame(solution: Solution, data: Any, *, probabilities: bool = False) -> Any:
+def predicted_frame(solution: Solution, data: Any, *, probabilities: bool = False, **classes: Any) -> Any:
     """The predictions as the kind of table that was brought; a PyArrow table for files."""
-    with read_new(solution, data) as source:
+    with read_new(solution, data, **classes) as source:
         return as_frame(Prediction(solution, source).table(probabilities=probabilities), source)

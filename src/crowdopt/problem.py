@@ -35,12 +35,14 @@ class Problem:
         space: The mappings to search.
         objective: What to maximise.
         ranked: Whether the classes of workers are ranked, best first: the order then compares more buckets.
+        found: Whether the classes of workers were found in the data, and not given.
     """
 
     buckets: Buckets
     space: Space = Space.DOMINANCE
     objective: Objective = PLAIN
     ranked: bool = False
+    found: bool = False
 
     def __post_init__(self) -> None:
         if not self.buckets.n_buckets:
@@ -60,7 +62,8 @@ class Problem:
     def given(self) -> tuple[str, ...]:
         """What a proof takes for granted; which worker is in which class is only told apart if there are two."""
         several = self.buckets.n_classes > 1
-        classes = (("classes", several), ("ranked classes", several and self.ranked))
+        names = "found classes" if self.found else "classes"
+        classes = ((names, several), ("ranked classes", several and self.ranked))
         return (*(name for name, used in classes if used), *self.objective.given)
 
     @cached_property
@@ -84,7 +87,8 @@ class Problem:
 
         A price for every bucket is found by iteration, and its bound is a sum over all of them, so the gap cannot be
         driven down to the rounding of one evaluation. A millionth of a nat, or a billionth of the log-likelihood, is
-        some hundred times what rounding does to such sums, and no likelihood ratio that anyone would act on.
+        some hundred times what rounding does to such sums. Up to a million responses that is a thousandth of a nat,
+        no likelihood ratio that anyone would act on; for 10¹² it is about a thousand nats. The certificate states it.
         """
         return max(PRICE_TOLERANCE, PRICE_PRECISION * abs(value))
 

@@ -6,16 +6,26 @@ import json
 import signal
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from rich.progress import Progress
     from rich.status import Status
     from rich.table import Table
 
-    from crowdopt.solve.engine import Progress
+    from crowdopt.solution import Solution
+    from crowdopt.solutions import Solutions
+    from crowdopt.solve.engine import Progress as EngineProgress
     from crowdopt.summary import Summary
+
+MAX_GROUPS = 20
+"""Groups that are printed; all of them are in the file of the summary."""
+
+MAX_LINES = 20
+"""Lines up to which it is said what is wrong."""
 
 MAX_NAMED, MAX_SHOWN = 6, 12
 """Labels up to which the columns of the matrix have long names, and up to which it is printed at all."""
@@ -39,6 +49,8 @@ class Console:
         self._phase = "starting"
         self._stop_asked = False
         self._interrupted = False
+        self._bar: Progress | None = None
+        self._started = time.monotonic()
         self._previous: Any = None
 
     def __enter__(self) -> Self:
@@ -52,6 +64,7 @@ class Console:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._previous is not None:
             signal.signal(signal.SIGINT, self._previous)
+        self._end_bar()
         if self._timer and self._status:
             self._timer.cancel()
             self._timer.join()  # or it might start the display after the end
@@ -64,10 +77,26 @@ class Console:
         if self._interrupted:
             raise KeyboardInterrupt
         self._phase = phase
+        self._end_bar()
         if self._status:
             self._status.update(phase)
 
-    def on_progress(self, progress: Progress) -> bool:
+    def on_group(self, done: int, total: int) -> bool:
+        """Groups are done; True asks to leave the others. Together they have one bar, in place of the phase."""
+        if self._status and self._timer and time.monotonic() - self._started > DELAY:
+            if self._bar is None:
+                self._timer.join()
+                self._status.stop()
+                self._bar = _bar(f"{self._phase} groups", total)
+            self._bar.update(self._bar.task_ids[0], completed=done)
+        return self._stop_asked
+
+    def _end_bar(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def on_progress(self, progress: EngineProgress) -> bool:
         """An engine reports; True asks it to stop."""
         if self._status:
             gap = progress.bound - progress.objective
@@ -96,10 +125,98 @@ def print_json(facts: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(facts, ensure_ascii=ascii_only, allow_nan=False) + "\n")
 
 
+def shortened(lines: Sequence[str]) -> list[str]:
+    """Lines to be printed, with how many more there are instead of too many."""
+    more = [f"… and {len(lines) - MAX_LINES:,} more"] if len(lines) > MAX_LINES else []
+    return [*(printable(line) for line in lines[:MAX_LINES]), *more]
+
+
+def print_failures(failures: Mapping[str, str]) -> None:
+    """Prints to standard error which groups have no answers, and why."""
+    for line in shortened([f"group {group}: {' '.join(reason.split())}" for group, reason in failures.items()]):
+        sys.stderr.write(f"crowdopt: {line}\n")
+
+
+def print_result(
+    result: Solution | Solutions, output: str | None, solution: str | None, report: str | None = None
+) -> None:
+    """Prints the summary of a solution, or of those of groups, for people, and where the files went."""
+    from crowdopt.solution import Solution
+    from crowdopt.summary import summarise
+
+    written = f"answers in {output}" if output else "answers not written: add -o answers.csv"
+    written += f", solution in {solution}" if solution else ""
+    written += f", report in {report}" if report else ""
+    if isinstance(result, Solution):
+        print_summary(summarise(result), list(result.scale.labels), written)
+    else:
+        print_groups(result, written)
+
+
 def _status() -> Status:
     from rich.console import Console as RichConsole
 
     return RichConsole(stderr=True).status("starting")
+
+
+def _bar(called: str, total: int) -> Progress:
+    from rich.console import Console as RichConsole
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(called), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=RichConsole(stderr=True), transient=True)
+    bar.add_task(called, total=total)
+    bar.start()
+    return bar
+
+
+def print_groups(solutions: Solutions, written: str) -> None:
+    """Prints a line for all groups, and a table of those that need a look first."""
+    from rich.console import Console as RichConsole
+    from rich.table import Table
+    from rich.text import Text
+
+    console, facts = RichConsole(highlight=False), solutions.summary()
+    proofs = ", ".join(f"{number:,} {proof}" for proof, number in facts["proofs"].items())
+    accuracy = f"; accuracy {facts['accuracy']:.4f} on {facts['n_truth']:,} tasks" if "accuracy" in facts else ""
+    failed = f", {facts['n_failures']:,} failed" if solutions.failures else ""
+    numbers = f"{facts['n_tasks']:,} tasks, {facts['n_responses']:,} responses"
+    console.print(f"{facts['n_groups']:,} groups: {proofs}{failed}; {numbers}{accuracy}", soft_wrap=True)
+    rows = sorted((row for row in solutions.rows() if not row["failure"]), key=_least_certain)
+    columns = {name: cell for name, cell in _CELLS.items() if name != "accuracy" or accuracy}
+    table = Table(title="Groups, the least certain first", title_justify="left", title_style="bold")
+    for at, name in enumerate(columns):
+        table.add_column(name, justify="left" if at < 2 else "right")
+    for row in rows[:MAX_GROUPS]:
+        table.add_row(*(Text(printable(cell(row))) for cell in columns.values()))
+    console.print(table)
+    if len(rows) > MAX_GROUPS:
+        console.print(f"… and {len(rows) - MAX_GROUPS:,} more; --group-summary FILE.csv has all of them")
+    advised = {group: one.advice for group, one in solutions.items() if one.advice}
+    for group, advice in list(advised.items())[:3]:
+        warning = printable(f"group {group}: {advice[0]}")
+        console.print(Text.assemble(("warning: ", "bold yellow"), warning), soft_wrap=True)
+    if len(advised) > 3:
+        console.print(f"… and warnings of {len(advised) - 3:,} more groups; --json has them")
+    console.print(Text(written, style="dim"), soft_wrap=True)
+
+
+def _least_certain(row: dict[str, Any]) -> tuple[bool, float, float]:
+    return row["proof"] == "PROVED", -(row["gap"] or 0.0), -row["uncertain"]
+
+
+_CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "group": lambda row: row["group"],
+    "proof": lambda row: row["proof"],
+    "tasks": lambda row: f"{row['n_tasks']:,}",
+    "responses": lambda row: f"{row['n_responses']:,}",
+    "labels": lambda row: str(row["n_labels"]),
+    "gap": lambda row: "" if row["gap"] is None else f"{row['gap']:,.3g}",
+    "alpha": lambda row: "" if row["alpha"] is None else f"{row['alpha']:.3f}",
+    "uncertain": lambda row: f"{row['uncertain']:.1%}",
+    "accuracy": lambda row: "" if row["accuracy"] is None else f"{row['accuracy']:.4f}",
+}
+"""The columns of the table of groups."""
 
 
 def _matrix(title: str, labels: list[str], rows: list[list[str]]) -> Table:
@@ -116,9 +233,7 @@ def _matrix(title: str, labels: list[str], rows: list[list[str]]) -> Table:
     return matrix
 
 
-def print_summary(
-    summary: Summary, labels: list[str], output: str | None, solution: str | None, report: str | None = None
-) -> None:
+def print_summary(summary: Summary, labels: list[str], written: str) -> None:
     """Prints the summary of a solution for people, and where its files went."""
     from rich.console import Console as RichConsole
     from rich.table import Table
@@ -142,9 +257,6 @@ def print_summary(
             )
     for warning in summary.warnings:
         console.print(Text.assemble(("warning: ", "bold yellow"), warning), soft_wrap=True)
-    written = f"answers in {output}" if output else "answers not written: add -o answers.csv"
-    written += f", solution in {solution}" if solution else ""
-    written += f", report in {report}" if report else ""
     console.print(Text(written, style="dim"), soft_wrap=True)
 
 

@@ -29,6 +29,7 @@ class Reading:
         label: Name of the column of answers (not used by wide tables).
         class_column: Name of the column that tells the classes of workers apart; empty if there is none.
         wide: One row per task and one column per worker, an empty cell being no response.
+        group: Name of the column that tells groups apart, each a problem of its own; empty if there are none.
         keep: Further columns to carry to the answers.
         duplicates: What to do when a worker answered a task more than once.
         order_by: The column that says which of several responses came first.
@@ -39,6 +40,7 @@ class Reading:
         bins: Where one bin of scores ends and the next begins, lowest first; empty if labels are not scores.
         gold: Tasks of known label, sorted, as texts: pairs of task and label.
         classes: The class of each worker, sorted, as texts: pairs of worker and class; empty if a column has them.
+        classes_found: Whether the classes were found in the data, and not given; none are told apart if all are alike.
         ranked: The classes, best first; empty if they are not ranked.
         encoding: Encoding of text files; empty for UTF-8.
         delimiter: Field delimiter of text files; empty to take it from the header.
@@ -49,6 +51,7 @@ class Reading:
     label: str = "label"
     class_column: str = ""
     wide: bool = False
+    group: str = ""
     keep: tuple[str, ...] = ()
     duplicates: Duplicates = "error"
     order_by: str = ""
@@ -59,6 +62,7 @@ class Reading:
     bins: tuple[float, ...] = ()
     gold: tuple[tuple[str, str], ...] = ()
     classes: tuple[tuple[str, str], ...] = ()
+    classes_found: bool = False
     ranked: tuple[str, ...] = ()
     encoding: str = ""
     delimiter: str = ""
@@ -91,11 +95,12 @@ class Reading:
     def _check_columns(self) -> None:
         if self.wide and self.class_column:
             raise InputError("a wide table has no column for the class of a worker: name a file with --classes")
-        columns = {"task": self.task, "worker": self.worker, "label": self.label, "class": self.class_column}
-        if self.wide:
-            columns = {"task": self.task}
-        elif not self.class_column:
-            del columns["class"]
+        columns = {"task": self.task, "group": self.group}
+        if not self.wide:
+            columns |= {"worker": self.worker, "label": self.label, "class": self.class_column}
+        columns = {role: columns[role] for role in ("task", "worker", "label", "class", "group") if columns.get(role)}
+        if self.group and self.gold:
+            raise InputError("tasks of known label (--gold) do not go with --group yet")
         if len(set(columns.values())) < len(columns):
             *roles, last = columns
             raise InputError(

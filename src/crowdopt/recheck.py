@@ -119,6 +119,11 @@ class Recheck:
 
         return doubt(self.problem, witness, bound, self.deadline)
 
+    @property
+    def lists_all(self) -> bool:
+        """Whether there are so few mappings that all of them are tried."""
+        return bool(self.problem.buckets.n_labels**self.problem.buckets.n_buckets <= MAX_ENUMERATED)
+
     def better_than(self, bound: float, *, proved: bool = False) -> float | None:
         """The log-likelihood of a mapping in the space that is above ``bound``, or None if there is none.
 
@@ -132,7 +137,7 @@ class Recheck:
         problem, buckets = self.problem, self.problem.buckets
         if bound >= always_above(problem):
             return None
-        if buckets.n_labels**buckets.n_buckets <= MAX_ENUMERATED:
+        if self.lists_all:
             best = max(log_likelihood(problem, mapping) for mapping in _all_mappings(problem))
         elif proved:
             return None

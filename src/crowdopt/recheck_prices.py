@@ -101,7 +101,7 @@ def _shape(problem: Problem, label: int) -> Shape:
 def _closures(problem: Problem, label: int) -> Closures | None:
     if problem.space is Space.ALL:
         return None
-    keys = tails(problem.buckets.counts)
+    keys = tails(problem.buckets.counts, ranked=problem.ranked)
     return Closures.of(np.asarray((keys[None, :, :] >= keys[:, None, :]).all(axis=2)), _shape(problem, label))
 
 

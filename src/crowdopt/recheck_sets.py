@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.recheck import check_clock
+from crowdopt.recheck import Undecided, check_clock
 
 if TYPE_CHECKING:
     from crowdopt.problem import Problem
@@ -177,6 +177,8 @@ class _Cells:
             edges.append((one[edge], other[edge]) if len(one) else (edge, edge))
             matters = weights[at] * (bend.max(axis=1, initial=0.0))
             by, best = np.where(matters > best, at, by), np.maximum(matters, best)
+        if ((by < 0) & (self.low >= self.high)).any():
+            raise Undecided("numbers are so large that rounding hides whether a set is worth more")
         return _joined([self._half(by, edges, side) for side in (0, 1)])
 
     def _half(self, by: np.ndarray, edges: list[tuple[np.ndarray, np.ndarray]], side: int) -> _Cells:

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt.answers import as_brought
-from crowdopt.errors import CrowdoptError, InputError
+from crowdopt.errors import ClassError, CrowdoptError, InputError
 from crowdopt.frames import restore
 from crowdopt.read.tables import explain_errors
-from crowdopt.source import Source, load, paths_of, workspace_for
+from crowdopt.source import Source, load, paths_of, read_classes, workspace_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from crowdopt.frames import Table
+    from crowdopt.groups import GroupedSource
+    from crowdopt.reading import Reading
     from crowdopt.solution import Solution
 
 
@@ -36,38 +38,63 @@ def reread(
         with explain_errors(paths_of(solution.source.original)):
             yield solution.source
         return
-    with _opened(solution, data, new=False, memory_limit=memory_limit, threads=threads) as source:
+    with _opened(data, solution.reading, memory_limit=memory_limit, threads=threads) as source:
         _check_same(solution, source)
         yield source
 
 
 @contextmanager
 def read_new(
-    solution: Solution, data: Any, *, memory_limit: str | None = None, threads: int | None = None
+    solution: Solution,
+    data: Any,
+    *,
+    classes: Any = None,
+    class_: str = "",
+    memory_limit: str | None = None,
+    threads: int | None = None,
 ) -> Iterator[Source]:
-    """Other data, on the same scale.
+    """Other data, on the same scale, of workers in the same classes; those in none are in a class behind these.
 
     The gold of a solution says nothing of them: what is task 1 here may have been another task there.
 
+    Args:
+        solution: The solution.
+        data: The responses.
+        classes: Classes of their workers: a path, a table, or a dict. They go before those that the solution knows.
+        class_: Name of the column of classes, in that table or else in the responses.
+        memory_limit: Memory of the database that reads files.
+        threads: Threads of that database.
+
     Raises:
-        InputError: Also for a label that is not on the scale of the solution, and for a solution with classes of
-            workers, as new workers have none.
+        InputError: Also for a label that is not on the scale of the solution.
     """
-    if solution.classes:
-        raise InputError("a solution with classes of workers cannot label new responses: their workers have no class")
-    with _opened(solution, data, new=True, memory_limit=memory_limit, threads=threads) as source:
+    if (classes is not None or class_) and not solution.classes:
+        raise ClassError("the solution knows no classes of workers: leave out --classes and --class")
+    reading = replace(solution.reading, gold=())
+    if classes is not None:
+        reading = _with_more_classes(reading, classes, class_)
+    elif class_:
+        reading = replace(reading, class_column=class_, classes=())
+    names = [one.name for one in solution.classes]
+    known = {"scale": solution.scale, "known": names}
+    with _opened(data, reading, memory_limit=memory_limit, threads=threads, **known) as source:
         yield source
+
+
+def _with_more_classes(reading: Reading, classes: Any, class_: str) -> Reading:
+    """The reading with further classes of workers, which go before those that it has."""
+    more = read_classes(classes, replace(reading, class_column=class_), None)
+    return replace(more, classes=tuple(sorted({**dict(reading.classes), **dict(more.classes)}.items())))
 
 
 @contextmanager
 def _opened(
-    solution: Solution, data: Any, *, new: bool, memory_limit: str | None, threads: int | None
+    data: Any, reading: Reading, *, memory_limit: str | None, threads: int | None, **known: Any
 ) -> Iterator[Source]:
-    reading = replace(solution.reading, gold=()) if new else solution.reading
     workspace = workspace_for(data, memory_limit=memory_limit, threads=threads)
     try:
         with explain_errors(paths_of(data)):  # files are read again by what is done with the source
-            yield load(data, reading, workspace, resolved=True, scale=solution.scale if new else None)
+            yield load(data, reading, workspace, resolved=True, **known)
     finally:
         if workspace is not None:
             workspace.close()
@@ -85,8 +112,8 @@ def _check_same(solution: Solution, source: Source) -> None:
         )
 
 
-def as_frame(table: Table, source: Source) -> Any:
+def as_frame(table: Table, source: Source | GroupedSource) -> Any:
     """A table made from a source as the kind of table that the user brought; a PyArrow table for files."""
     if source.workspace is not None:
         return table.collect().to_arrow()  # which needs the database no more
-    return as_brought(restore(table, source.original), source.original, source.responses.reading)
+    return as_brought(restore(table, source.original), source.original, source.reading)

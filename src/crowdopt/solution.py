@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crowdopt.certificate import Stop
 from crowdopt.errors import CrowdoptError
 from crowdopt.metrics import Agreement, agreement
-from crowdopt.objective import Objective, posterior, response_matrix
+from crowdopt.objective import Objective, pooled_matrix, posterior, response_matrix
 from crowdopt.problem import Problem
 
 if TYPE_CHECKING:
@@ -49,13 +50,13 @@ class Accuracy:
         n_tasks: Number of those tasks.
         n_unknown: Tasks of the truth file that have no label here.
         by_bucket: Those tasks by (true label, bucket), a last row for truths that are not on the scale: from these
-            follows the accuracy of any other labels of the buckets.
+            follows the accuracy of any other labels of the buckets. None where groups were compared all at once.
     """
 
     value: float
     n_tasks: int
     n_unknown: int
-    by_bucket: Ints = field(repr=False, compare=False)
+    by_bucket: Ints | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,9 +101,19 @@ class Solution:
         return len(self.reading.ranked) > 1
 
     @property
+    def classes_found(self) -> bool:
+        """Whether the classes of workers were found in the data: which they are is then not proved."""
+        return self.reading.classes_found
+
+    @property
     def problem(self) -> Problem:
         """What the certificate speaks of."""
-        return Problem(self.buckets, self.certificate.space, self.objective, self.ranked)
+        return Problem(self.buckets, self.certificate.space, self.objective, self.ranked, self.classes_found)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the engine was stopped because someone asked for it."""
+        return self.certificate.stop is Stop.INTERRUPT
 
     @cached_property
     def _by_label(self) -> tuple[Ints, Ints]:
@@ -125,8 +136,18 @@ class Solution:
         return self.posterior_of(self.buckets.counts)
 
     def posterior_of(self, counts: Ints) -> Floats:
-        """The same for any counts (bucket, class, label), for example of new tasks."""
-        return posterior(counts, self.matrix, self.log_shares)
+        """The same for any counts (bucket, class, label), for example of new tasks; see :meth:`matrix_for`."""
+        return posterior(counts, self.matrix_for(counts), self.log_shares)
+
+    def matrix_for(self, counts: Ints) -> Floats:
+        """The matrices of the classes of some counts (bucket, class, label).
+
+        Counts may have one class more than the solution: workers whose class is not known. Theirs is the matrix that
+        the same labels give if all workers are in one class, so every class weighs as much as it has responses.
+        """
+        if counts.shape[1] == len(self.matrix):
+            return self.matrix
+        return np.concatenate([self.matrix, pooled_matrix(self._by_label[0], self.objective)])
 
     @cached_property
     def log_shares(self) -> Floats:
@@ -182,12 +203,15 @@ class Solution:
 
         return worker_frame(self, data, confusion=True)
 
-    def predict(self, new: Any, *, probabilities: bool = False) -> Any:
+    def predict(self, new: Any, *, probabilities: bool = False, classes: Any = None, class_: str = "") -> Any:
         """Labels the tasks of new responses with the fitted matrices and shares of labels; nothing is fitted anew.
 
         Args:
             new: Responses in any form that ``aggregate`` takes; read with the options that the solution was made with.
             probabilities: Whether to add a column ``p_<label>`` for every label.
+            classes: The class of every new worker, as for ``aggregate``, beside those that the solution knows. Workers
+                in no class of the solution have the matrix of all classes together.
+            class_: Name of the column of classes, in ``classes`` or else in the new responses.
 
         Returns:
             One row per task: label, confidence, n_responses, status; the same kind of table as ``new`` (a PyArrow
@@ -198,15 +222,17 @@ class Solution:
         """
         from crowdopt.predict import predicted_frame
 
-        return predicted_frame(self, new, probabilities=probabilities)
+        return predicted_frame(self, new, probabilities=probabilities, classes=classes, class_=class_)
 
-    def next_tasks(self, data: Any = None, n: int = 10) -> Any:
+    def next_tasks(self, data: Any = None, n: int = 10, *, classes: Any = None, class_: str = "") -> Any:
         """The n tasks where further responses are expected to do most for the probability of the label.
 
         Args:
             data: All responses so far, in any form that ``aggregate`` takes; not needed while the solution has them in
                 memory. They may have grown since the solution was made.
             n: How many tasks.
+            classes: Classes of new workers; see :meth:`predict`.
+            class_: Name of the column of classes; see :meth:`predict`.
 
         Returns:
             One row per task, the best first: label, confidence, gain of one response, gain per response, and by how
@@ -214,7 +240,7 @@ class Solution:
         """
         from crowdopt.next_tasks import next_frame
 
-        return next_frame(self, data, n)
+        return next_frame(self, data, n, classes=classes, class_=class_)
 
     def report(self, path: str | Path, data: Any = None, *, command: str = "") -> None:
         """Writes one HTML file that shows the answers, how sure they are, and lets one try to do better.
@@ -266,7 +292,8 @@ class Solution:
             "labels": list(self.scale.labels),
             "scale": self.scale.kind,
             "scale_inferred": self.scale.inferred,
-            "classes": [vars(one) for one in self.classes],
+            "classes": [dict(vars(one)) for one in self.classes],
+            "classes_found": self.classes_found,
             "ranked": self.ranked,
             "matrix": nested(self.matrix),
             "selectivity": {"kind": self.objective.kind, "shares": self._reported_shares()},

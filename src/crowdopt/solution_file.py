@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,9 +27,16 @@ from crowdopt.offsets import Offsets
 from crowdopt.reading import PAIRS, Reading
 from crowdopt.scale import Scale
 from crowdopt.solution import Solution, Totals, nested
+from crowdopt.solutions import Solutions, with_own_readings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FORMAT = "crowdopt solution"
+GROUPS_FORMAT = "crowdopt solutions"
 FORMAT_VERSION = 3
+SHARED = ("format", "format_version", "crowdopt_version", "reading")
+"""What the solutions of groups have in common."""
 
 
 def encode(solution: Solution) -> dict[str, Any]:
@@ -89,8 +98,30 @@ def _decode_offsets(data: Any, shape: tuple[int, ...]) -> Offsets | None:
     return Offsets(gold.astype(np.int64), tasks.astype(np.int64), prior, float(data["smoothing"]))
 
 
+def encode_groups(solutions: Solutions) -> dict[str, Any]:
+    """The solutions of groups as plain JSON values; what they have in common stands there once."""
+    return {
+        "format": GROUPS_FORMAT,
+        "format_version": FORMAT_VERSION,
+        "crowdopt_version": __version__,
+        "reading": solutions.reading.to_dict(),
+        "groups": [{"group": group} | _own(encode(solution)) for group, solution in solutions.items()],
+        "failures": [{"group": group, "reason": reason} for group, reason in solutions.failures.items()],
+    }
+
+
+def _own(data: dict[str, Any]) -> dict[str, Any]:
+    """What a solution does not have in common with those of other groups."""
+    return {name: value for name, value in data.items() if name not in SHARED}
+
+
 def read(path: str | Path) -> Solution:
     """Reads a solution file."""
+    return decode(read_json(path))
+
+
+def read_json(path: str | Path) -> Any:
+    """Reads a file of JSON; raises if it is none."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
@@ -98,32 +129,77 @@ def read(path: str | Path) -> Solution:
     except UnicodeDecodeError as error:
         raise SolutionFileError(f"{path} is not a solution file: it is not UTF-8 text") from error
     try:
-        data = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: also numbers of thousands of digits
         raise SolutionFileError(f"{path} is not a solution file: {error}") from error
-    return decode(data)
+
+
+def has_groups(data: Any) -> bool:
+    """Whether a file has the solutions of groups, and not one solution."""
+    return isinstance(data, dict) and data.get("format") == GROUPS_FORMAT
 
 
 def decode(data: Any) -> Solution:
     """The inverse of :func:`encode`."""
+    if has_groups(data):
+        raise SolutionFileError(
+            "this file has the solutions of many groups, and this needs one: "
+            "in Python, Solutions.load(FILE)[GROUP].save(ONE)"
+        )
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise SolutionFileError("this is not a crowdopt solution file")
     if data.get("format_version") == 2:
         data = _without_classes(data)
+    _check_version(data)
+    with _damage():
+        solution = Solution(**_parse(data))
+        _check_derived(solution, data)
+    return solution
+
+
+def decode_groups(data: Any) -> Solutions:
+    """The inverse of :func:`encode_groups`."""
+    if not has_groups(data):
+        raise SolutionFileError("this is not a file of the solutions of groups")
+    _check_version(data)
+    with _damage():
+        if set(data) != {*SHARED, "groups", "failures"}:
+            raise _damaged("it has other parts than it should")
+        reading = _parse_reading(data["reading"])
+        # Each group is decoded as a solution of its own, but the classes of all workers only once.
+        alone = replace(reading, classes=(), group="").to_dict()
+        shared = {name: data[name] for name in SHARED} | {"format": FORMAT, "reading": alone}
+        groups: dict[str, Solution] = {}
+        for entry in data["groups"]:
+            (group,) = _texts([entry["group"]])
+            solution = decode({name: value for name, value in entry.items() if name != "group"} | shared)
+            if group in groups:
+                raise _damaged(f"it has group {group!r} twice")
+            groups[group] = solution
+        failures = dict(_texts([entry["group"], entry["reason"]]) for entry in data["failures"])
+        if len(failures) < len(data["failures"]) or failures.keys() & groups.keys() or not reading.group:
+            raise _damaged("its groups are not told apart")
+    return Solutions(with_own_readings(groups, reading), failures, reading)
+
+
+def _check_version(data: dict[str, Any]) -> None:
     if data.get("format_version") != FORMAT_VERSION:
         raise SolutionFileError(
             f"the solution file has format version {data.get('format_version')!r}; this crowdopt reads versions 2 and "
             f"{FORMAT_VERSION}: aggregate the data again, or use the version that wrote it "
             f"({data.get('crowdopt_version', 'unknown')})"
         )
+
+
+@contextmanager
+def _damage() -> Iterator[None]:
+    """Whatever goes wrong with what a file says is damage."""
     try:
-        solution = Solution(**_parse(data))
-        _check_derived(solution, data)
+        yield
     except SolutionFileError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, InputError) as error:
         raise _damaged(f"{error} is missing" if isinstance(error, KeyError) else str(error)) from error
-    return solution
 
 
 def _without_classes(data: dict[str, Any]) -> dict[str, Any]:
@@ -131,7 +207,7 @@ def _without_classes(data: dict[str, Any]) -> dict[str, Any]:
     reading = data.get("reading")
     if not isinstance(reading, dict):
         raise _damaged("it does not say how the data were read")
-    nothing = {"class_column": "", "classes": [], "ranked": []}
+    nothing = {"class_column": "", "group": "", "classes": [], "classes_found": False, "ranked": []}
     return data | {"format_version": FORMAT_VERSION, "classes": [], "reading": nothing | reading}
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.classes import class_pairs, pairs_of, with_pairs, worker_classes
+from crowdopt.counted import Counted
 from crowdopt.read.columns import Choose, choose_classes, choose_responses, choose_truth
 from crowdopt.read.tables import explain_errors, read_files
 from crowdopt.responses import Responses, TaskCounts, check, count_tasks
@@ -18,7 +19,7 @@ from crowdopt.solution import Totals
 from crowdopt.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from crowdopt.reading import Reading
     from crowdopt.scale import Scale
@@ -44,6 +45,17 @@ class Source:
     workspace: Workspace | None
 
     @property
+    def counted(self) -> Counted:
+        """What solving needs."""
+        responses, counts = self.responses, self.counts
+        return Counted(responses.scale, responses.classes, counts.buckets, counts.gold, self.totals, responses.reading)
+
+    @property
+    def reading(self) -> Reading:
+        """How the data were read."""
+        return self.responses.reading
+
+    @property
     def totals(self) -> Totals:
         """The numbers of what went in."""
         gold = self.counts.gold
@@ -66,6 +78,7 @@ def load(
     n_bins: int = 0,
     resolved: bool = False,
     scale: Scale | None = None,
+    known: Sequence[str] = (),
     gold: Any = None,
     classes: Any = None,
     on_phase: OnPhase = lambda _: None,
@@ -79,6 +92,7 @@ def load(
         n_bins: Number of bins to put scores into; see ``responses.check``.
         resolved: Whether the reading comes from a solution; see ``responses.check``.
         scale: The scale that the labels must be on; see ``responses.check``.
+        known: The classes that workers can be in; see ``responses.check``.
         gold: Tasks of known label.
         classes: Classes of workers.
         on_phase: Called when a new phase begins.
@@ -87,7 +101,7 @@ def load(
         reading = read_classes(classes, reading, workspace)
     with explain_errors(paths_of(data)):
         table = open_table(data, choose_responses(reading), reading, workspace)
-        responses = check(table, reading, n_bins=n_bins, resolved=resolved, scale=scale)
+        responses = check(table, reading, n_bins=n_bins, resolved=resolved, scale=scale, known=known)
         if gold is not None:
             responses = replace(responses, reading=read_gold(gold, responses.reading, workspace))
         on_phase("counting")

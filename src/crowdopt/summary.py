@@ -106,12 +106,14 @@ def _workers(solution: Solution) -> str:
     """How many there are, and how good they are, class by class."""
     whole = f"{solution.totals.n_workers:,}"
     if not solution.classes:
-        return f"{whole}; {_in_words(solution, solution.matrix[0])}"
+        alike = ", alike as far as can be found" if solution.classes_found else ""
+        return f"{whole}{alike}; {_in_words(solution, solution.matrix[0])}"
+    name, which = ("class {} of {:,}", " in classes found in the data") if solution.classes_found else ("{} {:,}", "")
     parts = [
-        f"{one.name} {one.n_workers:,} ({_in_words(solution, matrix)})"
+        f"{name.format(one.name, one.n_workers)} ({_in_words(solution, matrix)})"
         for one, matrix in zip(solution.classes, solution.matrix, strict=True)
     ]
-    return f"{whole}; {'; '.join(parts)}"
+    return f"{whole}{which}; {'; '.join(parts)}"
 
 
 def _in_words(solution: Solution, matrix: Floats) -> str:

@@ -11,8 +11,8 @@ from crowdopt.answers import by_task
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.frames import Table, adopt, coded, fetch, fetch_integers, settle, small_table, with_texts
 from crowdopt.gold import without_gold
+from crowdopt.prepared import clean
 from crowdopt.read.columns import choose_truth
-from crowdopt.responses import clean
 from crowdopt.scale import MAX_LABELS, canonical_text
 from crowdopt.scores import bin_truth
 from crowdopt.solution import Accuracy

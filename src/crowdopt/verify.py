@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,19 +20,19 @@ from crowdopt.certificate import Proof, Space, Stop
 from crowdopt.errors import ClassError, GoldError, InputError, SolutionFileError
 from crowdopt.moves import MAX_BUCKETS
 from crowdopt.order import violation
-from crowdopt.problem import Problem
 from crowdopt.recheck import Alternatives, Recheck, Undecided, agreement_of_best_names, log_likelihood
 from crowdopt.solution import Solution, Totals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from crowdopt.buckets import Buckets
     from crowdopt.classes import WorkerClass
     from crowdopt.gold import GoldCounts
     from crowdopt.margins import Margins
+    from crowdopt.problem import Problem
     from crowdopt.scale import Scale
+    from crowdopt.solutions import Solutions
     from crowdopt.types import Ints
 
 DEFAULT_TIME_LIMIT = 60.0
@@ -71,32 +72,41 @@ class Verification:
 
 
 def verify(
-    solution: Solution | str | Path,
+    solution: Solution | Solutions | str | Path,
     data: Any,
     *,
     time_limit: float = DEFAULT_TIME_LIMIT,
     memory_limit: str | None = None,
     threads: int | None = None,
+    jobs: int | None = None,
+    on_group: Callable[[int, int], object] = lambda *_: None,
 ) -> Verification:
     """Checks a solution (or a solution file) against the data it was made from.
 
     Args:
-        solution: The solution or the path of its file.
+        solution: The solution, or the solutions of groups, or the path of its file.
         data: The data, in any form that ``aggregate`` takes. It is read with the options in the solution.
-        time_limit: Seconds for the check of the bound.
+        time_limit: Seconds for the check of the bound; of groups, for each of them.
         memory_limit: Memory of the database that reads files.
         threads: Threads of that database.
+        jobs: Processes that check groups; as many as there are cores if None.
+        on_group: Called now and then with the number of groups that are checked, and of all.
 
     Raises:
         InputError: The data cannot be read at all, or there is no solution file.
     """
     from crowdopt.source import load, workspace_for
 
-    if not isinstance(solution, Solution):
+    if isinstance(solution, str | Path):
         try:
-            solution = Solution.load(solution)
+            solution = _load(solution)
         except SolutionFileError as error:
             return Verification(Verdict.REJECTED, (str(error),))
+    if not isinstance(solution, Solution):
+        from crowdopt.verify_groups import verify_groups
+
+        limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads, "jobs": jobs}
+        return verify_groups(solution, data, time_limit=time_limit, on_group=on_group, **limits)
     workspace = workspace_for(data, memory_limit=memory_limit, threads=threads)
     try:
         source = load(data, solution.reading, workspace, resolved=True)
@@ -108,6 +118,14 @@ def verify(
         if workspace is not None:
             workspace.close()
     return check_against(solution, scale, buckets, numbers, gold, classes, time_limit=time_limit)
+
+
+def _load(path: str | Path) -> Solution | Solutions:
+    """What is in a file: one solution, or those of groups."""
+    from crowdopt.solution_file import decode, decode_groups, has_groups, read_json
+
+    data = read_json(path)
+    return decode_groups(data) if has_groups(data) else decode(data)
 
 
 def check_against(
@@ -126,7 +144,7 @@ def check_against(
     if wrong:
         return Verification(Verdict.REJECTED, tuple(wrong))
     try:
-        problem = Problem(buckets, solution.certificate.space, solution.objective, solution.ranked)
+        problem = replace(solution.problem, buckets=buckets)
     except InputError as error:
         return Verification(Verdict.REJECTED, (str(error),))
     if wrong := list(_about_labels(solution, problem)):
@@ -308,7 +326,6 @@ def _about_claims(solution: Solution) -> Iterator[str]:
         "trivial": buckets.n_labels == 1,
         "chain": certificate.space is Space.DOMINANCE,
         "enumerate": certificate.space is Space.DOMINANCE,
-        "columns": buckets.n_classes == 1,
     }
     if not fitting.get(certificate.engine, True):
         yield f"engine {certificate.engine!r} does not solve such a problem"
@@ -351,6 +368,16 @@ def _about_votes(solution: Solution) -> Iterator[str]:
         yield "the ties do not follow from the data"
 
 
+def _doubt(witness: Any, limit: float, checks: Recheck) -> str | None:
+    """Why a witness does not prove the bound. That it cannot be decided matters only if nothing else decides."""
+    try:
+        return checks.doubt(witness, limit)
+    except Undecided:
+        if checks.lists_all:
+            return None
+        raise
+
+
 def _about_bound(solution: Solution, checks: Recheck) -> Iterator[str]:
     certificate = solution.certificate
     if certificate.bound is None:
@@ -359,7 +386,7 @@ def _about_bound(solution: Solution, checks: Recheck) -> Iterator[str]:
         yield f"the bound {certificate.bound!r} is below the log-likelihood of the answer"
         return
     limit = certificate.bound + certificate.tolerance
-    if certificate.witness is not None and (reason := checks.doubt(certificate.witness, limit)):
+    if certificate.witness is not None and (reason := _doubt(certificate.witness, limit, checks)):
         yield reason
         return
     best = checks.better_than(limit, proved=certificate.witness is not None)

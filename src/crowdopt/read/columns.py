@@ -22,6 +22,7 @@ SYNONYMS = {
     "label": ("label", "labels", "answer", "response", "rating", "score", "value", "judgment", "judgement",
               "annotation", "category", "vote", "class", "output"),
     "class": ("class", "worker_class", "crowd", "pool", "platform", "tier", "skill", "role"),
+    "group": ("group", "batch", "question", "language", "project", "job", "campaign"),
 }  # fmt: skip
 """Common names of columns, likeliest first: suggested in errors, never used in silence."""
 
@@ -61,6 +62,8 @@ def choose_responses(reading: Reading) -> Choose:
     def choose(available: Sequence[str]) -> list[str]:
         if reading.wide:
             need(reading.task, "task", available)
+            if reading.group:
+                need(reading.group, "group", available)
             for name in reading.keep:
                 need(name, "--keep option", available)
             chosen = list(available)
@@ -77,6 +80,8 @@ def choose_responses(reading: Reading) -> Choose:
         ]
         if reading.class_column:
             chosen.append(need(reading.class_column, "class", available))
+        if reading.group:
+            chosen.append(need(reading.group, "group", available))
         chosen += [need(name, "--keep option", available) for name in reading.keep]
         if reading.order_by:
             chosen.append(need(reading.order_by, "--order-by option", available))
@@ -93,6 +98,15 @@ def choose_truth(reading: Reading) -> Choose:
             reading.task if reading.task in available else need("task", "task", available),
             reading.label if reading.label in available else need("label", "label", available),
         ]
+
+    return choose
+
+
+def choose_group_truth(reading: Reading) -> Choose:
+    """The columns that a table of true labels in groups needs."""
+
+    def choose(available: Sequence[str]) -> list[str]:
+        return [need(reading.group, "group", available), *choose_truth(reading)(available)]
 
     return choose
 

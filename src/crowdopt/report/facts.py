@@ -199,7 +199,7 @@ def _why(solution: Solution, value: float, mapping: Ints) -> str:
 
 def accuracy_of(solution: Solution, mapping: Ints) -> float | None:
     """The share of right labels that another mapping of the same buckets has; None if no truth was given."""
-    if solution.accuracy is None:
+    if solution.accuracy is None or solution.accuracy.by_bucket is None:
         return None
     table = solution.accuracy.by_bucket
     return float(table[mapping, np.arange(len(mapping))].sum() / table.sum())
@@ -207,7 +207,7 @@ def accuracy_of(solution: Solution, mapping: Ints) -> float | None:
 
 def _accuracy(solution: Solution) -> dict[str, Any] | None:
     """How many tasks of each true label got which label."""
-    if solution.accuracy is None:
+    if solution.accuracy is None or solution.accuracy.by_bucket is None:
         return None
     table = solution.accuracy.by_bucket
     crossed = np.zeros((len(table), solution.scale.n_labels), np.int64)

@@ -24,7 +24,7 @@ from crowdopt.problem import Problem
 from crowdopt.solve.chain import chain
 from crowdopt.solve.columns import MAX_BUCKETS, columns
 from crowdopt.solve.em import em, em1, em2, em3
-from crowdopt.solve.engine import DEFAULT_TIME_LIMIT, Engine, Limits, OnProgress, Outcome, certify
+from crowdopt.solve.engine import DEFAULT_TIME_LIMIT, Engine, Limits, OnProgress, Outcome, certify, is_tight
 from crowdopt.solve.enumerate import enumerate_all
 from crowdopt.solve.scan import proves, scan
 from crowdopt.solve.search import search
@@ -109,11 +109,10 @@ def check_engine(problem: Problem, engine: str) -> None:
     if engine != "auto" and engine not in ENGINES:
         raise InputError(f"there is no engine {engine!r}; there are auto, {', '.join(ENGINES)}")
     if engine == "scan" and buckets.n_labels > 1 and not _is_plane(problem):
-        raise InputError(f"engine 'scan' is for two labels and one class; here are {buckets.n_labels} labels")
+        here = f"{buckets.n_labels} labels" + (f" and {buckets.n_classes} classes" if buckets.n_classes > 1 else "")
+        raise InputError(f"engine 'scan' is for two labels and one class; here are {here}")
     if engine in {"chain", "enumerate"} and problem.space is not Space.DOMINANCE:
         raise InputError(f"engine {engine!r} searches labels that respect the order: ask for the space 'dominance'")
-    if engine == "columns" and buckets.n_classes > 1:
-        raise InputError(f"engine 'columns' is for one class of workers; here are {buckets.n_classes}")
     if engine == "columns" and not _has_columns(problem):
         raise InputError(
             f"engine 'columns' is for at most {MAX_BUCKETS:,} different counts; here are {buckets.n_buckets:,}"
@@ -122,7 +121,7 @@ def check_engine(problem: Problem, engine: str) -> None:
 
 def check_ranked(problem: Problem) -> None:
     """Raises where a ranking of the classes would change nothing, as no order is asked for."""
-    if problem.ranked and problem.space is not Space.DOMINANCE:
+    if problem.ranked and problem.buckets.n_classes > 1 and problem.space is not Space.DOMINANCE:
         raise InputError(
             "ranked classes matter only among answers that respect the order of the labels: the scale must be ordinal, "
             "and the space 'dominance'"
@@ -162,17 +161,18 @@ def _answer(problem: Problem, limits: Limits, engine: str) -> tuple[str, Outcome
 def _priced(problem: Problem, limits: Limits) -> tuple[str, Outcome]:
     """Proves by prices; where these leave a gap under dominance and there is time, by listing all the same."""
     outcome = columns(problem, limits)
-    open_still = outcome.bound is None or outcome.bound - outcome.objective > (outcome.tolerance or 0.0)
-    if problem.space is Space.DOMINANCE and open_still and outcome.stop is Stop.FINISHED:
+    if problem.space is Space.DOMINANCE and outcome.stop is Stop.FINISHED and not is_tight(problem, outcome):
         with suppress(TooManyUpSets):  # the gap then stays
-            return "chain", chain(problem, limits)
+            listed = chain(problem, limits)
+            if is_tight(problem, listed):
+                return "chain", listed
+            outcome = replace(outcome, stop=listed.stop)
     return "columns", outcome
 
 
 def _has_columns(problem: Problem) -> bool:
     """Whether the columns engine can answer."""
-    buckets = problem.buckets
-    return buckets.n_classes == 1 and buckets.n_buckets <= MAX_BUCKETS
+    return problem.buckets.n_buckets <= MAX_BUCKETS
 
 
 def _is_plane(problem: Problem) -> bool:
@@ -205,7 +205,7 @@ def solve(
     Two labels are proved by a scan, but for labels told apart under dominance with numbers of responses that vary.
     These, and more labels under dominance, are proved while few enough sets of buckets respect the order (``chain``);
     beyond that, and over all mappings, more labels are proved by prices (``columns``), which takes the longer the more
-    labels there are.
+    labels there are. Several classes of workers are proved like more labels, also where there are two labels.
 
     Args:
         counts: Responses by (row, label), lowest label first, or by (row, class, label); whole numbers.

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 MOST_NUMBERS = 500_000
 """Numbers that a witness may have; a larger one is not kept."""
 
-MOST_NODES = 100_000
-"""Open nodes beyond which the search ends, as they would not fit."""
+MOST_OPEN = 50_000_000
+"""Numbers of all open nodes beyond which the search ends, as they would not fit."""
 
 
 @dataclass(eq=False)
@@ -109,11 +109,15 @@ class Branching:
 
     def witness(self) -> dict[str, Any] | None:
         """The prices of all parts; None if they are too many numbers."""
-        if (self.leaves + len(self.heap)) * (len(self.sizes) + self.whole.n_labels) > MOST_NUMBERS:
+        if not self._fits(len(self.heap)):
             return None
         for _, _, node in self.heap:
             node.leaf()
         return self.root.proof
+
+    def _fits(self, more: int = 0) -> bool:
+        """Whether the prices of all closed parts, and of some more, are few enough numbers for a witness."""
+        return (self.leaves + more) * (len(self.sizes) + self.whole.n_labels) <= MOST_NUMBERS
 
     def run(self, first: Finding) -> None:
         """Works until all is proved, something better is found or the limits are reached.
@@ -124,7 +128,8 @@ class Branching:
         everything, free = self.whole.part({})
         self.root.keep(everything, free, first)
         self._split(self.root, everything, free, first)
-        while self.heap and self.better is None and len(self.heap) < MOST_NODES:
+        most = MOST_OPEN // (2 * len(self.sizes) + self.whole.n_labels)
+        while self.heap and self.better is None and len(self.heap) < most:
             node = heapq.heappop(self.heap)[2]
             self.nodes += 1
             market, free = self.whole.part(node.fixed)
@@ -136,7 +141,8 @@ class Branching:
             if finding.proved:
                 self.closed = max(self.closed, node.bound)
                 self.leaves += 1
-                node.leaf()
+                if self._fits():
+                    node.leaf()
             else:
                 self._split(node, market, free, finding)
 
@@ -145,7 +151,7 @@ class Branching:
 
     def _settle(self, node: Node, market: Market, free: Ints) -> Finding:
         """Tries to prove that nothing in the node is better than the best mapping known."""
-        rest = max(self.bound, self.closed)
+        rest = self.bound
         if not len(free):
             values = np.array([term.empty for term in market.terms])
             return Finding(proved=True, bound=float(values.sum()), prices=np.zeros(0), gains=values)

@@ -8,6 +8,11 @@ being R probability vectors. Φ(M) = Σ_k M_k ln(M_k / M·) is convex and homoge
 θ being the one linear function that agrees with Φ at the corners. It is off by at most M· times what Φ bends between
 the corners, which is of second order in the size of the cell, also where probabilities vanish: 0 ln 0 = 0.
 
+With several classes of workers M has a coordinate for every answer of every class, and Φ is summed over the classes.
+A cell then is a product of sub-simplices, one for each class, and its corners are theirs: every corner has
+probabilities of one class, and zeros for the others. All of the above holds as it stands. Between corners of two
+classes Φ does not bend, so only edges within a class are ever cut.
+
 Where shares are estimated, a cell also has a range of numbers of tasks, on which the convex n ln(n / total) lies
 below its chord. Vectors then are (M, n, 1), so that this too is a linear function of them.
 
@@ -29,8 +34,11 @@ if TYPE_CHECKING:
 BALANCE = 0.3
 """How much of an edge's weight, when one is chosen to be cut, does not depend on where the best set lies."""
 
-FIRST_CUTS = {2: 3, 3: 5}
-"""Cuts that a search begins with, by number of answers: with more answers it pays to see first where to cut."""
+LEAST = 0.1
+"""How much a class matters at least, when an edge is chosen, of which the best set has few responses or none."""
+
+FIRST_CUTS = {1: 3, 3: 5}
+"""Cuts that a search begins with, by number of edges: where there are many it pays to see first where to cut."""
 
 COMMON = {"common": True}
 """Marks what is not by cell."""
@@ -43,7 +51,7 @@ class Cells:
     """Some cells, the buckets that are undecided in any of them, and what is known of each cell.
 
     Attributes:
-        corners: Probability vectors by (cell, corner, answer).
+        corners: Probability vectors by (cell, corner, answer); as many corners as answers, and of the same classes.
         heights: Φ at the corners.
         facets: By (cell, facet, coordinate).
         slope: θ by (cell, coordinate), before rounding is made up for.
@@ -54,6 +62,7 @@ class Cells:
         open: Which buckets are undecided, by (cell, bucket).
         bound: No candidate in the cell is worth more.
         bend: The most that Φ bends along an edge of what the cell was cut from.
+        classes: The class of every answer, and so of every corner: 0, 1, ... in this order.
         which: The buckets that the columns of ``open`` stand for.
         depth: How often the cells were cut.
     """
@@ -69,6 +78,7 @@ class Cells:
     open: Bools
     bound: Floats
     bend: Floats
+    classes: Ints = field(metadata=COMMON)
     which: Ints = field(metadata=COMMON)
     depth: int = field(default=0, metadata=COMMON)
 
@@ -92,17 +102,22 @@ class Cells:
 
     @property
     def n_answers(self) -> int:
-        """Answers that occur."""
+        """Answers that occur, of all classes."""
         return int(self.corners.shape[2])
+
+    @property
+    def centre(self) -> Floats:
+        """The mean of the corners of each class, by (cell, answer)."""
+        return np.asarray(self.corners.sum(axis=1) / np.bincount(self.classes)[self.classes])
 
     def ranged(self) -> bool:
         """Whether the cells have a range of tasks."""
         return bool(self.slope.shape[1] > self.n_answers)
 
 
-def whole_space(offset: Floats, n_answers: int, low: float, high: float, total: float, n_buckets: int) -> Cells:
+def whole_space(offset: Floats, classes: Ints, low: float, high: float, total: float, n_buckets: int) -> Cells:
     """Cells that together hold all vectors; ``offset`` is (G) or, with a range of tasks, (G, known tasks, 1)."""
-    first = _first_cuts(n_answers)
+    first, n_answers = _first_cuts(tuple(classes.tolist())), len(classes)
     n_cells, ranged = len(first), len(offset) > n_answers
     cells = replace(
         first,
@@ -121,8 +136,9 @@ def whole_space(offset: Floats, n_answers: int, low: float, high: float, total: 
 
 
 @cache
-def _first_cuts(n_answers: int) -> Cells:
-    """The simplex after the first cuts, which are always the same."""
+def _first_cuts(classes: tuple[int, ...]) -> Cells:
+    """The simplices after the first cuts, which are always the same."""
+    n_answers = len(classes)
     cells = Cells(
         corners=np.eye(n_answers)[None],
         heights=np.zeros((1, n_answers)),
@@ -135,9 +151,10 @@ def _first_cuts(n_answers: int) -> Cells:
         open=np.ones((1, 0), bool),
         bound=np.array([np.inf]),
         bend=np.array([np.log(2.0)]),
+        classes=np.array(classes),
         which=np.arange(0),
     )
-    for _ in range(FIRST_CUTS.get(n_answers, 0)):
+    for _ in range(FIRST_CUTS.get(len(edges(cells.classes)[0]), 0)):
         cells = cut(cells, np.zeros((len(cells), n_answers)), 0.0)
     return replace(cells, depth=0)
 
@@ -160,6 +177,13 @@ def share_term(tasks: Floats, total: float) -> Floats:
     return np.asarray(tasks * np.log(np.where(tasks > 0, tasks, total) / total))
 
 
+def edges(classes: Ints) -> tuple[Ints, Ints]:
+    """The ends of all edges between corners of one class."""
+    one, other = np.triu_indices(len(classes), 1)
+    alike = classes[one] == classes[other]
+    return one[alike], other[alike]
+
+
 def cut(cells: Cells, at: Floats, total: float) -> Cells:
     """Every cell cut in two where its plane is farthest above Φ, with regard to where the best sets seem to lie.
 
@@ -169,15 +193,18 @@ def cut(cells: Cells, at: Floats, total: float) -> Cells:
         total: The number of all tasks, where shares are estimated.
     """
     n, rows = cells.n_answers, np.arange(len(cells))
+    firsts = np.unique(cells.classes, return_index=True)[1]
     mass = np.maximum(at[:, :n], 0.0)
-    mass /= np.maximum(mass.sum(axis=1, keepdims=True), _TINY)
-    one, other = np.triu_indices(n, 1)
+    mass /= np.maximum(np.add.reduceat(mass, firsts, axis=1), _TINY)[:, cells.classes]
+    responses = np.maximum(np.add.reduceat(at[:, :n], firsts, axis=1), 0.0) + _TINY  # of each class
+    matters = LEAST + (1 - LEAST) * responses / responses.sum(axis=1, keepdims=True)
+    one, other = edges(cells.classes)
     middle = (cells.corners[:, one] + cells.corners[:, other]) / 2
     height = _heights(middle)
     bend = (cells.heights[:, one] + cells.heights[:, other]) / 2 - height
-    worth = bend * (BALANCE + mass[:, one] * mass[:, other])
+    worth = bend * matters[:, cells.classes[one]] * (BALANCE + mass[:, one] * mass[:, other])
     halves = _doubled(cells, bend.max(axis=1, initial=0.0))
-    by_edge = np.full(len(cells), n > 1)
+    by_edge = np.full(len(cells), len(one) > 0)
     if cells.ranged():
         best = worth.max(axis=1, initial=0.0) * at[:, :n].sum(axis=1)  # times the responses
         by_edge &= best >= _range_worth(cells, at[:, n], total)

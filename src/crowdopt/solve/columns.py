@@ -1,7 +1,7 @@
 """Columns: the likeliest of all mappings, or of those that respect the order, proved by prices.
 
-Maximises the log-likelihood over all mappings, or over those that respect the order, for any number of labels, one
-class of workers and every objective. The search (search.py) finds a mapping; prices of buckets prove that none is
+Maximises the log-likelihood over all mappings, or over those that respect the order, for any number of labels and
+classes of workers and every objective. The search (search.py) finds a mapping; prices of buckets prove that none is
 better, or by how much one could be: for any prices λ, F ≤ Σ_b λ_b + Σ_j g_j(λ), g_j(λ) being the most that a set of
 buckets is worth to label j (market.py, docs/theory.md, Fact 5), computed exactly by branch and bound over directions of
 counts: of all sets (pricing.py), or of those that the order lets the label have (ordered.py, Fact 6). Prices at which
@@ -15,7 +15,8 @@ claimed to be better.
 
 Cost: O(B · R) per cell of the pricing, whose number grows exponentially with R: hundredths of a second for three
 labels, tenths for four, seconds for five; under an order also a minimum cut for every cell that the free bound does
-not settle. Past the limits the answer is BOUNDED, by the prices so far.
+not settle. K classes have K (R − 1) dimensions: hundredths of a second for two labels and up to four classes, tenths
+for three labels and two or three classes. Past the limits the answer is BOUNDED, by the prices so far.
 """
 
 from __future__ import annotations

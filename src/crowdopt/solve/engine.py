@@ -42,6 +42,7 @@ class Limits:
         on_progress: Called now and then; says when to stop.
         bytes: Memory that an engine may take for what it lists; None for its own limits.
         seed: Of an engine's random choices.
+        start: A mapping that was found before, from where a search begins.
         started: The time of the clock at the start.
     """
 
@@ -49,6 +50,7 @@ class Limits:
     on_progress: OnProgress | None = None
     bytes: int | None = None
     seed: int = 0
+    start: Ints | None = None
     started: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -105,13 +107,20 @@ class Engine(Protocol):
         ...
 
 
+def is_tight(problem: Problem, outcome: Outcome) -> bool:
+    """Whether the gap closes: what PROVED means, whatever an engine believes."""
+    return outcome.bound is not None and outcome.bound - outcome.objective <= _tolerance(problem, outcome)
+
+
+def _tolerance(problem: Problem, outcome: Outcome) -> float:
+    return problem.tolerance(outcome.objective) if outcome.tolerance is None else outcome.tolerance
+
+
 def certify(problem: Problem, outcome: Outcome, *, engine: str, seconds: float, fingerprint: str) -> Certificate:
-    """Turns an outcome into a certificate: PROVED only where the gap closes, whatever the engine believes."""
-    tolerance = problem.tolerance(outcome.objective) if outcome.tolerance is None else outcome.tolerance
-    if outcome.bound is None:
-        proof = Proof.NONE
-    else:
-        proof = Proof.PROVED if outcome.bound - outcome.objective <= tolerance else Proof.BOUNDED
+    """Turns an outcome into a certificate."""
+    proof = Proof.NONE
+    if outcome.bound is not None:
+        proof = Proof.PROVED if is_tight(problem, outcome) else Proof.BOUNDED
     return Certificate(
         proof=proof,
         stop=outcome.stop,
@@ -119,7 +128,7 @@ def certify(problem: Problem, outcome: Outcome, *, engine: str, seconds: float, 
         given=problem.given,
         objective=outcome.objective,
         bound=outcome.bound,
-        tolerance=tolerance,
+        tolerance=_tolerance(problem, outcome),
         engine=engine,
         work=outcome.work,
         seconds=seconds,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdopt.solve.shapes import Shape
-from crowdopt.solve.terms import distinct
+from crowdopt.solve.terms import class_sums, distinct
 
 if TYPE_CHECKING:
     from crowdopt.order import Order
@@ -23,11 +23,18 @@ _LEAST = 1e-12  # of a probability, where an order makes buckets of all kinds go
 
 
 def starts(goods: Goods, n_starts: int, rng: np.random.Generator) -> Floats:
-    """Answer probabilities to begin with: random ones, and those of random buckets, smoothed."""
-    n_answers = goods.responses.shape[1]
-    shares = goods.responses / goods.responses.sum(axis=1, keepdims=True)
-    near = 0.8 * shares[rng.integers(len(goods), size=n_starts // 3)] + 0.2 / n_answers
-    return np.concatenate([rng.dirichlet(np.full(n_answers, 0.7), size=n_starts - len(near)), near])
+    """Answer probabilities (start, coordinate): random ones, and those of random buckets, smoothed."""
+    n_coordinates = goods.responses.shape[1]
+    n_answers = n_coordinates // goods.n_classes
+    some = goods.responses[rng.integers(len(goods), size=n_starts // 3)]
+    near = 0.8 * shares(some, goods.n_classes) + 0.2 / n_answers
+    drawn = rng.dirichlet(np.full(n_answers, 0.7), size=(n_starts - len(near), goods.n_classes))
+    return np.concatenate([drawn.reshape(-1, n_coordinates), near])
+
+
+def shares(counts: Floats, n_classes: int) -> Floats:
+    """Count vectors (..., coordinate) as shares of what each class answered; zeros where it answered nothing."""
+    return np.asarray(counts / np.maximum(class_sums(counts, n_classes), _TINY))
 
 
 def good_sets(goods: Goods, term: Term, prices: Floats, probabilities: Floats) -> tuple[Bools, Floats]:
@@ -78,10 +85,9 @@ def good_closed_sets(
 
 
 def _refitted(goods: Goods, term: Term, sets: Bools, least: float) -> tuple[Floats, Floats]:
-    """What a response (set, answer) and a task (set) add by the probabilities of the buckets of each set."""
+    """What a response (set, coordinate) and a task (set) add by the probabilities of the buckets of each set."""
     responses, tasks = goods.sums(sets)
-    counts = responses + term.offset
-    logs = np.log(np.maximum(counts / np.maximum(counts.sum(axis=1, keepdims=True), _TINY), least))
+    logs = np.log(np.maximum(shares(responses + term.offset, term.n_classes), least))
     if not term.total:
         return logs, np.full(len(sets), term.log_share)
     return logs, 1 + np.log(np.maximum(tasks + term.known, _TINY) / term.total)

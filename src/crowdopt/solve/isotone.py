@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.order import Order
 from crowdopt.solve.arcs import Arcs
 
 if TYPE_CHECKING:
@@ -32,8 +31,8 @@ class IsotoneEM:
     def __init__(self, climbs: Climbs) -> None:
         self.climbs, self.problem = climbs, climbs.problem
         buckets = self.problem.buckets
-        self.n_labels, self.counts = buckets.n_labels, buckets.counts[:, 0, :].astype(float)
-        higher, lower = np.nonzero(Order.of(buckets.counts).covers)
+        self.n_labels, self.n_classes, self.counts = buckets.n_labels, buckets.n_classes, buckets.counts.astype(float)
+        higher, lower = np.nonzero(self.problem.order.covers)
         n = buckets.n_buckets
         layers = range(self.n_labels - 1)
         tails = [lower + t * n for t in layers] + [np.arange(n) + t * n for t in layers[1:]]
@@ -42,19 +41,19 @@ class IsotoneEM:
 
     def starts(self, n_starts: int, rng: np.random.Generator) -> Ints:
         """The mappings that it ends with from random probabilities: the shares of random buckets, smoothed."""
-        shares = self.counts / self.counts.sum(axis=1, keepdims=True)
+        shares = self._shares(self.counts)
         near = shares[rng.integers(len(shares), size=(n_starts, self.n_labels))]
-        drawn = rng.dirichlet(np.ones(self.n_labels), size=(n_starts, self.n_labels))
-        part = rng.uniform(0.1, 1.0, size=(n_starts, 1, 1))
+        drawn = rng.dirichlet(np.ones(self.n_labels), size=(n_starts, self.n_labels, self.n_classes))
+        part = rng.uniform(0.1, 1.0, size=(n_starts, 1, 1, 1))
         return self.run_from((1 - part) * near + part * drawn)
 
     def run_from(self, probabilities: Floats) -> Ints:
-        """The same as :meth:`run`, after the rows of each matrix were sorted, the lower ones first."""
-        by_mean = np.argsort(probabilities @ np.arange(self.n_labels), axis=1)
-        return self.run(np.take_along_axis(probabilities, by_mean[:, :, None], axis=1))
+        """The same as :meth:`run`, after the labels of each matrix were sorted, those of lower answers first."""
+        by_mean = np.argsort((probabilities @ np.arange(self.n_labels)).sum(axis=2), axis=1, kind="stable")
+        return self.run(np.take_along_axis(probabilities, by_mean[:, :, None, None], axis=1))
 
     def run(self, probabilities: Floats) -> Ints:
-        """The mappings (row, bucket) that it ends with from answer probabilities (row, label, answer)."""
+        """The mappings (row, bucket) that it ends with from probabilities (row, label, class, answer)."""
         flows = self.arcs.no_flows(len(probabilities))
         shares = np.full((len(probabilities), self.n_labels), 1 / self.n_labels)
         best = np.zeros((len(probabilities), len(self.counts)), np.int64)
@@ -74,7 +73,8 @@ class IsotoneEM:
     def _assigned(self, probabilities: Floats, shares: Floats, flows: Floats) -> Ints:
         """The best mappings that respect the order."""
         weights = self.problem.buckets.weights
-        scores = np.log(np.maximum(probabilities, _LEAST)) @ self.counts.T + self._log_shares(shares)[:, :, None]
+        logs = np.log(np.maximum(probabilities, _LEAST)).reshape(*shares.shape, -1)
+        scores = logs @ self.counts.reshape(len(weights), -1).T + self._log_shares(shares)[:, :, None]
         steps = np.diff(weights * scores, axis=1)  # row, label from the second on, bucket
         inside = self.arcs.settle(steps.reshape(len(scores), -1), flows).inside
         return np.asarray(inside.reshape(steps.shape).sum(axis=1))
@@ -90,10 +90,14 @@ class IsotoneEM:
     def _refitted(self, mappings: Ints) -> tuple[Floats, Floats]:
         """The probabilities and shares that explain mappings best; those of unused labels are all equal."""
         sums = self.climbs.moves.sums(mappings)
-        counts, tasks = sums[..., :-1].astype(float), sums[..., -1].astype(float)
+        counts = sums[..., :-1].reshape(*sums.shape[:2], self.n_classes, self.n_labels).astype(float)
+        tasks = sums[..., -1].astype(float)
         offsets = self.problem.objective.offsets
         if offsets is not None:
-            counts, tasks = counts + offsets.counts[:, 0, :], tasks + offsets.gold_tasks
-        whole = counts.sum(axis=2, keepdims=True)
-        probabilities = np.where(whole > 0, counts / np.where(whole > 0, whole, 1.0), 1 / self.n_labels)
-        return probabilities, tasks / tasks.sum(axis=1, keepdims=True)
+            counts, tasks = counts + offsets.counts, tasks + offsets.gold_tasks
+        return self._shares(counts), tasks / tasks.sum(axis=1, keepdims=True)
+
+    def _shares(self, counts: Floats) -> Floats:
+        """The shares of answers; all equal where there are none."""
+        whole = counts.sum(axis=-1, keepdims=True)
+        return np.where(whole > 0, counts / np.where(whole > 0, whole, 1.0), 1 / self.n_labels)

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdopt.certificate import Space
-from crowdopt.order import Order
 from crowdopt.solve.shapes import Items, Shape
 from crowdopt.solve.terms import Goods, Term, distinct, terms_of
 
 if TYPE_CHECKING:
+    from crowdopt.order import Order
     from crowdopt.problem import Problem
     from crowdopt.types import Bools, Floats, Ints
 
@@ -41,7 +41,7 @@ class Market:
     @classmethod
     def of(cls, problem: Problem) -> Market:
         """The market of all buckets."""
-        order = Order.of(problem.buckets.counts) if problem.space is Space.DOMINANCE else None
+        order = problem.order if problem.space is Space.DOMINANCE else None
         return cls(Goods.of(problem), tuple(terms_of(problem)), order)
 
     @cached_property

@@ -17,12 +17,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from crowdopt.solve.prices import Prices
     from crowdopt.types import Bools, Floats, Ints
 
 
 ROWS_AT_ONCE = 50
 """Violated cuts that come into the program at a time."""
+
+STEPS_AT_ONCE = 500
+"""Steps of the simplex method between two looks at the limits."""
 
 
 class Master:
@@ -46,6 +51,7 @@ class Master:
             self.solver.setOptionValue(option, value)
         for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
             self.solver.setOptionValue(option, 1e-9)
+        self.solver.setOptionValue("simplex_iteration_limit", STEPS_AT_ONCE)
         self.infinite = highspy.kHighsInf
         pad = 4 * prices.width + 0.1 * self.market.goods.responses.sum(axis=1)
         for low, high in zip((prices.least - pad) / self.unit, (prices.most + pad) / self.unit, strict=True):
@@ -84,15 +90,14 @@ class Master:
         for at in range(self.n_terms):
             self._know(at, np.array([s for term, s in new if term == at]).reshape(-1, self.n))
 
-    def solve(self) -> bool:
-        """Solves the program; returns whether there are prices for the target."""
-        while True:
-            self.solver.run()
+    def solve(self, go_on: Callable[[], bool]) -> bool:
+        """Solves the program; returns whether there are prices for the target, as far as the limits let it find out."""
+        while self._run(go_on):
             solution: Any = self.solver.getSolution()
             x = np.array(solution.col_value)
             self.duals = np.array(solution.row_dual)
             prices, gains, self.margin = x[: self.n], x[self.n : -1], float(x[-1])
-            solved = str(self.solver.getModelStatus()).endswith("kOptimal") and bool(np.isfinite(x).all())
+            solved = self._status() == "kOptimal" and bool(np.isfinite(x).all())
             if not solved or self.margin < -1e-9:
                 return False
             short = self.values + self.away * self.margin - self.sets @ prices - gains[self.terms]
@@ -106,6 +111,19 @@ class Master:
                 values = np.concatenate([np.ones(len(index) - 1), [-self.away[at]]])
                 self._row(float(self.values[at]), self.infinite, index, values)
                 self.rows.append(int(at))
+        return False
+
+    def _run(self, go_on: Callable[[], bool]) -> bool:
+        """Solves the program as it is; returns whether the limits let it."""
+        self.solver.run()
+        while self._status() == "kIterationLimit":
+            if not go_on():
+                return False
+            self.solver.run()
+        return go_on()
+
+    def _status(self) -> str:
+        return str(self.solver.getModelStatus()).rpartition(".")[2]
 
     def mixture(self) -> list[tuple[float, int, Bools]]:
         """The sets of the dual with their shares, greatest first: together they cover every bucket about once."""

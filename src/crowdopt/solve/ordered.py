@@ -107,7 +107,7 @@ class OrderedPricing(Pricing):
         sums, costs = sets @ self.vectors + self.start, sets @ self.prices
         worth = self._values(sums) - costs
         self.best = max(self.best, float(worth.max(initial=-np.inf)))
-        for row in np.argsort(-worth)[:KEPT]:
+        for row in np.argsort(-worth, kind="stable")[:KEPT]:
             if worth[row] > self.threshold:
                 self.found[sets[row].tobytes()] = float(worth[row])
         self.sums = np.concatenate([self.sums, sums])[-MOST_KNOWN:]
@@ -186,11 +186,11 @@ class OrderedPricing(Pricing):
         if not len(rows):
             return
         worth = self._values(self._learn(sets)) - sets @ self.prices
-        centre = cells.corners[rows].mean(axis=1)
-        least, _, most = self._gains(cells.rows(rows), centre)
+        closer = cells.rows(rows)
+        least, _, most = self._gains(closer, closer.centre)
         wrong = np.where(sets, least, most)
         own = np.where(sets, wrong, 0.0).sum(axis=1)
-        error = self._error(float(-np.log(centre.min())) + self.n_answers)
+        error = self._error(float(-np.log(closer.centre.min())) + self.n_answers)
         hope = wrong.min(axis=1) > _HOPELESS
         rows, worth, own, wrong = rows[hope], worth[hope], own[hope], wrong[hope]
         found = self.items.settle(wrong, cells.flows[rows], self.level - worth + own - 2 * error)

@@ -1,16 +1,18 @@
 """Ratings with too many up-sets to list: the likeliest mapping that respects the order, proved by prices.
 
-Maximises the log-likelihood over dominance-consistent mappings, for any number of labels, one class of workers and
+Maximises the log-likelihood over dominance-consistent mappings, for any number of labels and classes of workers and
 every objective. Prices bound it as they do over all mappings (columns.py), but a label bids only for sets that it can
 have: the lowest label for down-sets, the highest for up-sets, the others for what is between two up-sets (shapes.py).
 For any prices λ, F ≤ Σ_b λ_b + Σ_j g_j(λ), g_j(λ) being the most that such a set is worth to label j, computed
-exactly (ordered.py). That holds for every order, and so for equal and varying numbers of responses.
+exactly (ordered.py). That holds for every order, and so for equal and varying numbers of responses, and for the orders
+of several classes, ranked or not.
 
 With three and four labels this is nearly always tight, with five mostly. Where it is not, the space is not split: the
 answer is BOUNDED, by prices for the least bound that there is time to find.
 
 Cost: two minimum cuts for every cell of the pricing, whose number grows exponentially with the number of labels:
-tenths of a second for three labels, seconds for four, some ten seconds for five.
+tenths of a second for three labels, seconds for four, some ten seconds for five; for two classes of workers tenths for
+two labels, a second for three.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
 STARTS = 64
 """Starts of hard EM before the first attempt at a proof."""
 
-FEW_LABELS = 4
-"""With more labels a proof takes so long that a better mapping is looked for in any case before it."""
+MANY_DIMENSIONS = 4
+"""Dimensions of the answers of all classes with which a proof takes long: a better mapping is looked for before it."""
 
 LESS, MORE = 0.5, 5.0
 """How fast the room for prices shrinks, and grows, while it is not known how much is needed."""
@@ -57,7 +59,8 @@ class OrderedColumns(Columns):
         em = IsotoneEM(self.climbs)
         if self.climbs.stop is Stop.FINISHED:
             self._climb(em.starts(STARTS, self.rng))
-        patient = self.problem.buckets.n_labels > FEW_LABELS
+        buckets = self.problem.buckets
+        patient = buckets.n_classes * (buckets.n_labels - 1) >= MANY_DIMENSIONS
         if patient and self.climbs.stop is Stop.FINISHED:
             shake(self.climbs, self.rng, self._tolerance(), em)
         self.stop = self.climbs.stop

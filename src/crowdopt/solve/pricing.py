@@ -15,14 +15,18 @@ worth at most what C is and, for every undecided bucket, the most that its side 
 once all buckets are decided. Given shares add to the price of every task; estimated ones add a coordinate
 (cells.py), and ln of the share plus one to the gradient.
 
+With several classes of workers Φ, ⟨Y_b, ln p⟩ and ⟨M(C), ln p⟩ are sums over the classes, each with responses and a p
+of its own, and so are their bounds on a cell. Where S has no response of a class, all of this holds with any p of that
+class: Φ(Y) ≥ ⟨Y, ln p⟩ is what a bucket would add to it. So it does not matter which of the cells S is taken to be in.
+
 Rounding: θ is raised where it falls short of Φ at a corner, so it lies above Φ whatever rounding did before. What
-is left are sums of at most B + 2R products, off by that many units in the last place of the sum of their sizes,
-which is added to every bound; buckets are decided only if they are so by more than their rounding. The middle of an
-edge is off by a unit in the last place of each of its (positive) coordinates: ln p changes by that, so a set in the
-crack between two cells is worth no more than rounding above the bound of either.
+is left are sums of at most B + 2R products (2KR for K classes), off by that many units in the last place of the sum
+of their sizes, which is added to every bound; buckets are decided only if they are so by more than their rounding.
+The middle of an edge is off by a unit in the last place of each of its (positive) coordinates: ln p changes by that,
+so a set in the crack between two cells is worth no more than rounding above the bound of either.
 
 Cost: O(B · R) per cell, all cells of a block at once. Their number grows exponentially with R: about 400 for three
-labels, 10⁴ for four, 10⁵ for five.
+labels, 10⁴ for four, 10⁵ for five; and with the number of classes K, as p then has K (R − 1) dimensions.
 """
 
 from __future__ import annotations
@@ -45,8 +49,11 @@ BLOCK = 1 << 18
 """Cells times buckets worked on at once."""
 
 MOST_CELLS_AT_ONCE = 2_048
-MAX_OPEN = 200_000
-"""Open cells beyond which the deepest are worked on first, as the best first would need ever more memory."""
+MAX_OPEN, MAX_BYTES = 200_000, 1 << 29
+"""Open cells, and the size of their corners and facets, beyond which the deepest are worked on first.
+
+The best first would need ever more memory.
+"""
 
 DEEPEST = 400
 """Cells that were cut more often are left as they are: their corners are equal but for rounding."""
@@ -100,6 +107,10 @@ class Pricing:
         self.used = goods.responses.sum(axis=0) + term.offset > 0
         self.prices = prices - goods.tasks * term.log_share if term.log_share else prices
         responses, offset = goods.responses[:, self.used], term.offset[self.used]
+        class_of = np.repeat(np.arange(goods.n_classes), len(self.used) // goods.n_classes)
+        self.classes = np.unique(class_of[self.used], return_inverse=True)[1]
+        self.firsts = np.unique(self.classes, return_index=True)[1]  # the first coordinate of each class
+        self.impossible = np.where(self.classes[:, None] == self.classes, _NEVER, 0.0)
         self.n_answers, self.sizes = responses.shape[1], responses.sum(axis=1)
         self.vectors, self.start = responses, offset
         if term.total:
@@ -112,7 +123,7 @@ class Pricing:
         self.slack = max(slack, 8 * self._error(2 * float(np.log(self.whole.sum() + 1)) + self.n_answers))
         self.found: dict[bytes, float] = {}
         self.left = -np.inf  # the greatest bound of cells that cannot be cut
-        self.cells, self.most_open = 0, MAX_OPEN
+        self.cells, self.most_open = 0, min(MAX_OPEN, MAX_BYTES // (16 * len(self.start) ** 2))
 
     @property
     def level(self) -> float:
@@ -147,7 +158,7 @@ class Pricing:
     def _first_cells(self) -> Cells:
         tasks = self.goods.tasks
         low, high = (self.term.known + tasks.min(), self.term.known + tasks.sum()) if self.term.total else (0.0, 0.0)
-        return whole_space(self.start, self.n_answers, low, high, self.term.total, len(self.goods))
+        return whole_space(self.start, self.classes, low, high, self.term.total, len(self.goods))
 
     def _work_on(self, cells: Cells) -> Cells | None:
         """Bounds cells, and cuts those that are not settled."""
@@ -205,7 +216,7 @@ class Pricing:
     def _decide(self, cells: Cells) -> None:
         """Decides buckets (module, 2) and bounds by the best set at the centre of the cell (module, 3), in place."""
         sizes, tasks = self.sizes[cells.which], self.goods.tasks[cells.which]
-        prices, centre = self.prices[cells.which], cells.corners.mean(axis=1)
+        prices, centre = self.prices[cells.which], cells.centre
         least, gain, most = self._gains(cells, centre)
         doubt = 64 * _EPS * (np.abs(prices) + 32 * (sizes + tasks))
         inside = cells.open & (least > doubt)
@@ -222,10 +233,12 @@ class Pricing:
         """By (cell, bucket): at least, at the centre and at most, what a bucket gains in a cell beyond its price."""
         responses, tasks = self.vectors[cells.which, : self.n_answers], self.goods.tasks[cells.which]
         gain = np.log(centre) @ responses.T - self.prices[cells.which]
-        rise = np.matmul(cells.corners / centre[:, None, :], responses.T).max(axis=1) - self.sizes[cells.which]
+        rises = np.matmul(cells.corners / centre[:, None, :], responses.T)
+        rise = np.maximum.reduceat(rises, self.firsts, axis=1).sum(axis=1) - self.sizes[cells.which]
         positive = cells.corners > 0
-        corner_logs = np.where(positive, np.log(np.where(positive, cells.corners, 1.0)), _NEVER)
-        least = np.matmul(corner_logs, responses.T).min(axis=1) - self.prices[cells.which]
+        corner_logs = np.where(positive, np.log(np.where(positive, cells.corners, 1.0)), self.impossible)
+        falls = np.minimum.reduceat(np.matmul(corner_logs, responses.T), self.firsts, axis=1)
+        least = falls.sum(axis=1) - self.prices[cells.which]
         if not self.term.total:
             return least, gain, gain + rise
         low, high = cells.low[:, None] / self.term.total, cells.high[:, None] / self.term.total
@@ -237,7 +250,7 @@ class Pricing:
         worth = self._values(cells.sure + sets @ self.vectors[cells.which])
         worth += -cells.paid - sets @ self.prices[cells.which]
         self.best = max(self.best, float(worth.max()))
-        for row in np.argsort(-worth)[:KEPT]:
+        for row in np.argsort(-worth, kind="stable")[:KEPT]:
             if worth[row] > self.threshold:
                 self._remember(cells, centre[row], row, float(worth[row]))
         return worth
@@ -245,7 +258,7 @@ class Pricing:
     def _values(self, sums: Floats) -> Floats:
         """Ψ by sums of vectors, without what given shares add, which is in the prices."""
         counts = sums[:, : self.n_answers]
-        whole = np.maximum(counts.sum(axis=1, keepdims=True), _TINY)
+        whole = np.maximum(np.add.reduceat(counts, self.firsts, axis=1)[:, self.classes], _TINY)
         values = (counts * np.log(np.where(counts > 0, counts, whole) / whole)).sum(axis=1)
         return np.asarray(values + share_term(sums[:, self.n_answers], self.term.total) if self.term.total else values)
 
@@ -257,7 +270,7 @@ class Pricing:
         self.found[(gain > 0).tobytes()] = worth
 
     def _cut(self, cells: Cells, at: Floats) -> Cells | None:
-        """Cuts cells, but for those that are as small as rounding allows, or in which nothing is undecided."""
+        """Cuts cells, but for those that are as small as rounding allows: their bound then stays."""
         if cells.depth >= DEEPEST:
             self.left = max(self.left, float(cells.bound.max()))
             return None

@@ -136,8 +136,7 @@ class Prover:
 
     def _mend(self) -> bool:
         """Moves the prices away from violated cuts; returns whether that worked, and there is time."""
-        self.stopped |= not self.go_on(math.inf, 1)
-        return not self.stopped and (self.prices.project() or self._find_room())
+        return self._has_time() and (self.prices.project() or self._find_room())
 
     def _find_cuts(self) -> bool:
         """Adds cuts that are violated; returns whether hints found any. Under an order first with little effort."""
@@ -175,16 +174,15 @@ class Prover:
         step = max(1, AT_ONCE // items.arcs.n_items)
         parts: list[Bools] = []
         for at in range(0, len(begin), step):
-            self.stopped |= not self.go_on(math.inf, 0)
-            if not self.stopped or not parts:
+            if self._has_time() or not parts:
                 parts.append(hints.good_closed_sets(goods, term, items, prices, begin[at : at + step])[0])
         sets, worth = hints.best_first(goods, term, prices, np.concatenate(parts))
         return (sets, worth) if worth[0] > enough else hints.flipped_along(goods, term, order, prices, sets[:FLIPPED])
 
     def _remember(self, counts: Floats) -> None:
         """Keeps the answer probabilities of sets, to begin with next time."""
-        whole = counts.sum(axis=1, keepdims=True)
-        self.probabilities = np.concatenate([self.probabilities, counts / np.maximum(whole, 1e-300)])
+        found = hints.shares(counts, self.market.goods.n_classes)
+        self.probabilities = np.concatenate([self.probabilities, found])
 
     def _times_labels(self, gains: Floats) -> float:
         return math.fsum(len(term.labels) * gain for term, gain in zip(self.market.terms, gains, strict=True))
@@ -239,12 +237,16 @@ class Prover:
         if self.master is None:
             self.master = Master(self.prices, self.target + SHARE / 2 * self.tolerance)
         self.master.know(self.prices.cuts)
-        if not self.master.solve():
+        if not self.master.solve(self._has_time):
             return False
         self.prices.move(self.master.prices, self.master.gains, STEP)
         if not self.prices.project():
             self.prices.move(self.master.prices, self.master.gains, 1.0)
         return True
+
+    def _has_time(self) -> bool:
+        self.stopped |= not self.go_on(math.inf, 0)
+        return not self.stopped
 
     def _failed(self, cells: int) -> Finding:
         """The bound of the best prices seen, and where to branch."""

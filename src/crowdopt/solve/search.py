@@ -60,6 +60,10 @@ class Climbs:
         self.found: dict[bytes, float] = {}
         self.moves = Steps(problem)
         self.keep(starts(problem, 0))  # there is an answer whenever the limits strike
+        self.begun: Ints | None = None
+        if limits.start is not None and self.moves.usable:
+            self.begun = self.moves.in_order(limits.start[None])
+            self.keep(self.begun)
 
     def keep(self, mappings: Ints) -> None:
         """Adds mappings to those found."""
@@ -78,6 +82,10 @@ class Climbs:
         if not self.go_on():
             return
         block, n_starts = self.moves.block, min(most, self.moves.n_starts)
+        if self.begun is not None:  # a good start needs no others, unless they cost little
+            n_starts = min(n_starts, self.moves.n_affordable)
+            if not self.climb(self.begun):
+                return
         mappings = np.unique(starts(self.problem, n_starts, self.limits.seed), axis=0)
         if not all(self.climb(mappings[at : at + block]) for at in range(0, len(mappings), block)):
             return
@@ -120,7 +128,8 @@ class Steps(Moves):
         self.step = self.error + problem.tolerance(problem.plain_bound)
         size = self.mass.size * self.n_labels
         cost = size * (problem.buckets.n_buckets if self.ordered and self.usable else 10)
-        self.block, self.n_starts = max(1, _BLOCK // size), min(max(START_WORK // cost, MIN_STARTS), MAX_STARTS)
+        self.block, self.n_affordable = max(1, _BLOCK // size), min(START_WORK // cost, MAX_STARTS)
+        self.n_starts = max(self.n_affordable, MIN_STARTS)
 
     def best_move(self, mappings: Ints) -> tuple[Ints, Ints]:
         """Every mapping after the move that gains most, and the indices of those that do gain."""
@@ -147,17 +156,22 @@ class Steps(Moves):
 
     def refit(self, mappings: Ints) -> tuple[Ints, Ints]:
         """The same for giving every bucket the label that explains it best, the order mended up, down or halfway."""
-        options = [mappings, self._assigned(self.sums(mappings))]
-        if self.ordered:
-            top, kind = self.n_labels - 1, self.mass.dtype
-            raised, sunk = np.zeros_like(mappings), np.zeros_like(mappings)
-            for t in range(1, self.n_labels):
-                raised += (options[1] >= t).astype(kind) @ self.above > 0
-                sunk += (options[1] < t).astype(kind) @ self.above.T > 0
-            options = [mappings, raised, top - sunk, (raised + top - sunk) // 2]
+        assigned = self._assigned(self.sums(mappings))
+        options = [mappings, *np.split(self.in_order(assigned), 3 if self.ordered else 1)]
         values = np.stack([self.values(option) for option in options])
         best, rows = values.argmax(axis=0), np.arange(len(mappings))
         return np.stack(options)[best, rows], np.flatnonzero(values[best, rows] > values[0] + self.step)
+
+    def in_order(self, mappings: Ints) -> Ints:
+        """The same mappings or, where there is an order, these mended up, then down, then halfway."""
+        if not self.ordered:
+            return mappings.copy()
+        top, kind = self.n_labels - 1, self.mass.dtype
+        raised, sunk = np.zeros_like(mappings), np.zeros_like(mappings)
+        for t in range(1, self.n_labels):
+            raised += (mappings >= t).astype(kind) @ self.above > 0
+            sunk += (mappings < t).astype(kind) @ self.above.T > 0
+        return np.concatenate([raised, top - sunk, (raised + top - sunk) // 2])
 
     def _assigned(self, sums: Floats) -> Ints:
         """For every bucket the used label of the highest posterior; rounded, so that ties do not hang on noise."""

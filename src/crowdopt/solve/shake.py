@@ -63,21 +63,23 @@ def _good(climbs: Climbs, step: float) -> list[Ints]:
 
 
 def _shaken(climbs: Climbs, mapping: Ints, rng: np.random.Generator) -> Floats:
-    """Answer probabilities (label, answer) of a mapping, after one or two labels were begun anew."""
+    """Answer probabilities (label, class, answer) of a mapping, after one or two labels were begun anew."""
     problem = climbs.problem
-    counts = problem.buckets.counts[:, 0, :].astype(float)
-    by_label = problem.buckets.by_label(mapping)[0][:, 0, :] + 0.5
+    counts = problem.buckets.counts.astype(float)
+    by_label = problem.buckets.by_label(mapping)[0] + 0.5
     if problem.objective.offsets is not None:
-        by_label = by_label + problem.objective.offsets.counts[:, 0, :]
+        by_label = by_label + problem.objective.offsets.counts
     for label in rng.permutation(_allowed(climbs))[: rng.integers(1, 3)]:
         by_label[label] = counts[rng.integers(len(counts))] + rng.uniform(0.05, 1.0)
-    return np.asarray(by_label / by_label.sum(axis=1, keepdims=True))
+    return np.asarray(by_label / by_label.sum(axis=2, keepdims=True))
 
 
 def _assigned(climbs: Climbs, probabilities: Floats) -> Ints:
-    """Every bucket under the label that explains it best, by probabilities (mapping, label, answer)."""
-    counts, allowed = climbs.problem.buckets.counts[:, 0, :].astype(float), _allowed(climbs)
-    return np.asarray(allowed[(counts @ np.log(probabilities[:, allowed]).transpose(0, 2, 1)).argmax(axis=2)])
+    """Every bucket under the label that explains it best, by probabilities (mapping, label, class, answer)."""
+    buckets, allowed = climbs.problem.buckets, _allowed(climbs)
+    counts = buckets.counts.reshape(buckets.n_buckets, -1).astype(float)
+    logs = np.log(probabilities[:, allowed]).reshape(len(probabilities), len(allowed), -1)
+    return np.asarray(allowed[(counts @ logs.transpose(0, 2, 1)).argmax(axis=2)])
 
 
 def _allowed(climbs: Climbs) -> Ints:

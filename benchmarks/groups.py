@@ -1,0 +1,141 @@
+"""What groups cost: one process, threads and processes on the same problems, and the command line on the same file.
+
+python benchmarks/groups.py [--quick] [--json FILE]
+
+Prints two tables in Markdown: (a) solving alone, with one process, with threads and with processes; (b) the whole
+command, reading and writing included, for several numbers of groups. Progress goes to standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crowdopt import jobs
+from crowdopt.buckets import Buckets
+from crowdopt.counted import Counted
+from crowdopt.reading import Reading
+from crowdopt.scale import Scale
+from crowdopt.simulate import crowd
+from crowdopt.solution import Totals
+from crowdopt.solving import Asked, solve_group
+from crowdopt.write import write_columns
+from ratings import describe, duration, parser, say, show, write_json
+from spine import environment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KINDS = {
+    "two labels, 5 responses": (2, 5),
+    "ratings, 3 labels, 5 responses": (3, 5),
+    "ratings, 4 labels, 4 responses": (4, 4),
+}
+N_TASKS = 100
+
+
+def problems(n_labels: int, size: int, n_groups: int) -> list[Any]:
+    """What the function that solves a group takes, for many groups."""
+    items = []
+    labels = [str(j) for j in range(n_labels)]
+    for seed in range(n_groups):
+        rng = np.random.default_rng(seed)
+        matrix = 0.5 * np.eye(n_labels) + 0.5 * rng.dirichlet(np.ones(n_labels), n_labels)
+        counts = rng.multinomial(size, matrix[rng.integers(n_labels, size=N_TASKS)])
+        buckets, _ = Buckets.from_arrays(counts)
+        totals = Totals(N_TASKS, 0, 0, size, buckets.n_responses, 0)
+        counted = Counted(Scale.of(labels, labels), (), buckets, None, totals, Reading(labels=tuple(labels)))
+        items.append((counted, Asked(), 60.0, None))
+    return items
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, float]:
+    """Seconds on the clock, and of all processors, its own processes included."""
+    before = [sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    start = time.perf_counter()
+    work()
+    seconds = time.perf_counter() - start
+    after = [sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return seconds, sum(after) - sum(before)
+
+
+def with_threads(items: list[Any]) -> None:
+    """Solves with as many threads as there are cores."""
+    with ThreadPoolExecutor(jobs.n_cores()) as pool:
+        list(pool.map(solve_group, items))
+
+
+def part_a(n_groups: int) -> list[dict[str, Any]]:
+    """Solving alone."""
+    found = []
+    for kind, (n_labels, size) in KINDS.items():
+        items = problems(n_labels, size, n_groups)
+        solve_group(items[0])  # what is loaded once
+        ways: dict[str, Callable[[], Any]] = {
+            "one process": lambda items=items: jobs.run_all(solve_group, items, 1),
+            f"{jobs.n_cores()} threads": lambda items=items: with_threads(items),
+            f"{jobs.n_cores()} processes": lambda items=items: jobs.run_all(solve_group, items, jobs.n_cores()),
+        }
+        for way, work in ways.items():
+            say(f"{kind}: {way}")
+            seconds, processor = timed(work)
+            found.append({"kind": kind, "groups": n_groups, "way": way, "seconds": seconds, "processor": processor})
+    rows = [
+        [one["kind"], f"{one['groups']:,}", one["way"], duration(one["seconds"]), duration(one["processor"])]
+        for one in found
+    ]
+    caption = f"Groups of {N_TASKS} tasks, solved; processes are started after {jobs.ALONE:g} s of work in this one."
+    show("groups.py (a)", caption, ("groups", "number", "way", "time", "processor time"), rows)
+    return found
+
+
+def aggregate(folder: Path, n_jobs: int) -> None:
+    """Runs the command."""
+    program = [sys.executable, "-m", "crowdopt", "aggregate", folder / "data.csv", "-o", folder / "answers.csv"]
+    paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([*program, "--group", "batch", "--jobs", str(n_jobs), "-q"], check=True, env=os.environ | paths)
+
+
+def part_b(numbers: tuple[int, ...]) -> list[dict[str, Any]]:
+    """The whole command."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for n_groups in numbers:
+            made = crowd(n_groups * N_TASKS, 50, 5, seed=n_groups)
+            group = np.repeat(np.arange(n_groups), 5 * N_TASKS).astype(str)
+            write_columns({**made.to_dict(), "batch": group}, Path(folder) / "data.csv")
+            for n_jobs in sorted({1, jobs.n_cores()}):
+                say(f"{n_groups} groups, {n_jobs} jobs")
+                seconds, processor = timed(lambda n_jobs=n_jobs: aggregate(Path(folder), n_jobs))
+                found.append({"groups": n_groups, "jobs": n_jobs, "seconds": seconds, "processor": processor})
+    rows = [
+        [f"{one['groups']:,}", f"{one['groups'] * N_TASKS * 5:,}", str(one["jobs"]), duration(one["seconds"]),
+         duration(one["processor"])]
+        for one in found
+    ]  # fmt: skip
+    caption = f"`crowdopt aggregate data.csv --group batch -o answers.csv`: {N_TASKS} tasks a group, two labels."
+    show("groups.py (b)", caption, ("groups", "responses", "jobs", "time", "processor time"), rows)
+    return found
+
+
+def main() -> None:
+    """Measures, prints, writes."""
+    chosen = parser("What groups cost.").parse_args()
+    figures: dict[str, Any] = {"environment": environment(), "quick": chosen.quick}
+    print(describe(figures["environment"]) + "\n")
+    figures["a"] = part_a(20 if chosen.quick else 1000)
+    figures["b"] = part_b((10,) if chosen.quick else (100, 1000, 5000))
+    write_json(chosen.json, figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""From what was counted to a Solution. It needs nothing of the data themselves, so another process can do it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from crowdopt.advice import advise, advise_scale, advise_unanswered
+from crowdopt.certificate import Space
+from crowdopt.errors import CrowdoptError, InputError
+from crowdopt.objective import Objective, parse_selectivity
+from crowdopt.offsets import Offsets, number
+from crowdopt.prior import read_prior
+from crowdopt.problem import Problem
+from crowdopt.scale import Scale, canonical_text
+from crowdopt.solution import Solution
+from crowdopt.solve import Limits, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crowdopt.counted import Counted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """How to solve it; see ``aggregate`` for the options.
+
+    Attributes:
+        scale_said: Whether the user said what the scale is, and so needs no advice about it.
+    """
+
+    selectivity: str | dict[Any, float] | None = None
+    prior_matrix: Any = None
+    smoothing: float | None = None
+    space: Literal["dominance", "all"] | None = None
+    engine: str = "auto"
+    seed: int = 0
+    scale_said: bool = False
+
+
+def solve_counted(counted: Counted, asked: Asked, limits: Limits) -> Solution:
+    """Solves what was counted."""
+    scale, buckets = counted.scale, counted.buckets
+    names = [one.name for one in counted.classes]
+    offsets = Offsets.of(
+        buckets.n_labels,
+        buckets.n_classes,
+        gold=(counted.gold.responses, counted.gold.tasks) if counted.gold else None,
+        prior=read_prior(asked.prior_matrix, scale, buckets, names),
+        smoothing=0.0 if asked.smoothing is None else number(asked.smoothing, "smoothing"),
+    )
+    objective = replace(objective_of(asked.selectivity, scale), offsets=offsets)
+    reading = counted.reading
+    space = _space(asked.space, scale)
+    problem = Problem(buckets, space, objective, len(reading.ranked) > 1, reading.classes_found)
+    solved = run(problem, limits, labels=scale.labels, classes=names, engine=asked.engine)
+    proved = solved.certificate.bound is not None
+    return Solution(
+        scale=scale,
+        buckets=buckets,
+        mapping=solved.mapping,
+        margins=solved.margins,
+        objective=problem.objective,
+        certificate=solved.certificate,
+        totals=counted.totals,
+        reading=counted.reading,
+        classes=counted.classes,
+        seed=asked.seed,
+        advice=(
+            *(advise(problem, solved.mapping) if proved else ()),
+            *(() if asked.scale_said else advise_scale(scale, buckets)),
+            *(advise_unanswered(scale, buckets, solved.mapping) if proved else ()),
+        ),
+        runner_up=solved.runner_up,
+    )
+
+
+def solve_group(
+    item: tuple[Counted, Asked, float, int | None], stop: Callable[[], bool] | None = None
+) -> Solution | str:
+    """Solves one group within some seconds and bytes, or until it shall stop; a text says why that cannot be."""
+    counted, asked, seconds, n_bytes = item
+    on_progress = None if stop is None else lambda _: stop()
+    try:
+        return solve_counted(counted, asked, Limits(seconds, on_progress, n_bytes, asked.seed))
+    except CrowdoptError as error:
+        return str(error)
+
+
+def _space(space: str | None, scale: Scale) -> Space:
+    ordered = scale.kind == "ordinal" or scale.n_labels <= 2
+    if space is None:
+        return Space.DOMINANCE if ordered else Space.ALL
+    if space not in {"dominance", "all"}:
+        raise InputError(f"space must be dominance or all, not {space!r}")
+    if space == "dominance" and not ordered:
+        raise InputError("dominance needs ordered labels: say --scale ordinal, or --labels from lowest to highest")
+    return Space(space)
+
+
+def objective_of(selectivity: str | dict[Any, float] | None, scale: Scale) -> Objective:
+    """What a user says of the shares of the labels; nothing if None."""
+    if selectivity is None:
+        return Objective()
+    if isinstance(selectivity, str):
+        return parse_selectivity(selectivity, scale.labels)
+    if not isinstance(selectivity, dict):
+        raise InputError("selectivity must be none, estimate, or a dict with the share of each label")
+    shares = {canonical_text(name): share for name, share in selectivity.items()}
+    if set(shares) != set(scale.labels):
+        raise InputError(f"selectivity must give a share for each of {', '.join(scale.labels)}")
+    return Objective("given", tuple(number(shares[label], "a share") for label in scale.labels))
