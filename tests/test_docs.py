@@ -55,9 +55,14 @@ def files(prepared, tmp_path):
 def prepared(tmp_path_factory):
     folder = tmp_path_factory.mktemp("docs")
     responses = crowd(60, 2, (3, 5), 70, names=["no", "yes"])
+    responses["tier"] = np.where(responses["kind"] == "a", "gold", "silver")
+    responses["question"] = np.where(responses["task"] < "t0030", "is it blue?", "is it a bird?")
     truth = responses.groupby("task", as_index=False)["label"].agg(lambda labels: sorted(labels)[len(labels) // 2])
     workers = sorted(responses["worker"].unique())
     rng = np.random.default_rng(71)
+    skilled = pd.DataFrame(
+        {"worker": workers, "class": ["expert" if k < 4 else "regular" for k in range(len(workers))]}
+    )
     wide = responses.pivot_table(index="task", columns="worker", values="label", aggfunc="first").reset_index()
     tables = {
         "responses": responses,
@@ -65,9 +70,9 @@ def prepared(tmp_path_factory):
         "new-responses": responses[responses["task"] < "t0010"],
         "truth": truth,
         "gold": truth.iloc[:5],
-        "classes": pd.DataFrame(
-            {"worker": workers, "class": ["expert" if k < 4 else "crowd" for k in range(len(workers))]}
-        ),
+        "workers": skilled,
+        "experts": skilled,
+        "mine": responses,
         "prior": pd.DataFrame({"label": ["no", "yes"], "no": [8, 2], "yes": [2, 8]}),
         "ratings": crowd(40, 5, (3, 3), 72),
         "categories": crowd(40, 3, (3, 3), 73, names=["cat", "dog", "owl"]),

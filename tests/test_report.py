@@ -137,6 +137,14 @@ def test_the_words_of_each_verdict():
     assert verdict_of(solved("vote")).word == "NOT PROVED"
 
 
+def test_found_classes_are_named_as_found(tmp_path):
+    solution = crowdopt.aggregate(crowd(80, 2, (5, 5), 44, names=["no", "yes"]), find_classes=2, time_limit=10)
+    assert "given these classes of workers, which were found in the data" in verdict_of(solution).sentence
+    page = Text(report_of(solution, tmp_path))
+    assert verdict_of(solution).sentence in page.text
+    assert "2 classes:" in page.text
+
+
 def test_other_methods_are_compared_by_the_same_likelihood():
     frame = crowd(80, 3, (3, 5), 34)
     truth = frame.groupby("task", as_index=False)["label"].median().astype({"label": int})
