@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint docs bench clean
 
 # Installed again only when what is to be installed changes.
 $(READY): pyproject.toml constraints.txt
@@ -24,9 +24,13 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 test: $(READY)
 	@if [ "$$(id -u)" = 0 ]; then .ci/system; fi
 	$(MAKE) lint
+	$(MAKE) docs
 	$(BIN)/python -m pytest -n auto
 
 bench: $(READY)

@@ -137,6 +137,14 @@ def test_the_words_of_each_verdict():
     assert verdict_of(solved("vote")).word == "NOT PROVED"
 
 
+def test_found_classes_are_named_as_found(tmp_path):
+    solution = crowdopt.aggregate(crowd(80, 2, (5, 5), 44, names=["no", "yes"]), find_classes=2, time_limit=10)
+    assert "given these classes of workers, which were found in the data" in verdict_of(solution).sentence
+    page = Text(report_of(solution, tmp_path))
+    assert verdict_of(solution).sentence in page.text
+    assert "2 classes:" in page.text
+
+
 def test_other_methods_are_compared_by_the_same_likelihood():
     frame = crowd(80, 3, (3, 5), 34)
     truth = frame.groupby("task", as_index=False)["label"].median().astype({"label": int})
@@ -239,6 +247,42 @@ def test_the_same_data_in_any_order_give_the_same_page(tmp_path):
         page = report_of(crowdopt.aggregate(rows), tmp_path)
         pages.append(re.sub(r"\d+\.\d+ s\b", "", page))
     assert pages[0] == pages[1]
+
+
+def test_every_kind_of_table_gives_the_same_page(tmp_path):
+    import duckdb
+    import polars as pl
+    import pyarrow as pa
+
+    frame = crowd(60, 3, (3, 4), 42)
+    frame.loc[frame["task"] == "t0007", "label"] = None  # a task without any response
+    frame["label"] = frame["label"].astype("Int64")
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    pages = set()
+    for data in (
+        frame,
+        pl.from_arrow(table),
+        pl.from_arrow(table).lazy(),
+        table,
+        duckdb.from_arrow(table),
+        tmp_path / "rows.csv",
+    ):
+        solution = crowdopt.aggregate(data, keep=["text"], missing="drop")
+        page = report_of(solution, tmp_path)
+        assert "1 without a response" in page
+        assert "t0007" not in page
+        pages.add(re.sub(r"\d+\.\d+ s\b", "", page))
+    assert len(pages) == 1
+
+
+def test_scores_in_bins_and_wide_tables_have_a_report(tmp_path):
+    rng = np.random.default_rng(43)
+    wide = pd.DataFrame({f"w{k}": rng.random(30).round(3) for k in range(4)})
+    wide.insert(0, "task", [f"t{k}" for k in range(30)])
+    page = Text(report_of(crowdopt.aggregate(wide, wide=True, bins=3), tmp_path))
+    assert "3, ordered" in page.text
+    assert "bins" in page.text
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "plane-knowledge"])

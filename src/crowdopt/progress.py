@@ -269,7 +269,8 @@ def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
     console = RichConsole(highlight=False)
     table = Table(title=title, title_justify="left", title_style="bold")
     for number, name in enumerate(columns):
-        table.add_column(name, justify="right" if 0 < number < len(columns) - 1 else "left")
+        # Folded where it is too long, not cut: names must stay whole.
+        table.add_column(name, justify="right" if 0 < number < len(columns) - 1 else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     console.print(table)

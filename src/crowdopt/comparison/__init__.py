@@ -38,7 +38,10 @@ GRACE = 120.0
 NO_TRUTH = -2
 """Stands for the truth of a task that has none; NO_LABEL is one that is not on the scale."""
 
-NOT_TAKEN = ("engine", "space", "gold", "classes", "class_", "ranked", "prior_matrix", "keep", "truth", "on_progress")
+NOT_TAKEN = (
+    "class_", "classes", "engine", "find_classes", "gold", "group", "jobs", "keep", "on_group", "on_progress",
+    "prior_matrix", "ranked", "space",
+)  # fmt: skip
 """Options of ``aggregate`` that have no meaning for every method."""
 
 

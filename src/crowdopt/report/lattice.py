@@ -95,7 +95,7 @@ def describe(counts: Ints, solution: Solution) -> str:
     names = [f"{one.name}: " for one in solution.classes] or [""]
     parts = []
     for name, row in zip(names, counts, strict=True):
-        answers = [f"{n:,} × {label}" for label, n in zip(solution.scale.labels, row, strict=True) if n]
+        answers = [f"“{label}” ×{n:,}" for label, n in zip(solution.scale.labels, row, strict=True) if n]
         if answers:
             parts.append(name + ", ".join(answers))
     return "; ".join(parts)

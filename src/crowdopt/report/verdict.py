@@ -28,6 +28,7 @@ _STOPPED = {
 
 _GIVEN = {
     "classes": "these classes of workers",
+    "found classes": "these classes of workers, which were found in the data",
     "ranked classes": "their ranking",
     "gold": "the tasks of known label",
     "selectivity": "the shares of the labels",

@@ -1,0 +1,58 @@
+"""Makes the reference of the command line from the commands themselves while the site is built."""
+
+from __future__ import annotations
+
+from typing import Any
+
+PLACE = "<!-- commands -->"
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Called by MkDocs for every page."""
+    return markdown.replace(PLACE, commands()) if PLACE in markdown else markdown
+
+
+def commands() -> str:
+    """All commands with their arguments and options, as Markdown."""
+    import typer
+
+    from crowdopt.cli import app
+
+    group = typer.main.get_command(app)
+    return "\n\n".join(_command(name, command) for name, command in group.commands.items())  # type: ignore[attr-defined]
+
+
+def _command(name: str, command: Any) -> str:
+    rows = [
+        f"| {_named(parameter)} | {_escaped(parameter.help or '')} | {_default(parameter)} |"
+        for parameter in command.params
+        if parameter.name != "help"
+    ]
+    lines = [
+        f"## crowdopt {name}",
+        command.help or "",
+        "| option | meaning | default |\n|---|---|---|\n" + "\n".join(rows),
+    ]
+    return "\n\n".join(lines)
+
+
+def _named(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return f"`{parameter.metavar or parameter.name}`"
+    value = "" if parameter.is_flag else f" {parameter.metavar or _choices(parameter)}"
+    return ", ".join(f"`{option}{_escaped(value)}`" for option in (*parameter.opts, *parameter.secondary_opts))
+
+
+def _choices(parameter: Any) -> str:
+    choices = getattr(parameter.type, "choices", None)
+    return "|".join(map(str, choices)) if choices else str(parameter.type.name).upper()
+
+
+def _default(parameter: Any) -> str:
+    value = parameter.default
+    value = getattr(value, "value", value)
+    return "" if parameter.required or value in (None, "", False) or callable(value) else f"`{value}`"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
