@@ -1,9 +1,9 @@
 """Finding classes of workers in the data: how many, who belongs where, and what goes with them.
 
 One criterion decides (docs/found_classes.md): how likely responses are that were held out, predicted from what the
-task's other responses say of the task and the worker's other answers say of the worker. It compares how far
-matrices are smoothed, numbers of classes, and ways to take the shares of the labels; of all that is within one
-standard error of the best, the plainest is chosen. The truth is never looked at.
+task's other responses say of the task and the worker's other answers say of the worker. It compares numbers
+of classes and ways to take the shares of the labels; of all that is within one standard error of the best, the fewest
+classes are chosen. The truth is never looked at.
 
 What comes out is a proposal: that the classes are the best ones is not proved, but given them the labels are solved
 for like any others.
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 NUMBERS = (1, 2, 4, 8)
 """Numbers of classes that are compared: more would be hard to tell apart for a reader."""
-
-PULLS = (1.0, 0.3, 0.1)
-"""How far classes are smoothed (``alternation.pseudo_counts``): what is compared."""
 
 SHARES: tuple[Shares, ...] = ("answers", "estimate", "none")
 """How frequent the labels are: what is compared."""
@@ -102,7 +99,7 @@ def find_classes(
         coded: The responses.
         n_classes: How many, or ``auto`` to let the criterion choose.
         shares: How frequent the labels are; None to let the criterion choose.
-        smoothing: A pseudo-count for every entry of every matrix; None to let the criterion choose.
+        smoothing: A pseudo-count for every entry of every matrix; None for what the alternation ends with.
         seed: Of the parts that are held out and of the starts.
 
     Raises:
@@ -110,12 +107,8 @@ def find_classes(
     """
     check_number(n_classes, coded.n_workers)
     numbers = [number for number in NUMBERS if number <= coded.n_workers] if n_classes == "auto" else [n_classes]
-    options = [
-        Settings(number, pull, smoothing or 0.0, way)
-        for number, pull, way in itertools.product(
-            numbers, PULLS if smoothing is None else [0.0], SHARES if shares is None else [shares]
-        )
-    ]
+    ways = SHARES if shares is None else (shares,)
+    options = [Settings(number, way, smoothing) for number, way in itertools.product(numbers, ways)]
     judged = judge(coded, options, seed) if len(options) > 1 else ()
     settings = choose(judged).settings if judged else options[0]
     n_starts = max(1, min(STARTS, START_WORK // coded.n_responses))
@@ -152,11 +145,11 @@ def judge(coded: Coded, options: Sequence[Settings], seed: int = 0, most: int = 
 
 
 def choose(judged: Sequence[Judged]) -> Judged:
-    """Of all within one standard error of the best: the most smoothed, then the fewest classes, then the best."""
+    """Of all within one standard error of the best: the fewest classes, then the best."""
     best = max(judged, key=lambda one: one.mean)
     leads = [(one, *one.lead_of(best)) for one in judged]
     near = [one for one, lead, error in leads if lead <= error]
-    return min(near, key=lambda one: (-one.settings.pull, one.settings.n_classes, -one.mean))
+    return min(near, key=lambda one: (one.settings.n_classes, -one.mean))
 
 
 def _sample(coded: Coded, rng: np.random.Generator) -> Coded:

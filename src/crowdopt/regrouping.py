@@ -12,7 +12,7 @@ from crowdopt.alternation import Settings
 from crowdopt.classes import WorkerClass, with_classes
 from crowdopt.coded import code_responses, labels_of_buckets
 from crowdopt.errors import ClassError
-from crowdopt.found_classes import NUMBERS, PULLS, Found, find_classes, judge
+from crowdopt.found_classes import NUMBERS, Found, find_classes, judge
 from crowdopt.offsets import number
 from crowdopt.responses import Responses, count_tasks
 from crowdopt.solving import Asked, objective_of
@@ -66,7 +66,7 @@ def advise_classes(solution: Solution) -> tuple[str, ...]:
     if said or not enough or solution.certificate.bound is None or solution.source is None:
         return ()
     coded, _ = code_responses(solution.source.responses)
-    alike, classed = judge(coded, [Settings(number, PULLS[1]) for number in (1, NUMBERS[-2])], most=1)
+    alike, classed = judge(coded, [Settings(number) for number in (1, NUMBERS[-2])], most=1)
     lead, error = alike.lead_of(classed)
     if lead <= CLEARLY * error:
         return ()
