@@ -21,6 +21,7 @@ from crowdopt.classes import WorkerClass
 from crowdopt.cli import main
 from crowdopt.errors import ClassError, ColumnError, InputError
 from crowdopt.recheck import log_likelihood
+from crowdopt.solve.soft_em import soften
 from crowdopt.verify import Verdict
 from lies import LIES, RATING_LIES, can_be_tried, judge, optimum, retell
 from test_bad_input import aggregate as aggregate_command
@@ -234,6 +235,14 @@ def test_the_optimum_is_the_one_of_brute_force(labels, ranked):
         assert [one.name for one in solution.classes] == list(ranked or ("expert", "regular"))
         proved += 1
     assert proved == 15
+
+
+def test_softened_matrices_are_those_of_soft_em_from_the_solution_on():
+    solution = aggregate(crowd(3, n_tasks=200), class_="class", ranked=["expert", "regular"])
+    assert (solution.soft_matrix == soften(solution.problem, solution.matrix)).all()
+    assert solution.soft_matrix.sum(axis=2) == pytest.approx(1)
+    truth = np.array([[[0.95, 0.05], [0.05, 0.95]], [[0.65, 0.35], [0.35, 0.65]]])
+    assert np.abs(solution.soft_matrix - truth).mean() < np.abs(solution.matrix - truth).mean()
 
 
 def test_over_all_mappings_prices_prove_it():

@@ -125,6 +125,17 @@ class Solution:
         return response_matrix(self._by_label[0], self.objective)
 
     @cached_property
+    def soft_matrix(self) -> Floats:
+        """Like :attr:`matrix`, with the labels averaged over by their probability and not chosen.
+
+        The likeliest labels make workers look a little more alike to them than they are: every choice is in favour of
+        the matrix that it is chosen with. To know how often workers err, take this; soft EM from :attr:`matrix` on.
+        """
+        from crowdopt.solve.soft_em import soften
+
+        return soften(self.problem, self.matrix)
+
+    @cached_property
     def shares(self) -> Floats:
         """Share of the answered tasks that each label was given."""
         tasks = self._by_label[1]
