@@ -222,7 +222,8 @@ def attack(case: Case, rng: np.random.Generator, tally: Tally) -> list[str]:
         options |= {"class_": "class"}
         if case.ranked and data["class"].nunique() == case.tasks.shape[1]:
             options |= {"ranked": [f"c{k}" for k in range(case.tasks.shape[1])]}
-    engine = str(rng.choice(["auto", "auto", "search", "vote"]))
+    can_vote = case.kind != "given" or all(case.shares)  # the vote knows nothing of labels that cannot be
+    engine = str(rng.choice(["auto", "auto", "search", "vote" if can_vote else "auto"]))
     solution = aggregate(data, selectivity=shares, engine=engine, **options)
     found = verify(Solution.from_dict(json.loads(json.dumps(solution.to_dict()))), data)
     tally.counts[f"verify {found.verdict}"] += 1
