@@ -20,7 +20,7 @@ from crowdopt.errors import CrowdoptError, MissingExtraError
 from crowdopt.report.facts import gather
 from crowdopt.report.layout import WIDTH, lay_out
 from crowdopt.report.verdict import verdict_of
-from reports import CASES, HOSTILE, crowd, hostile, solved
+from reports import CASES, HOSTILE, TURNED, crowd, hostile, solved, turned
 
 PROGRAM = Path(sys.executable).parent / "crowdopt"
 VOID = {"meta", "br", "input", "line", "circle", "polyline", "polygon", "path", "rect"}
@@ -226,6 +226,25 @@ def test_what_users_bring_is_escaped(tmp_path):
     notebook = solution._repr_html_()
     assert HOSTILE not in notebook
     assert "&lt;img src=x" in notebook
+
+
+BIDI = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067")
+
+
+@pytest.mark.parametrize("options", [{}, {"class_": "kind"}], ids=["alike", "classes"])
+def test_no_text_turns_the_direction_of_what_stands_beside_it(tmp_path, options):
+    frame = turned()
+    truth = frame.groupby("task", as_index=False)["label"].first()
+    solution = crowdopt.aggregate(frame, keep=["text"], labels=["לא", TURNED], truth=truth, **options)
+    page = report_of(solution, tmp_path, command=f"crowdopt aggregate --labels לא,{TURNED}")
+    for text in (page, solution._repr_html_()):
+        assert not BIDI & set(text)
+        assert text.count("\u2068") == text.count("\u2069") > 0
+        assert "yes\\u202e" in text
+    words = Text(page).text
+    for wanted in ("answers \u2068לא\u2069", "t0001\\u2067\\u200f", "w1\\u2067\\u200f"):
+        assert wanted in words
+    assert ("Class \u2068טוב\u2069" in words) == ("\\u202dnew" in words) == bool(options)
 
 
 def test_only_the_script_of_the_page_may_run(tmp_path):
