@@ -67,7 +67,7 @@ TURNED = "yes\u202e"
 
 
 def turned():
-    """A crowd with such labels, tasks, workers, classes and kept texts, and some that are written from right to left."""
+    """A crowd with such labels, tasks, workers, classes and texts, and some that are written from right to left."""
     frame = crowd(40, 2, (3, 4), 14, names=["לא", TURNED])
     for name in ("task", "worker", "text"):
         frame[name] = frame[name] + "\u2067\u200f"
