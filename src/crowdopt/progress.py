@@ -30,6 +30,9 @@ MAX_LINES = 20
 MAX_NAMED, MAX_SHOWN = 6, 12
 """Labels up to which the columns of the matrix have long names, and up to which it is printed at all."""
 
+MAX_WHOLE = 24
+"""Characters up to which a cell of a table is never folded."""
+
 DELAY = 1.0
 """Seconds of work before anything is shown."""
 
@@ -261,16 +264,22 @@ def print_summary(summary: Summary, labels: list[str], written: str) -> None:
 
 
 def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str]) -> None:
-    """Prints a table for people, its last column as text and all others as numbers, and what else is to be said."""
+    """Prints a table for people, and what else is to be said.
+
+    The first column has names and the last one words; between them are numbers. Where the terminal is narrow only the
+    last one is folded: names and numbers stay whole.
+    """
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console as RichConsole
     from rich.table import Table
     from rich.text import Text
 
     console = RichConsole(highlight=False)
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
     for number, name in enumerate(columns):
-        # Folded where it is too long, not cut: names must stay whole.
-        table.add_column(name, justify="right" if 0 < number < len(columns) - 1 else "left", overflow="fold")
+        last = number == len(columns) - 1
+        whole = not last and all(len(row[number]) <= MAX_WHOLE for row in rows)
+        table.add_column(name, justify="right" if number and not last else "left", overflow="fold", no_wrap=whole)
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     console.print(table)
