@@ -219,6 +219,15 @@ def test_last_months_solution_is_a_prior_class_by_class():
 # 2. What comes out.
 
 
+def test_ranks_that_the_fitted_matrices_contradict_are_named():
+    data = crowd(5, 200)
+    assert aggregate(data, class_="class", ranked=["expert", "regular"]).advice == ()
+    (said,) = aggregate(data, class_="class", ranked=["regular", "expert"]).advice
+    assert said.startswith("--ranked has class 'regular' before 'expert', and by the fitted matrices it is worse")
+    few = crowd(5, 8)
+    assert aggregate(few, class_="class", ranked=["regular", "expert"]).advice == ()  # that may be chance
+
+
 @pytest.mark.parametrize("ranked", [(), ("expert", "regular"), ("regular", "expert")], ids=str)
 @pytest.mark.parametrize("labels", [("no", "yes"), ("1", "2", "3")], ids=len)
 def test_the_optimum_is_the_one_of_brute_force(labels, ranked):

@@ -18,6 +18,8 @@ from crowdopt.cli import main
 from crowdopt.coded import Coded, code_responses
 from crowdopt.errors import ClassError, InputError
 from crowdopt.found_classes import Judged, choose, find_classes, judge
+from crowdopt.report.verdict import verdict_of
+from crowdopt.summary import summarise
 from crowdopt.verify import Verdict
 from test_bad_input import aggregate as aggregate_command
 from test_bad_input import fails  # noqa: F401 - a fixture
@@ -209,6 +211,24 @@ def test_one_class_needs_no_names(tmp_path):
     assert solution.classes_found
     assert solution.certificate.proof is Proof.PROVED
     assert verify(solution, data).verdict is Verdict.CONFIRMED
+
+
+def test_the_summary_says_that_smoothing_was_found_and_changes_the_likelihood():
+    data = frame(matrices=[symmetric(2, 0.75)], workers=12)
+    for solution in (aggregate(data, find_classes=1), aggregate(frame(**SMALL), find_classes=2)):
+        said = summarise(solution)
+        assert "found smoothing" in said.headline
+        assert "prior matrix" not in said.headline
+        assert "does not compare" in said.facts["smoothing"]
+        assert "the smoothing that was found along with the classes" in verdict_of(solution).sentence
+    given = summarise(aggregate(data, find_classes=1, smoothing=1))
+    assert "given the smoothing" in given.headline
+    assert "smoothing" not in given.facts
+
+
+def test_auto_may_be_written_in_capitals():
+    data = frame(**SMALL)
+    assert aggregate(data, find_classes="AUTO").certificate == aggregate(data, find_classes="auto").certificate
 
 
 def test_shares_and_smoothing_are_kept_if_given_and_else_chosen():

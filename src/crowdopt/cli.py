@@ -152,7 +152,7 @@ def aggregate(
     ] = "",
     find_classes: Annotated[
         str | None,
-        typer.Option(metavar="auto|K", help="Find K classes of workers in the data, or as many as it asks for."),
+        typer.Option(metavar="auto|K", help="Find K classes of workers (1 to 32), or as many as the data ask for."),
     ] = None,
     space: Annotated[
         SpaceChoice | None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from crowdopt.alternation import Settings
-from crowdopt.classes import WorkerClass, with_classes
+from crowdopt.classes import MAX_CLASSES, WorkerClass, with_classes
 from crowdopt.coded import code_responses, labels_of_buckets
 from crowdopt.errors import ClassError
 from crowdopt.found_classes import NUMBERS, PULLS, Found, find_classes, judge
@@ -76,10 +76,12 @@ def advise_classes(solution: Solution) -> tuple[str, ...]:
 
 def checked_number(wanted: Any) -> int | Literal["auto"]:
     """The number of classes that a user wants; raises if it is neither a whole number nor the word auto."""
-    if isinstance(wanted, str) and wanted == "auto":
+    if isinstance(wanted, str) and wanted.strip().lower() == "auto":
         return "auto"
     if isinstance(wanted, bool) or not isinstance(wanted, Integral):
-        raise ClassError(f"the number of classes to find must be auto or a whole number, not {wanted!r}")
+        raise ClassError(
+            f"the number of classes to find must be auto or a whole number from 1 to {MAX_CLASSES}, not {wanted!r}"
+        )
     return int(wanted)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crowdopt.certificate import Proof, Space, Stop
+from crowdopt.summary import given_of
 
 if TYPE_CHECKING:
     from crowdopt.solution import Solution
@@ -29,6 +30,7 @@ _STOPPED = {
 _GIVEN = {
     "classes": "these classes of workers",
     "found classes": "these classes of workers, which were found in the data",
+    "found smoothing": "the smoothing that was found along with the classes",
     "ranked classes": "their ranking",
     "gold": "the tasks of known label",
     "selectivity": "the shares of the labels",
@@ -53,7 +55,7 @@ class Verdict:
 def verdict_of(solution: Solution) -> Verdict:
     """The verdict on a solution."""
     certificate = solution.certificate
-    among = f"{_space(solution)}{_given(certificate.given)}"
+    among = f"{_space(solution)}{_given(given_of(solution))}"
     if certificate.proof is Proof.NONE:
         who = METHODS.get(certificate.engine, certificate.engine)
         sentence = f"These answers come from {who}. Nothing was proved: others may be more likely."
