@@ -222,7 +222,7 @@ def test_the_summary_says_that_smoothing_was_found_and_changes_the_likelihood():
         assert "does not compare" in said.facts["smoothing"]
         assert "the smoothing that was found along with the classes" in verdict_of(solution).sentence
     given = summarise(aggregate(data, find_classes=1, smoothing=1))
-    assert "given the smoothing" in given.headline
+    assert "and smoothing; " in given.headline
     assert "smoothing" not in given.facts
 
 
@@ -336,8 +336,8 @@ REFUSED = {
     "fewer than none": (["-3"], "1 to 32 classes of workers, not -3"),
     "more than workers": (["7"], "7 classes cannot be found among 6 workers"),
     "far too many": (["33"], "1 to 32 classes of workers, not 33"),
-    "no number": (["many"], "must be auto or a whole number, not 'many'"),
-    "half a class": (["2.5"], "must be auto or a whole number, not '2.5'"),
+    "no number": (["many"], "must be auto or a whole number from 1 to 32, not 'many'"),
+    "half a class": (["2.5"], "must be auto or a whole number from 1 to 32, not '2.5'"),
     "a column of classes": (["auto", "--class", "kind"], "--find-classes does not go with --class"),
     "a file of classes": (["auto", "--classes", "workers.csv"], "--find-classes does not go with --classes"),
     "ranks": (["2", "--ranked", "1,2"], "--find-classes does not go with --ranked"),

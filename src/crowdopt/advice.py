@@ -93,10 +93,10 @@ def advise_ranks(solution: Solution) -> tuple[str, ...]:
     for better, worse in itertools.combinations(range(len(names)), 2):
         if shares[worse] - shares[better] > CLEARLY * np.hypot(errors[better], errors[worse]):
             found = f"right {shares[better]:.0%} of the time, {names[worse]!r} {shares[worse]:.0%}"
-            return (
-                f"--ranked has class {names[better]!r} before {names[worse]!r}, and by the fitted matrices it is worse "
-                f"({found}); turn the ranks round, or leave them out",
+            said = (
+                f"--ranked has class {names[better]!r} before {names[worse]!r}, and by the fitted matrices it is worse"
             )
+            return (f"{said} ({found}); turn the ranks round, or leave them out",)
     return ()
 
 

@@ -166,7 +166,9 @@ def aggregate(
         str,
         typer.Option(metavar="COL", help="Which came first, for --duplicates first|last; as text if not all numbers."),
     ] = "",
-    missing: Annotated[MissingChoice, typer.Option(help="Rows without a task, worker or label.")] = MissingChoice.error,
+    missing: Annotated[
+        MissingChoice, typer.Option(help="Rows without a task, worker, label or group.")
+    ] = MissingChoice.error,
     na: Annotated[str, typer.Option(metavar="TEXT,...", help="Texts that stand for a missing label.")] = "",
     encoding: Annotated[str, typer.Option(help="Encoding of text files, for example windows-1252 or utf-16.")] = "",
     delimiter: Annotated[str, typer.Option(help="Field delimiter of text files, if the header does not tell.")] = "",
@@ -234,7 +236,10 @@ def aggregate(
         _write(result, output, solution, group_summary, report, probabilities=probabilities)
     print_failures(getattr(result, "failures", {}))
     if not quiet and output != "-":
-        print_json(result.summary()) if as_json else print_result(result, output, solution, report)
+        if as_json:
+            print_json(result.summary())
+        else:
+            print_result(result, output, solution=solution, summary_of_groups=group_summary, report=report)
     if result.interrupted:
         print("crowdopt: interrupted; the best answers so far were kept", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)

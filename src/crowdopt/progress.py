@@ -140,16 +140,13 @@ def print_failures(failures: Mapping[str, str]) -> None:
         sys.stderr.write(f"crowdopt: {line}\n")
 
 
-def print_result(
-    result: Solution | Solutions, output: str | None, solution: str | None, report: str | None = None
-) -> None:
-    """Prints the summary of a solution, or of those of groups, for people, and where the files went."""
+def print_result(result: Solution | Solutions, output: str | None, **others: str | None) -> None:
+    """Prints the summary of a solution, or of those of groups, for people, and where the answers and others went."""
     from crowdopt.solution import Solution
     from crowdopt.summary import summarise
 
     written = f"answers in {output}" if output else "answers not written: add -o answers.csv"
-    written += f", solution in {solution}" if solution else ""
-    written += f", report in {report}" if report else ""
+    written += "".join(f", {name.replace('_', ' ')} in {path}" for name, path in others.items() if path)
     if isinstance(result, Solution):
         print_summary(summarise(result), list(result.scale.labels), written)
     else:
@@ -184,7 +181,8 @@ def print_groups(solutions: Solutions, written: str) -> None:
     accuracy = f"; accuracy {facts['accuracy']:.4f} on {facts['n_truth']:,} tasks" if "accuracy" in facts else ""
     failed = f", {facts['n_failures']:,} failed" if solutions.failures else ""
     numbers = f"{facts['n_tasks']:,} tasks, {facts['n_responses']:,} responses"
-    console.print(f"{facts['n_groups']:,} groups: {proofs}{failed}; {numbers}{accuracy}", soft_wrap=True)
+    left_out = f" ({facts['n_without_group']:,} rows without a group left out)" if facts.get("n_without_group") else ""
+    console.print(f"{facts['n_groups']:,} groups: {proofs}{failed}; {numbers}{left_out}{accuracy}", soft_wrap=True)
     rows = sorted((row for row in solutions.rows() if not row["failure"]), key=_least_certain)
     columns = {name: cell for name, cell in _CELLS.items() if name != "accuracy" or accuracy}
     table = Table(title="Groups, the least certain first", title_justify="left", title_style="bold")

@@ -79,9 +79,8 @@ def checked_number(wanted: Any) -> int | Literal["auto"]:
     if isinstance(wanted, str) and wanted.strip().lower() == "auto":
         return "auto"
     if isinstance(wanted, bool) or not isinstance(wanted, Integral):
-        raise ClassError(
-            f"the number of classes to find must be auto or a whole number from 1 to {MAX_CLASSES}, not {wanted!r}"
-        )
+        wrong = f"the number of classes to find must be auto or a whole number from 1 to {MAX_CLASSES}"
+        raise ClassError(f"{wrong}, not {wanted!r}")
     return int(wanted)
 
 

@@ -55,8 +55,8 @@ def summarise(solution: Solution) -> Summary:
     }
     if _smoothing_found(solution):
         facts["smoothing"] = (
-            "found along with the classes of workers; it is part of the log-likelihood, which does not compare with one "
-            "under another smoothing"
+            "found along with the classes of workers; it is part of the log-likelihood, which does not compare with "
+            "one under another smoothing"
         )
     if next_best := solution.summary()["next_best"]:
         facts["next best"] = (
