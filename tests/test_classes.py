@@ -530,7 +530,8 @@ BAD = {
         ["classes.csv: worker 'w0' (and 5 more) has no class"],
     ),
     "a worker without a class": (
-        PLAIN, ["--classes", "classes.csv"], text(PAIRS[:-1], ("worker", "class")), ["classes.csv: worker 'w5' has no class"]
+        PLAIN, ["--classes", "classes.csv"], text(PAIRS[:-1], ("worker", "class")),
+        ["classes.csv: worker 'w5' has no class"],
     ),
     "ranks of an unknown class": (
         DATA, ["--class", "class", "--ranked", "guru,regular"], b"", ["'guru', which is not one of expert, regular"]
@@ -556,12 +557,15 @@ BAD = {
         PLAIN, ["--classes", "classes.csv"], text([*PAIRS, ("", "expert")], ("worker", "class")),
         ["without a worker or a class (class 'expert')"],
     ),
-    "no rows in the file": (PLAIN, ["--classes", "classes.csv"], b"worker,class\n", ["classes.csv: the classes have no rows"]),
+    "no rows in the file": (
+        PLAIN, ["--classes", "classes.csv"], b"worker,class\n", ["classes.csv: the classes have no rows"]
+    ),
     "no such column in the data": (
         DATA, ["--class", "clas"], b"", ["no column named 'clas' for the class; did you mean --class class?"]
     ),
     "no such column in the file": (
-        PLAIN, ["--classes", "classes.csv"], text(PAIRS, ("worker", "tier")), ["classes.csv: no column named 'class'", "did you mean --class tier?"]
+        PLAIN, ["--classes", "classes.csv"], text(PAIRS, ("worker", "tier")),
+        ["classes.csv: no column named 'class'", "did you mean --class tier?"],
     ),
     "no such file": (PLAIN, ["--classes", "none.csv"], b"", ["no such file: none.csv"]),
     "a column twice": (DATA, ["--class", "worker"], b"", ["task, worker, label and class must be different columns"]),

@@ -195,7 +195,7 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
         )
     if group and gold is not None:
         raise InputError(
-            "tasks of known label (--gold) do not go with --group: aggregate the rows of each group alone, with its gold"
+            "tasks of known label (--gold) do not go with --group: aggregate the rows of a group alone, with its gold"
         )
     with _closed_on_error(data, memory_limit=memory_limit, threads=threads) as workspace:
         report("reading")

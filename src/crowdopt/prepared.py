@@ -45,7 +45,7 @@ class Prepared:
     reading: Reading
 
     def usable(self) -> Table:
-        """The rows that have a task (and a group), with no label where the rest is incomplete: they keep their task alive."""
+        """The rows with a task (and group), without label if the rest is incomplete: they keep their task alive."""
         names = [name for name in self.table.collect_schema().names() if name != "label"]
         known = ~nw.col("worker").is_null()
         if "class" in names:
