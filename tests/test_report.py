@@ -116,7 +116,10 @@ def test_the_verdict_says_what_the_certificate_does(name, tmp_path):
     assert ("given these classes of workers" in said.sentence) == ("classes" in certificate.given)
     assert ("within" in said.sentence) == (certificate.proof == "BOUNDED")
     assert ("Nothing was proved" in said.sentence) == (certificate.proof == "NONE")
-    assert said.sentence in Text(report_of(solution, tmp_path)).text
+    page = Text(report_of(solution, tmp_path)).text
+    assert said.sentence in page
+    assert ("of its class" in page) == bool(solution.classes)
+    assert ("all by one response matrix" in page) == (not solution.classes)
 
 
 def test_the_words_of_each_verdict():

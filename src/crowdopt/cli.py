@@ -32,12 +32,11 @@ from crowdopt.options import (
     TimeLimit,
 )
 from crowdopt.progress import print_json, printable, shortened
+from crowdopt.start import INTERRUPTED
 
 if TYPE_CHECKING:
     from crowdopt.solution import Solution
     from crowdopt.solutions import Solutions
-
-INTERRUPTED = 130
 
 SOME_FAILED = 4
 """Exit code if some groups have no answers, and others have."""
@@ -260,7 +259,8 @@ def verify(
 ) -> None:
     """Check a solution against the data, without trusting the engine that made it.
 
-    Exits with 0 (CONFIRMED), 3 (BOUND NOT RE-CHECKED) or 1 (REJECTED).
+    Exits with 0 (CONFIRMED), 1 (REJECTED: the data contradict the solution, or its file is damaged), 2 (nothing was
+    checked: a file is not there or the data cannot be read) or 3 (BOUND NOT RE-CHECKED).
     """
     from crowdopt.progress import Console
     from crowdopt.verify import verify as run

@@ -100,6 +100,8 @@ class Scale:
             raise InputError(
                 f"{len(texts)} different labels; at most {MAX_LABELS} are supported: {_listed(texts)}{hint_bins(texts)}"
             )
+        if not named and kind != "nominal":
+            _check_distinct(texts)
         ordered = bool(named) or len(texts) <= 2 or all(as_number(text) is not None for text in texts)
         if kind == "ordinal" and not ordered:
             raise InputError(
@@ -166,6 +168,21 @@ def sorted_texts(texts: Iterable[str]) -> list[str]:
     if all(number is not None for number in numbers.values()):
         return sorted(numbers, key=lambda text: (numbers[text], text))
     return sorted(numbers)
+
+
+def _check_distinct(texts: Sequence[str]) -> None:
+    """Raises if all labels are numbers and two are the same one: they cannot be two steps of one scale."""
+    found: dict[float, str] = {}
+    for text in texts:
+        value = as_number(text)
+        if value is None:
+            return
+        if value in found:
+            raise InputError(
+                f"the labels {found[value]!r} and {text!r} are the same number: write them alike, or say --scale nominal "
+                "if they are names"
+            )
+        found[value] = text
 
 
 def _count(number: int, noun: str) -> str:
