@@ -71,7 +71,6 @@ def test_canonical_text(value, text):
         (["yes", "no"], ("no", "yes"), "ordinal"),
         ([True, False], ("false", "true"), "ordinal"),
         (["yes"], ("yes",), "ordinal"),
-        (["1", "1.0", "01"], ("01", "1", "1.0"), "ordinal"),
     ],
 )
 def test_order_is_numeric_where_all_are_numbers_and_text_otherwise(found, labels, kind):

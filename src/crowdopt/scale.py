@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import itertools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -172,17 +173,13 @@ def sorted_texts(texts: Iterable[str]) -> list[str]:
 
 def _check_distinct(texts: Sequence[str]) -> None:
     """Raises if all labels are numbers and two are the same one: they cannot be two steps of one scale."""
-    found: dict[float, str] = {}
-    for text in texts:
-        value = as_number(text)
-        if value is None:
-            return
-        if value in found:
-            raise InputError(
-                f"the labels {found[value]!r} and {text!r} are the same number: write them alike, or say --scale nominal "
-                "if they are names"
-            )
-        found[value] = text
+    numbers = [(number, text) for text in texts if (number := as_number(text)) is not None]
+    if len(numbers) < len(texts):
+        return
+    for (number, text), (other, like) in itertools.pairwise(sorted(numbers)):
+        if number == other:
+            same = f"the labels {text!r} and {like!r} are the same number"
+            raise InputError(f"{same}: write them alike, or say --scale nominal if they are names")
 
 
 def _count(number: int, noun: str) -> str:
