@@ -16,6 +16,7 @@ import pytest
 import crowdopt
 from crowdopt import Solution
 from crowdopt.buckets import Buckets
+from crowdopt.charts import svg_of
 from crowdopt.errors import CrowdoptError, MissingExtraError
 from crowdopt.report.facts import gather
 from crowdopt.report.layout import WIDTH, lay_out
@@ -362,6 +363,23 @@ def test_a_notebook_needs_no_extra(monkeypatch):
     shown = solved("line")._repr_html_()
     assert "<svg" not in shown
     assert "2^80 possible answers" in shown
+
+
+@pytest.mark.parametrize("name", ["line", "shelves", "classes"])
+def test_the_charts_of_the_report_are_there_for_notebooks(name, tmp_path):
+    solution = solved(name)
+    charts = solution.charts()
+    assert list(charts) == ["confidence", "methods"]
+    page = report_of(solution, tmp_path)
+    for chart in charts.values():
+        assert svg_of(chart.to_dict()).partition(">")[2] in page  # but for the words that are added for screen readers
+        assert "vega-embed" in chart._repr_mimebundle_()["text/html"]
+
+
+def test_charts_need_their_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "altair", None)
+    with pytest.raises(MissingExtraError, match="report"):
+        solved("line").charts()
 
 
 @pytest.mark.parametrize("package", ["jinja2", "altair", "vl_convert"])
