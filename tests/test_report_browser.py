@@ -300,6 +300,13 @@ def test_it_fits_the_screen_in_light_and_dark(open_page, screenshots, name, look
     assert target.stat().st_size > 10_000
 
 
+def test_names_of_methods_are_not_broken_within_words_on_a_phone(open_page):
+    report = open_page("triangle", **LOOKS["phone"])
+    widths = report.page.eval_on_selector_all(".methods tbody th", "nodes => nodes.map(n => n.clientWidth)")
+    assert len(widths) == 7
+    assert min(widths) >= 11 * 16
+
+
 def test_on_paper_long_tables_are_short_and_controls_are_gone(open_page):
     report = open_page("line")
     report.page.emulate_media(media="print")
