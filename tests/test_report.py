@@ -454,6 +454,7 @@ def test_a_report_of_other_data_is_refused(files, tmp_path):
     ("target", "words"),
     [
         ("folder.html", "it is a folder"),
+        (".", "it is a folder"),
         ("missing/out.html", "does not exist"),
         ("out.txt", "must end in .html, .htm"),
         ("out.csv", "must end in .html, .htm"),
