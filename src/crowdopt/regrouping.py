@@ -70,7 +70,7 @@ def advise_classes(solution: Solution) -> tuple[str, ...]:
     lead, error = alike.lead_of(classed)
     if lead <= CLEARLY * error:
         return ()
-    gain = f"with {NUMBERS[-2]} classes of them, responses that were held out are likelier by {lead:.2f} nats each"
+    gain = f"with {NUMBERS[-2]} classes of them, responses that were held out are likelier by {lead:.2g} nats each"
     return (f"the workers are not alike ({gain}); try --find-classes auto",)
 
 
