@@ -110,6 +110,23 @@ def test_commands_run(page, files):
         assert done.returncode == 0, f"{command}\n{done.stderr}"
 
 
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "index.md"], ids=lambda page: page.name)
+def test_what_new_users_try_first_is_not_advised_against(page, tmp_path):
+    simulated, n_aggregated = set(), 0
+    for command in commands(page):
+        words = shlex.split(command, comments=True)
+        if words[:2] == ["crowdopt", "simulate"]:
+            simulated.add(words[words.index("-o") + 1])
+        elif words[:2] != ["crowdopt", "aggregate"] or words[2] not in simulated or "--json" in words:
+            continue
+        n_aggregated += words[1] == "aggregate"
+        done = subprocess.run(
+            [PROGRAM, *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300
+        )
+        assert "warning" not in done.stdout, command
+    assert n_aggregated
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
 def test_python_runs(page, files, monkeypatch):
     monkeypatch.chdir(files)

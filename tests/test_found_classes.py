@@ -18,6 +18,8 @@ from crowdopt.cli import main
 from crowdopt.coded import Coded, code_responses
 from crowdopt.errors import ClassError, InputError
 from crowdopt.found_classes import Judged, choose, find_classes, judge
+from crowdopt.report.verdict import verdict_of
+from crowdopt.summary import summarise
 from crowdopt.verify import Verdict
 from test_bad_input import aggregate as aggregate_command
 from test_bad_input import fails  # noqa: F401 - a fixture
@@ -209,6 +211,24 @@ def test_one_class_needs_no_names(tmp_path):
     assert verify(solution, data).verdict is Verdict.CONFIRMED
 
 
+def test_the_summary_says_that_smoothing_was_found_and_changes_the_likelihood():
+    data = frame(matrices=[symmetric(2, 0.75)], workers=12)
+    for solution in (aggregate(data, find_classes=1), aggregate(frame(**SMALL), find_classes=2)):
+        said = summarise(solution)
+        assert "found smoothing" in said.headline
+        assert "prior matrix" not in said.headline
+        assert "does not compare" in said.facts["smoothing"]
+        assert "the smoothing that was found along with the classes" in verdict_of(solution).sentence
+    given = summarise(aggregate(data, find_classes=1, smoothing=1))
+    assert "and smoothing; " in given.headline
+    assert "smoothing" not in given.facts
+
+
+def test_auto_may_be_written_in_capitals():
+    data = frame(**SMALL)
+    assert aggregate(data, find_classes="AUTO").certificate == aggregate(data, find_classes="auto").certificate
+
+
 def test_shares_and_smoothing_are_kept_if_given_and_else_chosen():
     data = frame(**SMALL)
     chosen = aggregate(data, find_classes=2)
@@ -314,8 +334,8 @@ REFUSED = {
     "fewer than none": (["-3"], "1 to 32 classes of workers, not -3"),
     "more than workers": (["7"], "7 classes cannot be found among 6 workers"),
     "far too many": (["33"], "1 to 32 classes of workers, not 33"),
-    "no number": (["many"], "must be auto or a whole number, not 'many'"),
-    "half a class": (["2.5"], "must be auto or a whole number, not '2.5'"),
+    "no number": (["many"], "must be auto or a whole number from 1 to 32, not 'many'"),
+    "half a class": (["2.5"], "must be auto or a whole number from 1 to 32, not '2.5'"),
     "a column of classes": (["auto", "--class", "kind"], "--find-classes does not go with --class"),
     "a file of classes": (["auto", "--classes", "workers.csv"], "--find-classes does not go with --classes"),
     "ranks": (["2", "--ranked", "1,2"], "--find-classes does not go with --ranked"),

@@ -32,12 +32,11 @@ from crowdopt.options import (
     TimeLimit,
 )
 from crowdopt.progress import print_json, printable, shortened
+from crowdopt.start import INTERRUPTED
 
 if TYPE_CHECKING:
     from crowdopt.solution import Solution
     from crowdopt.solutions import Solutions
-
-INTERRUPTED = 130
 
 SOME_FAILED = 4
 """Exit code if some groups have no answers, and others have."""
@@ -152,7 +151,7 @@ def aggregate(
     ] = "",
     find_classes: Annotated[
         str | None,
-        typer.Option(metavar="auto|K", help="Find K classes of workers in the data, or as many as it asks for."),
+        typer.Option(metavar="auto|K", help="Find K classes of workers (1 to 32), or as many as the data ask for."),
     ] = None,
     space: Annotated[
         SpaceChoice | None,
@@ -166,7 +165,9 @@ def aggregate(
         str,
         typer.Option(metavar="COL", help="Which came first, for --duplicates first|last; as text if not all numbers."),
     ] = "",
-    missing: Annotated[MissingChoice, typer.Option(help="Rows without a task, worker or label.")] = MissingChoice.error,
+    missing: Annotated[
+        MissingChoice, typer.Option(help="Rows without a task, worker, label or group.")
+    ] = MissingChoice.error,
     na: Annotated[str, typer.Option(metavar="TEXT,...", help="Texts that stand for a missing label.")] = "",
     encoding: Annotated[str, typer.Option(help="Encoding of text files, for example windows-1252 or utf-16.")] = "",
     delimiter: Annotated[str, typer.Option(help="Field delimiter of text files, if the header does not tell.")] = "",
@@ -234,7 +235,10 @@ def aggregate(
         _write(result, output, solution, group_summary, report, probabilities=probabilities)
     print_failures(getattr(result, "failures", {}))
     if not quiet and output != "-":
-        print_json(result.summary()) if as_json else print_result(result, output, solution, report)
+        if as_json:
+            print_json(result.summary())
+        else:
+            print_result(result, output, solution=solution, summary_of_groups=group_summary, report=report)
     if result.interrupted:
         print("crowdopt: interrupted; the best answers so far were kept", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
@@ -255,7 +259,8 @@ def verify(
 ) -> None:
     """Check a solution against the data, without trusting the engine that made it.
 
-    Exits with 0 (CONFIRMED), 3 (BOUND NOT RE-CHECKED) or 1 (REJECTED).
+    Exits with 0 (CONFIRMED), 1 (REJECTED: the data contradict the solution, or its file is damaged), 2 (nothing was
+    checked: a file is not there or the data cannot be read) or 3 (BOUND NOT RE-CHECKED).
     """
     from crowdopt.progress import Console
     from crowdopt.verify import verify as run

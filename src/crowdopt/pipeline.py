@@ -99,7 +99,7 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
             once), ``first`` or ``last`` (needs ``order_by``), or ``all`` (count every answer).
         order_by: Column that orders a worker's answers to one task: numbers as numbers; texts as text, unless they come
             from a text file and all look like numbers.
-        missing: Rows without task, worker or label: ``error`` or ``drop``.
+        missing: Rows without task, worker, label or group: ``error`` or ``drop``.
         na: Texts that stand for a missing label.
         encoding: Of text files; UTF-8 if empty.
         delimiter: Of text files; taken from the header if empty.
@@ -194,7 +194,9 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
             [*(name for name, value in known.items() if value), *(name for name in tables if tables[name] is not None)]
         )
     if group and gold is not None:
-        raise InputError("tasks of known label (--gold) do not go with --group yet")
+        raise InputError(
+            "tasks of known label (--gold) do not go with --group: aggregate the rows of a group alone, with its gold"
+        )
     with _closed_on_error(data, memory_limit=memory_limit, threads=threads) as workspace:
         report("reading")
         if group:

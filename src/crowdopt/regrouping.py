@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from crowdopt.alternation import Settings
-from crowdopt.classes import WorkerClass, with_classes
+from crowdopt.classes import MAX_CLASSES, WorkerClass, with_classes
 from crowdopt.coded import code_responses, labels_of_buckets
 from crowdopt.errors import ClassError
 from crowdopt.found_classes import NUMBERS, Found, find_classes, judge
@@ -70,16 +70,17 @@ def advise_classes(solution: Solution) -> tuple[str, ...]:
     lead, error = alike.lead_of(classed)
     if lead <= CLEARLY * error:
         return ()
-    gain = f"with {NUMBERS[-2]} classes of them, responses that were held out are likelier by {lead:.2f} nats each"
+    gain = f"with {NUMBERS[-2]} classes of them, responses that were held out are likelier by {lead:.2g} nats each"
     return (f"the workers are not alike ({gain}); try --find-classes auto",)
 
 
 def checked_number(wanted: Any) -> int | Literal["auto"]:
     """The number of classes that a user wants; raises if it is neither a whole number nor the word auto."""
-    if isinstance(wanted, str) and wanted == "auto":
+    if isinstance(wanted, str) and wanted.strip().lower() == "auto":
         return "auto"
     if isinstance(wanted, bool) or not isinstance(wanted, Integral):
-        raise ClassError(f"the number of classes to find must be auto or a whole number, not {wanted!r}")
+        wrong = f"the number of classes to find must be auto or a whole number from 1 to {MAX_CLASSES}"
+        raise ClassError(f"{wrong}, not {wanted!r}")
     return int(wanted)
 
 

@@ -269,6 +269,20 @@ class Solution:
 
         write_report(self, path, data, command)
 
+    def charts(self) -> dict[str, Any]:
+        """The charts of the report by name, as Altair charts: for notebooks, to change them, or to save them.
+
+        Returns:
+            ``confidence``, how probable the labels are, and ``methods``, how much less likely the labels of the usual
+            methods are.
+
+        Raises:
+            MissingExtraError: The packages of the extra ``report`` are not installed.
+        """
+        from crowdopt.report.pictures import charts_of
+
+        return charts_of(self)
+
     def _repr_html_(self) -> str:
         """What a notebook shows: the verdict, the main facts, how workers answer."""
         from crowdopt.report.notebook import cell_of

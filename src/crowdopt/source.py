@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from crowdopt.classes import class_pairs, pairs_of, with_pairs, worker_classes
 from crowdopt.counted import Counted
+from crowdopt.errors import ClassError, ColumnError
 from crowdopt.read.columns import Choose, choose_classes, choose_responses, choose_truth
 from crowdopt.read.tables import explain_errors, read_files
 from crowdopt.responses import Responses, TaskCounts, check, count_tasks
@@ -21,6 +22,7 @@ from crowdopt.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from crowdopt.errors import InputError
     from crowdopt.reading import Reading
     from crowdopt.scale import Scale
 
@@ -101,7 +103,8 @@ def load(
         reading = read_classes(classes, reading, workspace)
     with explain_errors(paths_of(data)):
         table = open_table(data, choose_responses(reading), reading, workspace)
-        responses = check(table, reading, n_bins=n_bins, resolved=resolved, scale=scale, known=known)
+        with naming(classes, ClassError):
+            responses = check(table, reading, n_bins=n_bins, resolved=resolved, scale=scale, known=known)
         if gold is not None:
             responses = replace(responses, reading=read_gold(gold, responses.reading, workspace))
         on_phase("counting")
@@ -131,8 +134,19 @@ def read_classes(classes: Any, reading: Reading, workspace: Workspace | None) ->
     if isinstance(classes, dict):
         return with_pairs(reading, pairs_of(classes))
     choose = choose_classes(reading)
-    with opened(classes, choose, reading, workspace) as table:
+    with naming(classes, ClassError, ColumnError), opened(classes, choose, reading, workspace) as table:
         return with_pairs(reading, class_pairs(worker_classes(table, choose)))
+
+
+@contextmanager
+def naming(data: Any, *kinds: type[InputError]) -> Iterator[None]:
+    """Errors of some kinds name the file that they are about, which is not that of the responses."""
+    try:
+        yield
+    except kinds as error:
+        if not paths_of(data):
+            raise
+        raise type(error)(f"{', '.join(paths_of(data))}: {error}") from error
 
 
 @contextmanager

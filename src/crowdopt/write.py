@@ -35,10 +35,10 @@ def check_target(target: str | Path, suffixes: tuple[str, ...]) -> None:
     if str(target) == "-" and ".csv" in suffixes:
         return
     path = Path(target)
-    if path.suffix.lower() not in suffixes:
-        raise InputError(f"cannot write {path.name!r}: the name must end in {', '.join(suffixes)}")
     if path.is_dir():
         raise InputError(f"cannot write {path}: it is a folder")
+    if path.suffix.lower() not in suffixes:
+        raise InputError(f"cannot write {path.name!r}: the name must end in {', '.join(suffixes)}")
     if not path.parent.is_dir():
         raise InputError(f"cannot write {path}: the folder {path.parent} does not exist")
     if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
