@@ -289,6 +289,7 @@ class Solution:
             "n_responses": self.totals.n_responses,
             "n_dropped": self.totals.n_dropped,
             "n_buckets": self.buckets.n_buckets,
+            "tool": self.reading.tool or None,
             "labels": list(self.scale.labels),
             "scale": self.scale.kind,
             "scale_inferred": self.scale.inferred,

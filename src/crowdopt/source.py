@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.classes import class_pairs, pairs_of, with_pairs, worker_classes
 from crowdopt.counted import Counted
-from crowdopt.read.columns import Choose, choose_classes, choose_responses, choose_truth
+from crowdopt.errors import InputError
+from crowdopt.read.columns import Choose, choose_classes, choose_truth
+from crowdopt.read.exports import Opened, open_files, open_frame
 from crowdopt.read.tables import explain_errors, read_files
 from crowdopt.responses import Responses, TaskCounts, check, count_tasks
 from crowdopt.scale import canonical_text
@@ -37,12 +39,14 @@ class Source:
         counts: Responses per task, and the buckets.
         original: What the user gave.
         workspace: The database that files were read with; None for frames.
+        left_out: How many rows of an annotation tool's export do not count, by what they are.
     """
 
     responses: Responses
     counts: TaskCounts
     original: Any
     workspace: Workspace | None
+    left_out: dict[str, int] = field(default_factory=dict)
 
     @property
     def counted(self) -> Counted:
@@ -100,13 +104,18 @@ def load(
     if classes is not None:
         reading = read_classes(classes, reading, workspace)
     with explain_errors(paths_of(data)):
-        table = open_table(data, choose_responses(reading), reading, workspace)
-        responses = check(table, reading, n_bins=n_bins, resolved=resolved, scale=scale, known=known)
+        opened_data = open_responses(data, reading, workspace)
+        reading = opened_data.reading
+        responses = check(opened_data.table, reading, n_bins=n_bins, resolved=resolved, scale=scale, known=known)
+        if opened_data.gold is not None and not resolved:
+            if gold is not None:
+                raise InputError("the export has tasks of known label: leave out --gold, or add --ignore-gold")
+            gold = opened_data.gold
         if gold is not None:
             responses = replace(responses, reading=read_gold(gold, responses.reading, workspace))
         on_phase("counting")
         counts = count_tasks(responses, workspace.folder if workspace else None)
-        return Source(responses, counts, data, workspace)
+        return Source(responses, counts, data, workspace, opened_data.left_out)
 
 
 def read_gold(gold: Any, reading: Reading, workspace: Workspace | None) -> Reading:
@@ -162,6 +171,12 @@ def paths_of(data: Any) -> list[str]:
     if isinstance(data, list | tuple) and data and all(isinstance(item, str | Path) for item in data):
         return [str(item) for item in data]
     return []
+
+
+def open_responses(data: Any, reading: Reading, workspace: Workspace | None) -> Opened:
+    """A frame as it is, or files, which may be those of an annotation tool."""
+    paths = paths_of(data)
+    return open_files(paths, reading, workspace) if paths and workspace is not None else open_frame(data, reading)
 
 
 def open_table(data: Any, choose: Choose, reading: Reading, workspace: Workspace | None) -> Any:

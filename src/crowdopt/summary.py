@@ -40,7 +40,7 @@ def summarise(solution: Solution) -> Summary:
     """The summary of a solution."""
     totals, buckets = solution.totals, solution.buckets
     uncertain = share_uncertain(solution)
-    facts = {
+    facts = _export(solution) | {
         "tasks": f"{totals.n_tasks:,}"
         + _but(totals.n_gold, "of known label")
         + _but(totals.n_no_response, "without a response"),
@@ -66,6 +66,21 @@ def summarise(solution: Solution) -> Summary:
     names = [one.name for one in solution.classes] or [""]
     matrices = {name: _cells(solution, matrix) for name, matrix in zip(names, solution.matrix, strict=True)}
     return Summary(headline(solution), facts, matrices, solution.advice)
+
+
+def _export(solution: Solution) -> dict[str, str]:
+    """Which tool the responses come from, and what was made of its export; nothing for a plain table."""
+    reading = solution.reading
+    if not reading.tool:
+        return {}
+    from crowdopt.read.tools import TOOLS
+
+    left_out = solution.source.left_out if solution.source else {}
+    parts = [f"an export of {TOOLS[reading.tool].title}"]
+    parts += [f"question {reading.question!r}"] if reading.question else []
+    parts += [f"{n:,} {what} left out" for what, n in left_out.items()]
+    parts += ["known labels ignored"] if reading.ignore_gold else []
+    return {"source": ", ".join(parts)}
 
 
 def headline(solution: Solution) -> str:
