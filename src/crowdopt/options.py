@@ -74,6 +74,13 @@ class ToolChoice(StrEnum):
         return "" if self is ToolChoice.table else self.value
 
 
+class FormatChoice(StrEnum):
+    """What the answers are written as."""
+
+    table = "table"
+    label_studio = "label-studio"
+
+
 Inputs = Annotated[
     list[str],
     typer.Argument(
@@ -92,9 +99,7 @@ Question = Annotated[
 KeepRejected = Annotated[
     bool, typer.Option("--keep-rejected", help="Count work of an export that was rejected in the tool.")
 ]
-IgnoreGold = Annotated[
-    bool, typer.Option("--ignore-gold", help="Do not use the labels that an export says are known.")
-]
+IgnoreGold = Annotated[bool, typer.Option("--ignore-gold", help="Do not use the labels that an export says are known.")]
 TimeLimit = Annotated[
     float,
     typer.Option("--time-limit", min=0, help="Seconds for the engine; past them the result is BOUNDED."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,14 +39,14 @@ class Source:
         counts: Responses per task, and the buckets.
         original: What the user gave.
         workspace: The database that files were read with; None for frames.
-        left_out: How many rows of an annotation tool's export do not count, by what they are.
+        notes: What was done with the rows of an annotation tool's export, in words.
     """
 
     responses: Responses
     counts: TaskCounts
     original: Any
     workspace: Workspace | None
-    left_out: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def counted(self) -> Counted:
@@ -115,7 +115,7 @@ def load(
             responses = replace(responses, reading=read_gold(gold, responses.reading, workspace))
         on_phase("counting")
         counts = count_tasks(responses, workspace.folder if workspace else None)
-        return Source(responses, counts, data, workspace, opened_data.left_out)
+        return Source(responses, counts, data, workspace, opened_data.notes)
 
 
 def read_gold(gold: Any, reading: Reading, workspace: Workspace | None) -> Reading:

@@ -75,12 +75,11 @@ def _export(solution: Solution) -> dict[str, str]:
         return {}
     from crowdopt.read.tools import TOOLS
 
-    left_out = solution.source.left_out if solution.source else {}
     parts = [f"an export of {TOOLS[reading.tool].title}"]
     parts += [f"question {reading.question!r}"] if reading.question else []
-    parts += [f"{n:,} {what} left out" for what, n in left_out.items()]
+    parts += solution.source.notes if solution.source else []
     parts += ["known labels ignored"] if reading.ignore_gold else []
-    return {"source": ", ".join(parts)}
+    return {"source": "; ".join(parts)}
 
 
 def headline(solution: Solution) -> str:

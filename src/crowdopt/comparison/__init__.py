@@ -159,7 +159,9 @@ def compare(
     solution = aggregate(data, engine="vote", seed=seed, time_limit=time_limit, on_phase=phase, **options)
     try:
         if solution.reading.gold:
-            raise InputError("the export has tasks of known label, which not every method could heed: add --ignore-gold")
+            raise InputError(
+                "the export has tasks of known label, which not every method could heed: add --ignore-gold"
+            )
         wanted, notes = methods_for(solution, methods)
         smoothing = number(options.get("smoothing", 0.0), "smoothing")
         rows = _rows(solution, smoothing)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.errors import ColumnError, InputError
@@ -34,13 +34,13 @@ class Opened:
         table: The chosen columns.
         reading: How they are read; the tool whose export it is stands there, however it was found out.
         gold: The tasks whose label the export knows, as (task, label); None if it knows none.
-        left_out: How many rows of the export do not count, by what they are.
+        notes: What was done with the rows of an export, in words.
     """
 
     table: Any
     reading: Reading
     gold: Any = None
-    left_out: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 def open_files(paths: Sequence[str], reading: Reading, workspace: Workspace) -> Opened:
@@ -52,7 +52,8 @@ def open_files(paths: Sequence[str], reading: Reading, workspace: Workspace) -> 
     delimiter = check_delimiter(reading.delimiter)
     files = Files(find_files(paths, workspace, reading.encoding), workspace, delimiter)
     if reading.tool == "auto":
-        reading = replace(reading, tool=recognise(files.columns) if _may_be_export(files, reading) else "")
+        found = recognise(files.columns) if _may_be_export(files, reading) else ""
+        reading = replace(reading, tool=found)
     choose = choose_responses(reading)
     if reading.tool:
         return _open_export(files, reading, choose)
@@ -69,32 +70,34 @@ def open_frame(frame: Any, reading: Reading) -> Opened:
 
 
 def _check_plain(name: str, reading: Reading) -> None:
-    for option, given in _options(reading).items():
-        if given:
-            known = ", ".join(TOOLS)
-            raise InputError(f"{option} is for exports of annotation tools (--from {known}), and {name} is none")
+    for option in _given(reading):
+        known = ", ".join(TOOLS)
+        raise InputError(f"{_spelt(option)} is for exports of annotation tools (--from {known}), and {name} is none")
 
 
-def _options(reading: Reading) -> dict[str, bool]:
-    return {
-        "--question": bool(reading.question),
-        "--keep-rejected": reading.keep_rejected,
-        "--ignore-gold": reading.ignore_gold,
-    }
+def _given(reading: Reading) -> list[str]:
+    """The options that mean something for exports only."""
+    return [name for name in ("question", "keep_rejected", "ignore_gold") if getattr(reading, name)]
+
+
+def _spelt(option: str) -> str:
+    return "--" + option.replace("_", "-")
 
 
 def _may_be_export(files: Files, reading: Reading) -> bool:
     """Whether to look for a tool: not where the user says what the columns are."""
     usual = (reading.task, reading.worker, reading.label, reading.wide) == ("task", "worker", "label", False)
-    return usual or any(_options(reading).values()) or any(source.kind == "json" for source in files.sources)
+    return usual or bool(_given(reading)) or any(source.kind == "json" for source in files.sources)
 
 
 def _open_export(files: Files, reading: Reading, choose: Choose) -> Opened:
     if reading.wide:
         raise InputError(f"an export of {TOOLS[reading.tool].title} is no wide table: leave out --wide")
+    for option in _given(reading):
+        if option not in TOOLS[reading.tool].options:
+            raise InputError(f"{_spelt(option)} means nothing for an export of {TOOLS[reading.tool].title}")
     export = _read_tool(files, reading)
     chosen = choose(list(export.columns))
-    workspace = files.workspace
     query, left_out = _checked(files, _rows(export, chosen, reading), nested=export.nested)
     cells = {name: _typed(query, name, reading, files) if export.nested else quote(name) for name in chosen}
     named = ", ".join(f"{cell} AS {quote(name)}" for name, cell in cells.items())
@@ -108,8 +111,10 @@ def _open_export(files: Files, reading: Reading, choose: Choose) -> Opened:
     if reading.order_by and not export.nested:
         responses = with_numbers(responses, reading.order_by, files.workspace)
     has_gold = export.gold != NOTHING and bool(files.ask(f"{gold} LIMIT 1"))
+    notes = [f"{what} left out: {n:,}" for what, n in left_out.items()]
+    notes += ["its known labels are gold (--ignore-gold if they are not)"] if has_gold else []
     relation = files.workspace.sql
-    return Opened(relation(responses), reading, relation(gold) if has_gold else None, left_out)
+    return Opened(relation(responses), reading, relation(gold) if has_gold else None, tuple(notes))
 
 
 def _read_tool(files: Files, reading: Reading) -> Export:
@@ -152,7 +157,9 @@ def _checked(files: Files, query: str, *, nested: bool) -> tuple[str, dict[str, 
 def _typed(query: str, name: str, reading: Reading, files: Files) -> str:
     """The expression for a column of JSON as whole numbers, numbers or texts, whichever all its values are."""
     cell = quote(name)
-    rows = files.ask(f"SELECT DISTINCT json_type({cell}) FROM ({query}) WHERE {LEFT_OUT} IS NULL AND {cell} IS NOT NULL")
+    rows = files.ask(
+        f"SELECT DISTINCT json_type({cell}) FROM ({query}) WHERE {LEFT_OUT} IS NULL AND {cell} IS NOT NULL"
+    )
     kinds = {str(kind) for (kind,) in rows} - {"NULL"}
     if name == reading.label and len({KINDS[kind] for kind in kinds}) > 1:
         both = " and ".join(f"{kind} in some" for kind in sorted({KINDS[kind] for kind in kinds}))

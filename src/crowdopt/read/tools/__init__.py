@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt.read.tools.export import Tool
+    from crowdopt.reading import Tool as Name
 
-TOOLS: dict[str, Tool] = {
+TOOLS: dict[Name, Tool] = {
     "mturk": mturk.TOOL,
     "label-studio": label_studio.TOOL,
     "toloka": toloka.TOOL,
@@ -22,7 +23,7 @@ TOOLS: dict[str, Tool] = {
 """By the names that ``--from`` takes."""
 
 
-def recognise(columns: Sequence[str]) -> str:
+def recognise(columns: Sequence[str]) -> Name:
     """The tool that alone writes such columns or keys; empty if they are those of any table."""
     if {"task", "worker", "label"} <= set(columns):
         return ""

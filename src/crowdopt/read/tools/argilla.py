@@ -69,4 +69,4 @@ def _questions(columns: Sequence[str]) -> list[str]:
     return [name for name in found if name + USERS in columns]
 
 
-TOOL = Tool("Argilla (flattened records)", recognise, read)
+TOOL = Tool("Argilla (flattened records)", recognise, read, ("question",))

@@ -63,11 +63,13 @@ class Tool:
         title: What messages call its exports.
         recognise: Whether columns (of a table) or keys (of objects) can only be those of such an export.
         read: Makes an export of files.
+        options: The options of reading that mean something for it, beside those of all tables.
     """
 
     title: str
     recognise: Callable[[Sequence[str]], bool]
     read: Callable[[Files, Reading], Export]
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +95,9 @@ class Files:
     @cached_property
     def columns(self) -> list[str]:
         """The columns of tables, or the keys of objects."""
-        return self.keys() if self.as_objects else available_columns(self._parts)
+        if any(source.kind == "json" for source in self.sources):
+            return self.keys()
+        return available_columns(self._parts)
 
     @property
     def as_objects(self) -> bool:
@@ -117,9 +121,9 @@ class Files:
     def keys(self, inside: str = "") -> list[str]:
         """All keys of the records, or of an object inside them, in the order in which they tend to stand there."""
         if inside not in self._known:
-            inner = f"json_extract(json, {literal(pointer(inside))})" if inside else "json"
-            objects = f"SELECT {inner} AS inner FROM ({self.objects})"
-            keys = f"SELECT json_keys(inner) AS keys FROM ({objects}) WHERE json_type(inner) = 'OBJECT'"
+            one = field_of("json", inside) if inside else "json"
+            objects = f"SELECT {one} AS one FROM ({self.objects})"
+            keys = f"SELECT json_keys(one) AS keys FROM ({objects}) WHERE json_type(one) = 'OBJECT'"
             names = f"SELECT unnest(keys) AS name, unnest(range(len(keys))) AS place FROM ({keys})"
             query = f"SELECT name FROM ({names}) GROUP BY name ORDER BY min(place), name"
             self._known[inside] = [str(name) for (name,) in self.ask(query)]
@@ -130,7 +134,7 @@ class Files:
         import duckdb
 
         try:
-            return self.workspace.sql(query).fetchall()
+            return self.workspace.connection.execute(query).fetchall()
         except query_errors():
             raise
         except duckdb.InvalidInputException as error:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crowdopt.errors import ColumnError, InputError
-from crowdopt.read.tools.export import (
-    Export, Files, Tool, cases, excerpt, field_of, list_of, text_of, words,
-)  # fmt: skip
+from crowdopt.read.tools.export import Export, Files, Tool, cases, excerpt, field_of, list_of, text_of, words
 from crowdopt.workspace import literal
 
 if TYPE_CHECKING:
@@ -47,7 +45,7 @@ def read(files: Files, reading: Reading) -> Export:
     here = f"{text_of('result', 'from_name')} = {literal(question)} AND {text_of('result', 'type')} IN {TYPES}"
     query = (
         f"SELECT *, list_filter({list_of(field_of('annotation', 'result'))}, lambda result: {here}) AS results "
-        f"FROM ({annotations(files)})"
+        f"FROM ({annotated(files)})"
     )
     value = field_of("results[1]", "value")
     choices = list_of(field_of(value, "choices"))
@@ -74,7 +72,7 @@ def read(files: Files, reading: Reading) -> Export:
     )
 
 
-def annotations(files: Files) -> str:
+def annotated(files: Files) -> str:
     """The query for all annotations, each with its task: columns ``json``, ``annotation``."""
     found = list_of(field_of("json", "annotations"))
     # A task that has none is no response; one whose annotations are no list is wrong, and must be seen.
@@ -84,7 +82,7 @@ def annotations(files: Files) -> str:
 
 def choose(files: Files, question: str) -> str:
     """The control (``from_name``) whose results are wanted."""
-    results = f"SELECT unnest({list_of(field_of('annotation', 'result'))}) AS result FROM ({annotations(files)})"
+    results = f"SELECT unnest({list_of(field_of('annotation', 'result'))}) AS result FROM ({annotated(files)})"
     named = f"SELECT {text_of('result', 'from_name')} AS name, {text_of('result', 'type')} AS type FROM ({results})"
     rows = files.ask(f"SELECT DISTINCT name, type FROM ({named}) WHERE name IS NOT NULL ORDER BY name, type")
     available = list(dict.fromkeys(str(name) for name, type_ in rows if type_ in TYPES))
@@ -122,6 +120,7 @@ def _read_min(files: Files, reading: Reading) -> Export:
     question = files.choose_question(reading.question, _questions(files), TITLE)
     value = field_of("json", question)
     rating = field_of(f"json_extract({value}, '/0')", "rating")
+    several = f"json_type({value}) = 'ARRAY' AND ({rating} IS NULL OR json_array_length({value}) <> 1)"
     place = [literal(f"{files.name}: annotation "), text_of("json", "annotation_id"), literal(": ")]
     return Export(
         files.objects,
@@ -135,8 +134,7 @@ def _read_min(files: Files, reading: Reading) -> Export:
             (f"{field_of('json', 'id')} IS NULL", words(literal(f"{files.name}: no id in "), excerpt("json"))),
             (f"{field_of('json', 'annotator')} IS NULL", words(*place, literal("no 'annotator'"))),
             (
-                f"json_type({value}) = 'OBJECT' OR (json_type({value}) = 'ARRAY' AND ({rating} IS NULL "
-                f"OR json_array_length({value}) <> 1))",
+                f"json_type({value}) = 'OBJECT' OR ({several})",
                 words(*place, literal(f"{question!r} is not one choice or rating: "), excerpt(value)),
             ),
         ),
@@ -148,7 +146,9 @@ def _questions(files: Files) -> list[str]:
     """The keys that stand between the id and the annotator: before them are the data, behind them the annotation."""
     keys = f"SELECT json_keys(json) AS keys FROM ({files.objects}) WHERE json_type(json) = 'OBJECT'"
     between = "keys[list_position(keys, 'id') + 1 : list_position(keys, 'annotator') - 1]"
-    return [str(name) for (name,) in files.ask(f"SELECT DISTINCT unnest({between}) AS name FROM ({keys}) ORDER BY name")]
+    return [
+        str(name) for (name,) in files.ask(f"SELECT DISTINCT unnest({between}) AS name FROM ({keys}) ORDER BY name")
+    ]
 
 
-TOOL = Tool("Label Studio", recognise, read)
+TOOL = Tool("Label Studio", recognise, read, ("question", "ignore_gold"))

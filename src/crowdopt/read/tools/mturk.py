@@ -32,12 +32,10 @@ def recognise(columns: Sequence[str]) -> bool:
 def read(files: Files, reading: Reading) -> Export:
     """The assignments; those that were rejected are left out, unless they are wanted."""
     files.need([*NEEDED, *([] if reading.keep_rejected else [STATUS])], TITLE)
-    query = files.table([name for name in dict.fromkeys(files.columns) if name])
-    answers = [name for name in files.columns if name.startswith(ANSWER)]
-    if ALL_ANSWERS in answers:
-        found = _from_json(files, query)
-    else:
-        found = _from_columns(files, query, answers)
+    names = [name for name in dict.fromkeys(files.columns) if name]
+    query = files.table(names)
+    answers = [name for name in names if name.startswith(ANSWER)]
+    found = _from_json(files, query) if ALL_ANSWERS in answers else _from_columns(files, query, answers)
     question = files.choose_question(reading.question, list(found), TITLE)
     label, chosen = found[question]
     several = words(
@@ -53,8 +51,7 @@ def read(files: Files, reading: Reading) -> Export:
     rejected = cases((f"{quote(STATUS)} = 'Rejected'", literal("rejected assignments")))
     return Export(
         query,
-        {"task": quote("HITId"), "worker": quote("WorkerId"), "label": label}
-        | unprefixed([name for name in dict.fromkeys(files.columns) if name], INPUT, quote),
+        {"task": quote("HITId"), "worker": quote("WorkerId"), "label": label} | unprefixed(names, INPUT, quote),
         left_out="NULL" if reading.keep_rejected else rejected,
         problem=cases(*problems),
     )
@@ -113,4 +110,4 @@ def _from_json(files: Files, query: str) -> dict[str, tuple[str, str]]:
     return found
 
 
-TOOL = Tool("MTurk (batch results)", recognise, read)
+TOOL = Tool("MTurk (batch results)", recognise, read, ("question", "keep_rejected"))
