@@ -231,6 +231,7 @@ def _check_json(source: Source) -> None:
     except UnicodeDecodeError as error:
         raise InputError(f"{source.name} is not UTF-8 (byte {error.start}); try --encoding windows-1252") from None
     except json.JSONDecodeError as error:
-        cut = "; it seems to be cut short" if error.pos >= len(data.decode().rstrip()) - 1 else ""
+        ended = error.pos >= len(data.decode().rstrip()) - 1 or error.msg.startswith("Unterminated")
+        cut = "; it seems to be cut short" if ended else ""
         place = f"line {error.lineno}, column {error.colno}"
         raise InputError(f"{source.name}, {place}: not JSON ({error.msg}){cut}") from None
