@@ -158,9 +158,13 @@ CASES = {
         ["task 1, annotation 100", "'completed_by'"],
     ),
     "no result": ((STUDIO, changed(STUDIO, first_annotation(result=None))), Q, ["task 1, annotation 100", "'result'"]),
-    "no id": ((STUDIO, changed(STUDIO, first_record(id=None))), Q, ["export.json: no id in", "annotations"]),
+    "no id": (
+        (STUDIO, changed(STUDIO, first_record(id=None))),
+        Q,
+        ["export.json: no task with an id: {", "annotations"],
+    ),
     "no list": ((STUDIO, changed(STUDIO, first_record(annotations=7))), Q, ["task 1 has no list 'annotations'"]),
-    "no task": ((STUDIO, changed(STUDIO, lambda tasks: tasks.append(5))), Q, ["export.json: not a task: 5"]),
+    "no task": ((STUDIO, changed(STUDIO, lambda tasks: tasks.append(5))), Q, ["export.json: no task with an id: 5"]),
     "several choices": (
         (STUDIO, changed(STUDIO, first_annotation(result=[result({"choices": ["Positive", "Negative"]})]))),
         Q,

@@ -66,8 +66,8 @@ def choose_control(files: Files, question: str) -> str:
 
 def _control(files: Files, question: str) -> tuple[str, str]:
     """What the control belongs to, and its type."""
-    results = f"SELECT unnest({list_of(field_of('annotation', 'result'))}) AS result FROM ({annotated(files)})"
-    named = ", ".join(f"{text_of('result', name)} AS {name}" for name in ("from_name", "to_name", "type"))
+    results = f"SELECT unnest({list_of('result')}) AS one FROM ({annotated(files)})"
+    named = ", ".join(f"{text_of('one', name)} AS {name}" for name in ("from_name", "to_name", "type"))
     where = f"from_name = {literal(question)} AND type IN {TYPES}"
     found = files.ask(
         f"SELECT DISTINCT to_name, type FROM (SELECT {named} FROM ({results})) WHERE {where} ORDER BY ALL"

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from crowdopt.errors import ColumnError, InputError
-from crowdopt.read.jsonlines import MAX_OBJECT, pointer
+from crowdopt.read.jsonlines import pointer
 from crowdopt.read.parts import available_columns, check_columns, concatenate
 from crowdopt.read.sources import Source, open_bytes
 from crowdopt.read.tables import open_parts
@@ -27,6 +27,9 @@ NOTHING = "NULL"
 
 LOCATABLE = 1 << 28
 """Bytes up to which a file of JSON that is damaged is read into memory, to say where."""
+
+MAX_RECORD = 1 << 24
+"""Bytes of one record; each thread reads into room for two."""
 
 EXCERPT = 60
 """Characters of a record that an error shows."""
@@ -219,7 +222,7 @@ def _objects(source: Source) -> str:
         return f"SELECT to_json(one) AS json FROM {table} AS one"
     return (
         f"SELECT json FROM read_json_objects([{source.literal}], format = 'auto', compression = '{source.packing}', "
-        f"hive_partitioning = false, maximum_object_size = {MAX_OBJECT})"
+        f"hive_partitioning = false, maximum_object_size = {MAX_RECORD})"
     )
 
 

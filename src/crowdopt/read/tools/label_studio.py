@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crowdopt.errors import ColumnError, InputError
+from crowdopt.read.jsonlines import pointer
 from crowdopt.read.tools.export import Export, Files, Tool, cases, excerpt, field_of, list_of, text_of, words
 from crowdopt.workspace import literal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from crowdopt.reading import Reading
 
@@ -17,18 +18,30 @@ TITLE = "Label Studio"
 TYPES = ("choices", "rating")
 """The types of results that are labels of a whole task."""
 
-ANNOTATION = ("annotator", "annotation_id")
+TASK = ("id", "data", "annotations")
+"""The fields of a task that matter here."""
+
+ANNOTATION = {
+    "id": "annotation_id",
+    "completed_by": "done_by",
+    "result": "result",
+    "was_cancelled": "was_cancelled",
+    "ground_truth": "ground_truth",
+}
+"""The fields of an annotation that matter here, and what they are called in a query."""
+
+MINIMAL = ("annotator", "annotation_id")
 """The keys by which JSON-MIN tells whose annotation a record is; they stand behind the answers."""
 
 
 def recognise(columns: Sequence[str]) -> bool:
     """Whether these are the keys of such records."""
-    return {"id", "data", "annotations"} <= set(columns) or {"id", *ANNOTATION} <= set(columns)
+    return set(TASK) <= set(columns) or {"id", *MINIMAL} <= set(columns)
 
 
 def is_min(columns: Sequence[str]) -> bool:
     """Whether these are the keys of JSON-MIN."""
-    return set(ANNOTATION) <= set(columns) and "annotations" not in columns
+    return set(MINIMAL) <= set(columns) and "annotations" not in columns
 
 
 def read(files: Files, reading: Reading) -> Export:
@@ -40,31 +53,26 @@ def read(files: Files, reading: Reading) -> Export:
             f"{files.name} has 'completions', as Label Studio wrote them before version 1.0: import it into a newer "
             "one, and export it from there"
         )
-    files.need(["id", "data", "annotations"], TITLE)
+    files.need(TASK, TITLE)
     question = choose(files, reading.question)
     here = f"{text_of('result', 'from_name')} = {literal(question)} AND {text_of('result', 'type')} IN {TYPES}"
-    query = (
-        f"SELECT *, list_filter({list_of(field_of('annotation', 'result'))}, lambda result: {here}) AS results "
-        f"FROM ({annotated(files)})"
-    )
-    value = field_of("results[1]", "value")
-    choices = list_of(field_of(value, "choices"))
-    done_by = field_of("annotation", "completed_by")
-    true = f"({text_of('annotation', 'ground_truth')} = 'true') IS TRUE"
-    label = f"coalesce({choices}[1], {field_of(value, 'rating')})"
-    columns = {name: field_of(field_of("json", "data"), name) for name in files.keys("data")}
+    results = f"list_filter({list_of('result')}, lambda result: {here})"
+    query = f"SELECT *, {results} AS results, {field_of(f'{results}[1]', 'value')} AS value FROM ({annotated(files)})"
+    choices = list_of(field_of("value", "choices"))
+    true = "(ground_truth::VARCHAR = 'true') IS TRUE"
+    label = f"coalesce({choices}[1], {field_of('value', 'rating')})"
     return Export(
         query,
-        columns
+        {name: field_of("data", name) for name in files.keys("data")}
         | {
-            "task": field_of("json", "id"),
-            "worker": f"CASE json_type({done_by}) WHEN 'OBJECT' THEN {field_of(done_by, 'id')} ELSE {done_by} END",
+            "task": "task",
+            "worker": f"CASE json_type(done_by) WHEN 'OBJECT' THEN {field_of('done_by', 'id')} ELSE done_by END",
             "label": label,
-            "email": field_of(done_by, "email"),
+            "email": field_of("done_by", "email"),
             "created_at": field_of("annotation", "created_at"),
             "updated_at": field_of("annotation", "updated_at"),
         },
-        left_out=cases((f"{text_of('annotation', 'was_cancelled')} = 'true'", literal("cancelled annotations"))),
+        left_out=cases(("was_cancelled::VARCHAR = 'true'", literal("cancelled annotations"))),
         problem=_problem(files, question, choices),
         gold=cases((true, label)),
         only_gold=true,
@@ -73,17 +81,27 @@ def read(files: Files, reading: Reading) -> Export:
 
 
 def annotated(files: Files) -> str:
-    """The query for all annotations, each with its task: columns ``json``, ``annotation``."""
-    found = list_of(field_of("json", "annotations"))
-    # A task that has none is no response; one whose annotations are no list is wrong, and must be seen.
-    wrong = f"json_type({field_of('json', 'annotations')}) IS DISTINCT FROM 'ARRAY'"
-    return f"SELECT json, unnest(CASE WHEN {wrong} THEN [NULL] ELSE {found} END) AS annotation FROM ({files.objects})"
+    """The query for all annotations: each with its task, the fields of both, and how the record begins.
+
+    All fields of an object are taken out at once, since it is parsed each time that something is taken out.
+    """
+    # A task that has no annotation is no response; one whose annotations are no list is wrong, and must be seen.
+    listed = f"CASE json_type(own[3]) WHEN 'ARRAY' THEN {list_of('own[3]')} ELSE [NULL] END"
+    tasks = f"SELECT {excerpt('json')} AS start, json_extract(json, {_paths(TASK)}) AS own FROM ({files.objects})"
+    each = f"SELECT start, own[1] AS task, own[2] AS data, unnest({listed}) AS annotation FROM ({tasks})"
+    parted = f"SELECT *, json_extract(annotation, {_paths(ANNOTATION)}) AS own FROM ({each})"
+    fields = ", ".join(f"own[{place}] AS {name}" for place, name in enumerate(ANNOTATION.values(), 1))
+    return f"SELECT * EXCLUDE own, {fields} FROM ({parted})"
+
+
+def _paths(names: Iterable[str]) -> str:
+    return f"[{', '.join(literal(pointer(name)) for name in names)}]"
 
 
 def choose(files: Files, question: str) -> str:
     """The control (``from_name``) whose results are wanted."""
-    results = f"SELECT unnest({list_of(field_of('annotation', 'result'))}) AS result FROM ({annotated(files)})"
-    named = f"SELECT {text_of('result', 'from_name')} AS name, {text_of('result', 'type')} AS type FROM ({results})"
+    results = f"SELECT unnest({list_of('result')}) AS one FROM ({annotated(files)})"
+    named = f"SELECT {text_of('one', 'from_name')} AS name, {text_of('one', 'type')} AS type FROM ({results})"
     rows = files.ask(f"SELECT DISTINCT name, type FROM ({named}) WHERE name IS NOT NULL ORDER BY name, type")
     available = list(dict.fromkeys(str(name) for name, type_ in rows if type_ in TYPES))
     others = {str(name): str(type_) for name, type_ in rows if type_ not in TYPES}
@@ -96,17 +114,13 @@ def choose(files: Files, question: str) -> str:
 
 
 def _problem(files: Files, question: str, choices: str) -> str:
-    task = [literal(f"{files.name}: task "), text_of("json", "id")]
-    place = [*task, literal(", annotation "), text_of("annotation", "id"), literal(": ")]
+    task = [literal(f"{files.name}: task "), "task::VARCHAR"]
+    place = [*task, literal(", annotation "), "annotation_id::VARCHAR", literal(": ")]
     return cases(
-        ("json_type(json) <> 'OBJECT'", words(literal(f"{files.name}: not a task: "), excerpt("json"))),
-        (f"{field_of('json', 'id')} IS NULL", words(literal(f"{files.name}: no id in "), excerpt("json"))),
+        ("task IS NULL", words(literal(f"{files.name}: no task with an id: "), "start")),
         ("annotation IS NULL", words(*task, literal(" has no list 'annotations'"))),
-        (f"{field_of('annotation', 'completed_by')} IS NULL", words(*place, literal("no 'completed_by'"))),
-        (
-            f"json_type({field_of('annotation', 'result')}) IS DISTINCT FROM 'ARRAY'",
-            words(*place, literal("no list 'result'")),
-        ),
+        ("done_by IS NULL", words(*place, literal("no 'completed_by'"))),
+        ("json_type(result) IS DISTINCT FROM 'ARRAY'", words(*place, literal("no list 'result'"))),
         ("len(results) > 1", words(*place, literal(f"several results of {question!r}, and one label is needed"))),
         (
             f"len({choices}) > 1",
@@ -116,7 +130,7 @@ def _problem(files: Files, question: str, choices: str) -> str:
 
 
 def _read_min(files: Files, reading: Reading) -> Export:
-    files.need(["id", *ANNOTATION], TITLE)
+    files.need(["id", *MINIMAL], TITLE)
     question = files.choose_question(reading.question, _questions(files), TITLE)
     value = field_of("json", question)
     rating = field_of(f"json_extract({value}, '/0')", "rating")
