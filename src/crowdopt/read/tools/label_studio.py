@@ -57,10 +57,11 @@ def read(files: Files, reading: Reading) -> Export:
     question = choose(files, reading.question)
     here = f"{text_of('result', 'from_name')} = {literal(question)} AND {text_of('result', 'type')} IN {TYPES}"
     results = f"list_filter({list_of('result')}, lambda result: {here})"
-    query = f"SELECT *, {results} AS results, {field_of(f'{results}[1]', 'value')} AS value FROM ({annotated(files)})"
-    choices = list_of(field_of("value", "choices"))
+    found = f"SELECT *, {results} AS results FROM ({annotated(files)})"
+    valued = f"SELECT *, {field_of('results[1]', 'value')} AS value FROM ({found})"
+    query = f"SELECT *, {list_of(field_of('value', 'choices'))} AS choices FROM ({valued})"
     true = "(ground_truth::VARCHAR = 'true') IS TRUE"
-    label = f"coalesce({choices}[1], {field_of('value', 'rating')})"
+    label = f"coalesce(choices[1], {field_of('value', 'rating')})"
     return Export(
         query,
         {name: field_of("data", name) for name in files.keys("data")}
@@ -73,7 +74,7 @@ def read(files: Files, reading: Reading) -> Export:
             "updated_at": field_of("annotation", "updated_at"),
         },
         left_out=cases(("was_cancelled::VARCHAR = 'true'", literal("cancelled annotations"))),
-        problem=_problem(files, question, choices),
+        problem=_problem(files, question),
         gold=cases((true, label)),
         only_gold=true,
         nested=True,
@@ -113,7 +114,7 @@ def choose(files: Files, question: str) -> str:
     return files.choose_question(question, available, TITLE)
 
 
-def _problem(files: Files, question: str, choices: str) -> str:
+def _problem(files: Files, question: str) -> str:
     task = [literal(f"{files.name}: task "), "task::VARCHAR"]
     place = [*task, literal(", annotation "), "annotation_id::VARCHAR", literal(": ")]
     return cases(
@@ -123,7 +124,7 @@ def _problem(files: Files, question: str, choices: str) -> str:
         ("json_type(result) IS DISTINCT FROM 'ARRAY'", words(*place, literal("no list 'result'"))),
         ("len(results) > 1", words(*place, literal(f"several results of {question!r}, and one label is needed"))),
         (
-            f"len({choices}) > 1",
+            "len(choices) > 1",
             words(*place, literal(f"several choices of {question!r}, and one label per response is needed")),
         ),
     )
