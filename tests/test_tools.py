@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from typing import get_args
 
 import duckdb
 import pyarrow.csv
@@ -16,7 +17,7 @@ from crowdopt.cli import main
 from crowdopt.errors import GoldError, InputError
 from crowdopt.options import ToolChoice
 from crowdopt.read.tools import TOOLS
-from crowdopt.reading import Tool
+from crowdopt.reading import ToolName
 
 SAMPLES = Path(__file__).parent / "samples"
 PLAIN = SAMPLES / "responses.csv"
@@ -179,6 +180,21 @@ def test_exports_come_in_several_files_packed_and_as_other_kinds_of_tables(tmp_p
         assert solution.answers.equals(expected.answers)
 
 
+def test_the_columns_of_mturk_name_their_question(tmp_path):
+    text = (SAMPLES / "mturk.csv").read_text()
+    for column, question in (("Answer.agree.on", "agree"), ("Answer.agree", "agree"), ("Answer.a.b", "a.b")):
+        (tmp_path / "mturk.csv").write_text(text.replace("Answer.sentiment.label", column))
+        assert crowdopt.aggregate(tmp_path / "mturk.csv", question=question).totals.n_responses == 23
+
+
+def test_a_cancelled_ground_truth_is_no_gold(tmp_path):
+    tasks = json.loads((SAMPLES / "label_studio.json").read_text())
+    for annotation in tasks[0]["annotations"]:
+        annotation["was_cancelled"] = annotation["ground_truth"]
+    (tmp_path / "export.json").write_text(json.dumps(tasks))
+    assert crowdopt.aggregate(tmp_path / "export.json", **SENTIMENT).reading.gold == (("2", "Negative"),)
+
+
 def test_standard_input_is_recognised(monkeypatch):
     for file in ("label_studio_enterprise.json", "mturk.csv"):
         with (SAMPLES / file).open() as stream:
@@ -216,15 +232,28 @@ def test_named_columns_make_an_export_a_plain_table():
 
 def test_the_names_of_tools_are_the_same_everywhere():
     known = set(TOOLS)
-    assert set(Tool.__args__) == known | {"", "auto"}
+    assert set(get_args(ToolName)) == known | {"", "auto"}
     assert {choice.tool for choice in ToolChoice} == known | {"", "auto"}
 
 
-def test_groups_of_an_export():
+def test_groups_of_an_export(monkeypatch, capfd):
     solutions = aggregate("label_studio_enterprise.json", group="email", duplicates="all", **SENTIMENT)
     assert sum(one.totals.n_responses for one in solutions.values()) == 23
     with pytest.raises(InputError, match="add --ignore-gold"):
         aggregate("toloka.tsv", group="text")
+    code, out, _ = run(
+        monkeypatch,
+        capfd,
+        "aggregate",
+        SAMPLES / "toloka.tsv",
+        "--group",
+        "text",
+        "--ignore-gold",
+        "--duplicates",
+        "all",
+    )
+    assert code in {0, 4}  # where all agree, there may be nothing to tell apart
+    assert "an export of Toloka" in out
 
 
 def test_gold_comes_from_one_place():

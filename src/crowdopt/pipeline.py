@@ -15,7 +15,7 @@ from crowdopt.errors import InputError
 from crowdopt.jobs import n_cores, run_all
 from crowdopt.offsets import number
 from crowdopt.read.columns import choose_group_truth, choose_truth
-from crowdopt.reading import Duplicates, Missing, Reading, Tool
+from crowdopt.reading import Duplicates, Missing, Reading, ToolName
 from crowdopt.regrouping import advise_classes, check_alone, checked_number, with_found_classes
 from crowdopt.scale import canonical_text
 from crowdopt.solution import Accuracy, Solution
@@ -57,7 +57,7 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
     na: Sequence[str] = (),
     encoding: str = "",
     delimiter: str = "",
-    tool: Tool = "auto",
+    tool: ToolName = "auto",
     question: str = "",
     keep_rejected: bool = False,
     ignore_gold: bool = False,

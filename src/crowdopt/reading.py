@@ -14,7 +14,7 @@ from crowdopt.scale import Kind
 
 Duplicates = Literal["error", "same", "first", "last", "all"]
 Missing = Literal["error", "drop"]
-Tool = Literal["", "auto", "mturk", "label-studio", "toloka", "prodigy", "argilla", "crowd-kit"]
+ToolName = Literal["", "auto", "mturk", "label-studio", "toloka", "prodigy", "argilla", "crowd-kit"]
 
 PAIRS = ("gold", "classes")
 """The options that are pairs of texts."""
@@ -71,7 +71,7 @@ class Reading:
     ranked: tuple[str, ...] = ()
     encoding: str = ""
     delimiter: str = ""
-    tool: Tool = ""
+    tool: ToolName = ""
     question: str = ""
     keep_rejected: bool = False
     ignore_gold: bool = False
@@ -81,7 +81,7 @@ class Reading:
         object.__setattr__(self, "bins", checked_edges(self.bins))
         _one_of("duplicates", self.duplicates, get_args(Duplicates))
         _one_of("missing", self.missing, get_args(Missing))
-        _one_of("--from", self.tool, get_args(Tool))
+        _one_of("--from", self.tool, get_args(ToolName))
         if self.scale:
             _one_of("scale", self.scale, get_args(Kind))
         if self.duplicates in {"first", "last"} and not self.order_by:

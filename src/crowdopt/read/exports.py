@@ -10,7 +10,7 @@ from crowdopt.read.columns import choose_responses
 from crowdopt.read.delimited import check_delimiter
 from crowdopt.read.jsonlines import KINDS
 from crowdopt.read.sources import new_copy
-from crowdopt.read.tables import find_files, open_parts, select, with_numbers
+from crowdopt.read.tables import find_files, select, with_numbers
 from crowdopt.read.tools import TOOLS, recognise
 from crowdopt.read.tools.export import NOTHING, Export, Files
 from crowdopt.workspace import literal, quote
@@ -49,8 +49,7 @@ def open_files(paths: Sequence[str], reading: Reading, workspace: Workspace) -> 
     Raises:
         InputError: A file is not what it should be, or an option does not go with what it is.
     """
-    delimiter = check_delimiter(reading.delimiter)
-    files = Files(find_files(paths, workspace, reading.encoding), workspace, delimiter)
+    files = Files(find_files(paths, workspace, reading.encoding), workspace, check_delimiter(reading.delimiter))
     if reading.tool == "auto":
         found = recognise(files.columns) if _may_be_export(files, reading) else ""
         reading = replace(reading, tool=found)
@@ -58,7 +57,7 @@ def open_files(paths: Sequence[str], reading: Reading, workspace: Workspace) -> 
     if reading.tool:
         return _open_export(files, reading, choose)
     _check_plain(files.name, reading)
-    return Opened(select(open_parts(files.sources, workspace, delimiter), workspace, choose, reading.order_by), reading)
+    return Opened(select(files.parts, workspace, choose, reading.order_by), reading)
 
 
 def open_frame(frame: Any, reading: Reading) -> Opened:
@@ -105,7 +104,7 @@ def _open_export(files: Files, reading: Reading, choose: Choose) -> Opened:
     known = f"json_extract_string({GOLD}, '$')" if export.nested else GOLD
     gold = (  # of tasks that someone answered: nothing can be learnt from others
         f"SELECT DISTINCT {cells[reading.task]} AS {quote(reading.task)}, {known} AS {quote(reading.label)} "
-        f"FROM ({query}) WHERE {GOLD} IS NOT NULL "
+        f"FROM ({query}) WHERE {GOLD} IS NOT NULL AND {LEFT_OUT} IS NULL "
         f"AND {cells[reading.task]} IN (SELECT {quote(reading.task)} FROM ({responses}))"
     )
     if reading.order_by and not export.nested:

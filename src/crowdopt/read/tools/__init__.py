@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt.read.tools.export import Tool
-    from crowdopt.reading import Tool as Name
+    from crowdopt.reading import ToolName
 
-TOOLS: dict[Name, Tool] = {
+TOOLS: dict[ToolName, Tool] = {
     "mturk": mturk.TOOL,
     "label-studio": label_studio.TOOL,
     "toloka": toloka.TOOL,
@@ -23,7 +23,7 @@ TOOLS: dict[Name, Tool] = {
 """By the names that ``--from`` takes."""
 
 
-def recognise(columns: Sequence[str]) -> Name:
+def recognise(columns: Sequence[str]) -> ToolName:
     """The tool that alone writes such columns or keys; empty if they are those of any table."""
     if {"task", "worker", "label"} <= set(columns):
         return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -88,7 +88,6 @@ class Files:
     sources: Sequence[Source]
     workspace: Workspace
     delimiter: str = ""
-    _known: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -100,7 +99,7 @@ class Files:
         """The columns of tables, or the keys of objects."""
         if any(source.kind == "json" for source in self.sources):
             return self.keys()
-        return available_columns(self._parts)
+        return available_columns(self.parts)
 
     @property
     def as_objects(self) -> bool:
@@ -108,13 +107,14 @@ class Files:
         return any(source.kind in {"json", "jsonl"} for source in self.sources)
 
     @cached_property
-    def _parts(self) -> list[Part]:
+    def parts(self) -> list[Part]:
+        """The files as parts of one table."""
         return open_parts(self.sources, self.workspace, self.delimiter)
 
     def table(self, names: Sequence[str]) -> str:
         """The query for some columns."""
-        check_columns(self._parts, names)
-        return concatenate(self._parts, names, self.workspace)
+        check_columns(self.parts, names)
+        return concatenate(self.parts, names, self.workspace)
 
     @property
     def objects(self) -> str:
@@ -123,14 +123,12 @@ class Files:
 
     def keys(self, inside: str = "") -> list[str]:
         """All keys of the records, or of an object inside them, in the order in which they tend to stand there."""
-        if inside not in self._known:
-            one = field_of("json", inside) if inside else "json"
-            objects = f"SELECT {one} AS one FROM ({self.objects})"
-            keys = f"SELECT json_keys(one) AS keys FROM ({objects}) WHERE json_type(one) = 'OBJECT'"
-            names = f"SELECT unnest(keys) AS name, unnest(range(len(keys))) AS place FROM ({keys})"
-            query = f"SELECT name FROM ({names}) GROUP BY name ORDER BY min(place), name"
-            self._known[inside] = [str(name) for (name,) in self.ask(query)]
-        return self._known[inside]
+        one = field_of("json", inside) if inside else "json"
+        objects = f"SELECT {one} AS one FROM ({self.objects})"
+        keys = f"SELECT json_keys(one) AS keys FROM ({objects}) WHERE json_type(one) = 'OBJECT'"
+        names = f"SELECT unnest(keys) AS name, unnest(range(len(keys))) AS place FROM ({keys})"
+        rows = self.ask(f"SELECT name FROM ({names}) GROUP BY name ORDER BY min(place), name")
+        return [str(name) for (name,) in rows]
 
     def ask(self, query: str) -> list[tuple[object, ...]]:
         """The rows of a query; if a file turns out not to be JSON, says where."""

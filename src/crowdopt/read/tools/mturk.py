@@ -70,7 +70,7 @@ def _from_columns(files: Files, query: str, answers: Sequence[str]) -> dict[str,
     for base, members in families.items():
         if base and len(members) > 1 and ticked.issuperset(members):
             options = {name: name.removeprefix(f"{ANSWER}{base}.") for name in members}
-            cells = ", ".join(cases((f"lower({quote(name)}) = 'true'", literal(options[name]))) for name in members)
+            cells = ", ".join(cases((_is_true(name), literal(options[name]))) for name in members)
             chosen = f"list_filter([{cells}], lambda option: option IS NOT NULL)"
             found[base] = f"{chosen}[1]", chosen
             continue
@@ -79,6 +79,10 @@ def _from_columns(files: Files, query: str, answers: Sequence[str]) -> dict[str,
             short = base if base and len(members) == 1 and own.rpartition(".")[2] in PLAIN else own
             found[short] = quote(name), "[]"
     return found
+
+
+def _is_true(name: str) -> str:
+    return f"lower({quote(name)}::VARCHAR) = 'true'"
 
 
 def _ticked(files: Files, query: str, answers: Sequence[str]) -> set[str]:
