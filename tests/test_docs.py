@@ -54,6 +54,7 @@ def files(prepared, tmp_path):
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
     folder = tmp_path_factory.mktemp("docs")
+    shutil.copytree(ROOT / "tests" / "samples", folder, dirs_exist_ok=True)
     responses = crowd(60, 2, (3, 5), 70, names=["no", "yes"])
     responses["tier"] = np.where(responses["kind"] == "a", "gold", "silver")
     responses["question"] = np.where(responses["task"] < "t0030", "is it blue?", "is it a bird?")
@@ -78,6 +79,8 @@ def prepared(tmp_path_factory):
         "categories": crowd(40, 3, (3, 3), 73, names=["cat", "dog", "owl"]),
         "scores": crowd(40, 3, (3, 3), 74).assign(label=lambda frame: rng.random(len(frame)).round(3)),
         "wide": wide,
+        "jury": crowd(40, 3, (3, 3), 75, names=["poor", "fair", "good"]),
+        "new-jury": crowd(10, 3, (3, 3), 76, names=["poor", "fair", "good"]),
     }
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False)

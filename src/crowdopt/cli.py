@@ -20,16 +20,22 @@ from crowdopt.options import (
     AsJson,
     DuplicatesChoice,
     EngineChoice,
+    FormatChoice,
+    From,
+    IgnoreGold,
     Inputs,
     Jobs,
+    KeepRejected,
     MemoryLimit,
     MissingChoice,
+    Question,
     Quiet,
     ScaleChoice,
     SolutionFile,
     SpaceChoice,
     Threads,
     TimeLimit,
+    ToolChoice,
 )
 from crowdopt.progress import print_json, printable, shortened
 from crowdopt.start import INTERRUPTED
@@ -171,6 +177,10 @@ def aggregate(
     na: Annotated[str, typer.Option(metavar="TEXT,...", help="Texts that stand for a missing label.")] = "",
     encoding: Annotated[str, typer.Option(help="Encoding of text files, for example windows-1252 or utf-16.")] = "",
     delimiter: Annotated[str, typer.Option(help="Field delimiter of text files, if the header does not tell.")] = "",
+    from_: From = ToolChoice.auto,
+    question: Question = "",
+    keep_rejected: KeepRejected = False,
+    ignore_gold: IgnoreGold = False,
     output: Annotated[
         str | None,
         typer.Option(
@@ -180,6 +190,9 @@ def aggregate(
             help="Write the answers: .csv, .tsv, .parquet, .jsonl, or - for CSV on standard output.",
         ),
     ] = None,
+    output_format: Annotated[
+        FormatChoice, typer.Option(help="A table, or tasks with predictions for Label Studio (.json).")
+    ] = FormatChoice.table,
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add a column p_LABEL for every label.")
     ] = False,
@@ -214,7 +227,12 @@ def aggregate(
         raise InputError("--group-summary has a meaning only with --group")
     if report is not None and group:
         raise InputError("a report is about one problem: leave out --group, or aggregate one group for it")
-    check_targets([output, group_summary], read, tuple(FORMATS))
+    for_studio = output_format is FormatChoice.label_studio
+    if for_studio and (output is None or group or probabilities):
+        raise InputError(
+            "--output-format label-studio needs -o FILE.json, and goes without --group and --probabilities"
+        )
+    check_targets([output, group_summary], read, (".json",) if for_studio else tuple(FORMATS))
     check_targets([solution], read, (".json",))
     check_report(report, read)
     with Console(quiet=quiet) as console:
@@ -224,7 +242,9 @@ def aggregate(
             keep=split_texts(keep), labels=split_texts(labels),
             duplicates=duplicates.value, order_by=order_by, missing=missing.value, na=split_texts(na),
             scale=scale.value if scale else None, bins=_bins(bins),
-            encoding=encoding, delimiter=delimiter, selectivity=selectivity,
+            encoding=encoding, delimiter=delimiter,
+            tool=from_.tool, question=question, keep_rejected=keep_rejected, ignore_gold=ignore_gold,
+            selectivity=selectivity,
             gold=gold, prior_matrix=prior_matrix, smoothing=smoothing, classes=classes, ranked=split_texts(ranked),
             find_classes=_number_of_classes(find_classes),
             space=space.value if space else None, engine=engine.value, truth=truth,
@@ -232,7 +252,10 @@ def aggregate(
             on_progress=console.on_progress, on_phase=console.on_phase, on_group=console.on_group,
         )  # fmt: skip
         console.on_phase("writing")
-        _write(result, output, solution, group_summary, report, probabilities=probabilities)
+        form: dict[str, Any] = (
+            {"output_format": output_format.value} if for_studio else {"probabilities": probabilities}
+        )
+        _write(result, output, solution, group_summary, report, form)
     print_failures(getattr(result, "failures", {}))
     if not quiet and output != "-":
         if as_json:
@@ -293,15 +316,14 @@ def _write(
     solution: str | None,
     group_summary: str | None,
     report: str | None,
-    *,
-    probabilities: bool,
+    form: dict[str, Any],
 ) -> None:
     """Writes what is wanted; after that, nothing needs the database any more."""
     from crowdopt.solutions import Solutions
 
     try:
         if output is not None:
-            result.write(output, probabilities=probabilities)
+            result.write(output, **form)
         if solution is not None:
             result.save(solution)
         if isinstance(result, Solutions):

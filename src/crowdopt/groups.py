@@ -22,12 +22,11 @@ from crowdopt.frames import Table, fetch, settle_by, small_table, with_texts
 from crowdopt.gold import count_array
 from crowdopt.overview import Overview, check_number
 from crowdopt.prepared import GROUP_VALUE, Prepared, prepare
-from crowdopt.read.columns import choose_responses
 from crowdopt.read.tables import explain_errors
 from crowdopt.responses import check_counted, scale_of
 from crowdopt.scale import MAX_LABELS, Scale, canonical_text, sorted_texts
 from crowdopt.solution import Totals
-from crowdopt.source import OnPhase, naming, open_table, paths_of, read_classes
+from crowdopt.source import OnPhase, naming, open_responses, paths_of, read_classes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,8 +107,11 @@ def load_groups(
     if classes is not None:
         reading = read_classes(classes, reading, workspace)
     with explain_errors(paths_of(data)):
-        table = open_table(data, choose_responses(reading), reading, workspace)
-        prepared = prepare(table, reading, n_bins=n_bins, resolved=resolved)
+        opened_data = open_responses(data, reading, workspace)
+        reading = opened_data.reading
+        if opened_data.gold is not None:
+            raise InputError("the export has tasks of known label, which do not go with --group yet: add --ignore-gold")
+        prepared = prepare(opened_data.table, reading, n_bins=n_bins, resolved=resolved)
         with naming(classes, ClassError):
             overview = _Groups(prepared)
             facts, failures = overview.facts()

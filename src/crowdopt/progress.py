@@ -176,6 +176,8 @@ def print_groups(solutions: Solutions, written: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from crowdopt.summary import export_words
+
     console, facts = RichConsole(highlight=False), solutions.summary()
     proofs = ", ".join(f"{number:,} {proof}" for proof, number in facts["proofs"].items())
     accuracy = f"; accuracy {facts['accuracy']:.4f} on {facts['n_truth']:,} tasks" if "accuracy" in facts else ""
@@ -183,6 +185,8 @@ def print_groups(solutions: Solutions, written: str) -> None:
     numbers = f"{facts['n_tasks']:,} tasks, {facts['n_responses']:,} responses"
     left_out = f" ({facts['n_without_group']:,} rows without a group left out)" if facts.get("n_without_group") else ""
     console.print(f"{facts['n_groups']:,} groups: {proofs}{failed}; {numbers}{left_out}{accuracy}", soft_wrap=True)
+    if export := export_words(solutions.reading):
+        console.print(Text(printable(export)), soft_wrap=True)
     rows = sorted((row for row in solutions.rows() if not row["failure"]), key=_least_certain)
     columns = {name: cell for name, cell in _CELLS.items() if name != "accuracy" or accuracy}
     table = Table(title="Groups, the least certain first", title_justify="left", title_style="bold")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt.certificate import Stop
-from crowdopt.errors import CrowdoptError
+from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.metrics import Agreement, agreement
 from crowdopt.objective import Objective, pooled_matrix, posterior, response_matrix
 from crowdopt.problem import Problem
@@ -188,10 +188,24 @@ class Solution:
         source = self._need_source()
         return answer_table(self, source.responses, source.counts, probabilities=probabilities)
 
-    def write(self, path: str | Path, *, probabilities: bool = False) -> None:
-        """Writes the answers to a .csv, .tsv, .parquet or .jsonl file, whole or not at all."""
+    def write(self, path: str | Path, *, probabilities: bool = False, output_format: str = "table") -> None:
+        """Writes the answers to a .csv, .tsv, .parquet or .jsonl file, whole or not at all.
+
+        Args:
+            path: Where to.
+            probabilities: Whether to add a column ``p_<label>`` for every label.
+            output_format: ``table``, or ``label-studio`` for a .json file of its tasks with predictions; the responses
+                must then be an export of Label Studio.
+        """
         from crowdopt.write import write_table
 
+        if output_format == "label-studio":
+            from crowdopt.predictions import write_predictions
+
+            write_predictions(self, self._need_source(), path)
+            return
+        if output_format != "table":
+            raise InputError(f"the output format must be table or label-studio, not {output_format!r}")
         write_table(self.answers_table(probabilities=probabilities), path, self._need_source().workspace)
 
     def workers(self, data: Any = None) -> Any:
@@ -314,6 +328,7 @@ class Solution:
             "n_responses": self.totals.n_responses,
             "n_dropped": self.totals.n_dropped,
             "n_buckets": self.buckets.n_buckets,
+            "tool": self.reading.tool or None,
             "labels": list(self.scale.labels),
             "scale": self.scale.kind,
             "scale_inferred": self.scale.inferred,

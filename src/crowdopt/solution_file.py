@@ -229,6 +229,7 @@ def _without_classes(data: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(reading, dict):
         raise _damaged("it does not say how the data were read")
     nothing = {"class_column": "", "group": "", "classes": [], "classes_found": False, "ranked": []}
+    nothing |= {"tool": "", "question": "", "keep_rejected": False, "ignore_gold": False}
     return data | {"format_version": FORMAT_VERSION, "classes": [], "reading": nothing | reading}
 
 

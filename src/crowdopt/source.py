@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from crowdopt.classes import class_pairs, pairs_of, with_pairs, worker_classes
 from crowdopt.counted import Counted
-from crowdopt.errors import ClassError, ColumnError
-from crowdopt.read.columns import Choose, choose_classes, choose_responses, choose_truth
+from crowdopt.errors import ClassError, ColumnError, InputError
+from crowdopt.read.columns import Choose, choose_classes, choose_truth
+from crowdopt.read.exports import Opened, open_files, open_frame
 from crowdopt.read.tables import explain_errors, read_files
 from crowdopt.responses import Responses, TaskCounts, check, count_tasks
 from crowdopt.scale import canonical_text
@@ -22,7 +23,6 @@ from crowdopt.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from crowdopt.errors import InputError
     from crowdopt.reading import Reading
     from crowdopt.scale import Scale
 
@@ -39,12 +39,14 @@ class Source:
         counts: Responses per task, and the buckets.
         original: What the user gave.
         workspace: The database that files were read with; None for frames.
+        notes: What was done with the rows of an annotation tool's export, in words.
     """
 
     responses: Responses
     counts: TaskCounts
     original: Any
     workspace: Workspace | None
+    notes: tuple[str, ...] = ()
 
     @property
     def counted(self) -> Counted:
@@ -102,14 +104,19 @@ def load(
     if classes is not None:
         reading = read_classes(classes, reading, workspace)
     with explain_errors(paths_of(data)):
-        table = open_table(data, choose_responses(reading), reading, workspace)
+        opened_data = open_responses(data, reading, workspace)
+        reading = opened_data.reading
         with naming(classes, ClassError):
-            responses = check(table, reading, n_bins=n_bins, resolved=resolved, scale=scale, known=known)
+            responses = check(opened_data.table, reading, n_bins=n_bins, resolved=resolved, scale=scale, known=known)
+        if opened_data.gold is not None and not resolved:
+            if gold is not None:
+                raise InputError("the export has tasks of known label: leave out --gold, or add --ignore-gold")
+            gold = opened_data.gold
         if gold is not None:
             responses = replace(responses, reading=read_gold(gold, responses.reading, workspace))
         on_phase("counting")
         counts = count_tasks(responses, workspace.folder if workspace else None)
-        return Source(responses, counts, data, workspace)
+        return Source(responses, counts, data, workspace, opened_data.notes)
 
 
 def read_gold(gold: Any, reading: Reading, workspace: Workspace | None) -> Reading:
@@ -176,6 +183,12 @@ def paths_of(data: Any) -> list[str]:
     if isinstance(data, list | tuple) and data and all(isinstance(item, str | Path) for item in data):
         return [str(item) for item in data]
     return []
+
+
+def open_responses(data: Any, reading: Reading, workspace: Workspace | None) -> Opened:
+    """A frame as it is, or files, which may be those of an annotation tool."""
+    paths = paths_of(data)
+    return open_files(paths, reading, workspace) if paths and workspace is not None else open_frame(data, reading)
 
 
 def open_table(data: Any, choose: Choose, reading: Reading, workspace: Workspace | None) -> Any:

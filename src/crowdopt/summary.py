@@ -10,6 +10,9 @@ import numpy as np
 from crowdopt.certificate import Proof, Space, Stop
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crowdopt.reading import Reading
     from crowdopt.solution import Solution
     from crowdopt.types import Floats
 
@@ -40,7 +43,8 @@ def summarise(solution: Solution) -> Summary:
     """The summary of a solution."""
     totals, buckets = solution.totals, solution.buckets
     uncertain = share_uncertain(solution)
-    facts = {
+    export = export_words(solution.reading, solution.source.notes if solution.source else ())
+    facts = ({"source": export} if export else {}) | {
         "tasks": f"{totals.n_tasks:,}"
         + _but(totals.n_gold, "of known label")
         + _but(totals.n_no_response, "without a response"),
@@ -71,6 +75,18 @@ def summarise(solution: Solution) -> Summary:
     names = [one.name for one in solution.classes] or [""]
     matrices = {name: _cells(solution, matrix) for name, matrix in zip(names, solution.matrix, strict=True)}
     return Summary(headline(solution), facts, matrices, solution.advice)
+
+
+def export_words(reading: Reading, notes: Sequence[str] = ()) -> str:
+    """Which tool the responses come from, and what was made of its export; empty for a plain table."""
+    if not reading.tool:
+        return ""
+    from crowdopt.read.tools import TOOLS
+
+    parts = [f"an export of {TOOLS[reading.tool].title}"]
+    parts += [f"question {reading.question!r}"] if reading.question else []
+    parts += [*notes, *(["known labels ignored"] if reading.ignore_gold else [])]
+    return "; ".join(parts)
 
 
 def headline(solution: Solution) -> str:

@@ -8,7 +8,7 @@ import sys
 import uuid
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crowdopt.errors import InputError, OutputError
 from crowdopt.frames import adopt
@@ -114,13 +114,18 @@ def write_columns(columns: Mapping[str, Objects], target: str | Path) -> None:
 
 
 def _copy(table: Table, path: Path, suffix: str, workspace: Workspace) -> None:
+    native = table.to_native()
+    if not table.implementation.is_duckdb():
+        native = workspace.connection.from_arrow(table.collect().to_arrow())
+    copy_query(native, "SELECT * FROM _answers", path, FORMATS[suffix])
+
+
+def copy_query(answers: Any, query: str, path: Path, form: str) -> None:
+    """Writes what a query makes of answers that are in the database, where they are called ``_answers``."""
     import duckdb
 
-    native = table.to_native()
     try:
-        if not table.implementation.is_duckdb():
-            native = workspace.connection.from_arrow(table.collect().to_arrow())
-        native.query("_answers", f"COPY (SELECT * FROM _answers) TO {literal(str(path))} ({FORMATS[suffix]})")
+        answers.query("_answers", f"COPY ({query}) TO {literal(str(path))} ({form})")
     except query_errors():
         raise  # a bug of ours, or an interrupt
     except duckdb.Error as error:
