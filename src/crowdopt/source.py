@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.classes import class_pairs, pairs_of, with_pairs, worker_classes
 from crowdopt.counted import Counted
+from crowdopt.databases import Database
 from crowdopt.read.columns import Choose, choose_classes, choose_responses, choose_truth
+from crowdopt.read.databases import read_database
 from crowdopt.read.tables import explain_errors, read_files
 from crowdopt.responses import Responses, TaskCounts, check, count_tasks
 from crowdopt.scale import canonical_text
+from crowdopt.server import Repeated, Server, serving
 from crowdopt.solution import Totals
 from crowdopt.workspace import Workspace
 
@@ -99,14 +102,24 @@ def load(
     """
     if classes is not None:
         reading = read_classes(classes, reading, workspace)
-    with explain_errors(paths_of(data)):
-        table = open_table(data, choose_responses(reading), reading, workspace)
-        responses = check(table, reading, n_bins=n_bins, resolved=resolved, scale=scale, known=known)
+    choose = choose_responses(reading)
+
+    def counted(table: Any, server: Server | None = None) -> Source:
+        checked = {"n_bins": n_bins, "resolved": resolved, "scale": scale, "known": known, "server": server}
+        responses = check(table, reading, **checked)
         if gold is not None:
             responses = replace(responses, reading=read_gold(gold, responses.reading, workspace))
         on_phase("counting")
-        counts = count_tasks(responses, workspace.folder if workspace else None)
+        counts = count_tasks(responses, workspace.folder if workspace else None, server)
         return Source(responses, counts, data, workspace)
+
+    with explain_errors(paths_of(data)):
+        if isinstance(data, Database) and workspace is not None and not (n_bins or known):
+            with serving(data, choose, reading, workspace) as server:
+                if server is not None:
+                    with suppress(Repeated):  # which the other way explains
+                        return counted(server.rows(), server)
+        return counted(open_table(data, choose, reading, workspace))
 
 
 def read_gold(gold: Any, reading: Reading, workspace: Workspace | None) -> Reading:
@@ -151,12 +164,14 @@ def _is_missing(value: Any) -> bool:
 
 
 def workspace_for(data: Any, *, memory_limit: str | None = None, threads: int | None = None) -> Workspace | None:
-    """A database for files; None for frames, which stay where they are."""
+    """A workspace for files and databases; None for frames, which stay where they are."""
     return Workspace(memory_limit=memory_limit, threads=threads) if paths_of(data) else None
 
 
 def paths_of(data: Any) -> list[str]:
-    """The paths that ``data`` names; none if it is a frame."""
+    """The paths that ``data`` names, or the address of a database; none if it is a frame."""
+    if isinstance(data, Database):
+        return [str(data)]
     if isinstance(data, str | Path):
         return [str(data)]
     if isinstance(data, list | tuple) and data and all(isinstance(item, str | Path) for item in data):
@@ -171,6 +186,8 @@ def open_table(data: Any, choose: Choose, reading: Reading, workspace: Workspace
         return data
     if workspace is None:
         raise TypeError("files are read in a workspace")
+    if isinstance(data, Database):
+        return read_database(data, choose, workspace, order_by=reading.order_by)
     return read_files(
         paths, workspace, choose, encoding=reading.encoding, delimiter=reading.delimiter, numeric=reading.order_by
     )
