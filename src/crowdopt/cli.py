@@ -10,11 +10,12 @@ import typer
 from typer.core import TyperGroup
 
 from crowdopt._version import __version__
-from crowdopt.arguments import split_numbers, split_texts
+from crowdopt.arguments import shown, split_numbers, split_texts, target_of
 from crowdopt.commands_report import ReportFile, check_report, command_line, compare, report
 from crowdopt.commands_reproduce import reproduce
 from crowdopt.commands_simulate import simulate
 from crowdopt.commands_workers import next_tasks, predict, workers
+from crowdopt.databases import database_of
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.options import (
     AsJson,
@@ -24,16 +25,21 @@ from crowdopt.options import (
     Jobs,
     MemoryLimit,
     MissingChoice,
+    OutputTable,
+    Query,
     Quiet,
+    Replace,
     ScaleChoice,
     SolutionFile,
     SpaceChoice,
+    Table,
     Threads,
     TimeLimit,
 )
 from crowdopt.progress import print_json, printable, shortened
 
 if TYPE_CHECKING:
+    from crowdopt.databases import Database
     from crowdopt.solution import Solution
     from crowdopt.solutions import Solutions
 
@@ -102,6 +108,8 @@ def version_option(
 @app.command()
 def aggregate(
     inputs: Inputs,
+    table: Table = "",
+    query: Query = "",
     task: Annotated[str, typer.Option(help="Column of tasks.")] = "task",
     worker: Annotated[str, typer.Option(help="Column of workers.")] = "worker",
     label: Annotated[str, typer.Option(help="Column of answers.")] = "label",
@@ -176,9 +184,11 @@ def aggregate(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write the answers: .csv, .tsv, .parquet, .jsonl, or - for CSV on standard output.",
+            help="Write the answers: .csv, .tsv, .parquet, .jsonl, or - for CSV on standard output; or a database.",
         ),
     ] = None,
+    output_table: OutputTable = "",
+    replace: Replace = False,
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add a column p_LABEL for every label.")
     ] = False,
@@ -208,17 +218,18 @@ def aggregate(
     from crowdopt.write import FORMATS, check_stdout, check_targets
 
     check_stdout(output, as_json=as_json)
+    data, target = database_of(inputs, table, query), target_of(output, output_table, replace=replace)
     read = [*inputs, *(name for name in (truth, gold, prior_matrix, classes) if name)]
     if group_summary is not None and not group:
         raise InputError("--group-summary has a meaning only with --group")
     if report is not None and group:
         raise InputError("a report is about one problem: leave out --group, or aggregate one group for it")
-    check_targets([output, group_summary], read, tuple(FORMATS))
+    check_targets([target, group_summary], read, tuple(FORMATS), data)
     check_targets([solution], read, (".json",))
     check_report(report, read)
     with Console(quiet=quiet) as console:
         result = run(
-            inputs,
+            data,
             task=task, worker=worker, label=label, class_=class_, group=group, wide=wide,
             keep=split_texts(keep), labels=split_texts(labels),
             duplicates=duplicates.value, order_by=order_by, missing=missing.value, na=split_texts(na),
@@ -231,10 +242,10 @@ def aggregate(
             on_progress=console.on_progress, on_phase=console.on_phase, on_group=console.on_group,
         )  # fmt: skip
         console.on_phase("writing")
-        _write(result, output, solution, group_summary, report, probabilities=probabilities)
+        _write(result, target, solution, group_summary, report, probabilities=probabilities)
     print_failures(getattr(result, "failures", {}))
     if not quiet and output != "-":
-        print_json(result.summary()) if as_json else print_result(result, output, solution, report)
+        print_json(result.summary()) if as_json else print_result(result, shown(target), solution, report)
     if result.interrupted:
         print("crowdopt: interrupted; the best answers so far were kept", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
@@ -246,6 +257,8 @@ def aggregate(
 def verify(
     solution: SolutionFile,
     inputs: Inputs,
+    table: Table = "",
+    query: Query = "",
     time_limit: Annotated[float, typer.Option(min=0, help="Seconds for the check of a bound.")] = 60.0,
     memory_limit: MemoryLimit = None,
     threads: Threads = None,
@@ -263,8 +276,8 @@ def verify(
     with Console(quiet=quiet) as console:
         console.on_phase("verifying")
         result = run(
-            solution, inputs, time_limit=time_limit, memory_limit=memory_limit, threads=threads, jobs=jobs,
-            on_group=console.on_group,
+            solution, database_of(inputs, table, query),
+            time_limit=time_limit, memory_limit=memory_limit, threads=threads, jobs=jobs, on_group=console.on_group,
         )  # fmt: skip
     if as_json:
         print_json({"verdict": result.verdict.value, "reasons": list(result.reasons)})
@@ -284,7 +297,7 @@ app.command()(reproduce)
 
 def _write(
     result: Solution | Solutions,
-    output: str | None,
+    output: str | Database | None,
     solution: str | None,
     group_summary: str | None,
     report: str | None,

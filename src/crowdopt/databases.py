@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from crowdopt.errors import InputError, MissingExtraError
+from crowdopt.errors import CrowdoptError, InputError, MissingExtraError, OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,6 +55,7 @@ class Database:
             the environment (PGPASSWORD) or the file ~/.pgpass, where nobody sees it; it is shown nowhere.
         table: The table to read or to write: a name, or a schema and a name with a dot between them.
         query: A SELECT to read instead.
+        replace: Whether what is written may take the place of a table that is there already.
 
     >>> Database("postgresql://ann:secret@localhost/crowd", table="responses")
     Database('postgresql://ann@localhost/crowd', table='responses')
@@ -62,6 +64,7 @@ class Database:
     address: str = field(repr=False)
     table: str = ""
     query: str = ""
+    replace: bool = False
 
     def __post_init__(self) -> None:
         if not is_address(self.address):
@@ -83,6 +86,11 @@ class Database:
         return self.address if self.kind == "sqlite" else _shown(self.address)
 
     @property
+    def where(self) -> str:
+        """What to call it where something was written to it."""
+        return f"table {self.table} of {self}"
+
+    @property
     def kind(self) -> Kind:
         """Which database it is."""
         return "sqlite" if self.address.lower().startswith("sqlite") else "postgresql"
@@ -94,6 +102,11 @@ class Database:
         if found is None:
             raise InputError(f"{self.address} names no file: write sqlite:///file.db, or sqlite:////folder/file.db")
         return Path(found[1])
+
+    @property
+    def place(self) -> str:
+        """Where the database is, to tell whether two are the same."""
+        return str(self.path.absolute()) if self.kind == "sqlite" else _shown(self.address).rpartition("@")[2]
 
     @property
     def schema_and_name(self) -> tuple[str, str]:
@@ -133,8 +146,8 @@ def _split(address: str) -> Any:
         parts = None
     if parts is None or parts.fragment or "@" in parts.path + parts.query:
         raise InputError(
-            f"the address of the database cannot be read: write {FORMS}, with %40 for @, %2F for /, %3A for :, %23 for # "
-            "and %3F for ? in a password"
+            f"the address of the database cannot be read: write {FORMS}, and in a password %40 for @, %2F for /, "
+            "%3A for :, %23 for # and %3F for ?"
         )
     return parts
 
@@ -174,9 +187,10 @@ def connected(database: Database, *, write: bool = False) -> Iterator[Any]:
 
     Raises:
         InputError: The server cannot be reached or refuses, or something asked of it is wrong.
+        OutputError: The same, where something is to be written.
         MissingExtraError: The driver is not installed.
     """
-    with explained(database):
+    with explained(database, OutputError if write else InputError):
         connection = _connect(database, write=write)
         try:
             with connection.cursor() as cursor:
@@ -188,12 +202,9 @@ def connected(database: Database, *, write: bool = False) -> Iterator[Any]:
 
 def _connect(database: Database, *, write: bool) -> Any:
     try:
-        if database.kind == "sqlite":
-            from adbc_driver_sqlite import dbapi
-        else:
-            from adbc_driver_postgresql import dbapi
+        dbapi = import_module(f"adbc_driver_{database.kind}.dbapi")
     except ImportError as error:
-        raise MissingExtraError(f"a database at {database.kind}://", "databases") from error
+        raise MissingExtraError(f"{database.kind}://", "databases") from error
     if database.kind == "sqlite":
         path = database.path
         if not write and not path.is_file():
@@ -208,10 +219,8 @@ def _connect(database: Database, *, write: bool) -> Any:
 
 
 @contextmanager
-def explained(database: Database) -> Iterator[None]:
-    """Turns what the driver raises into a one-line InputError without a password."""
-    from crowdopt.errors import CrowdoptError
-
+def explained(database: Database, kind: type[CrowdoptError]) -> Iterator[None]:
+    """Turns what the driver raises into an error of ours, in one line without a password."""
     try:
         yield
     except CrowdoptError:
@@ -223,7 +232,7 @@ def explained(database: Database) -> Iterator[None]:
         if CANCELLED in text:
             raise KeyboardInterrupt from None
         # Not "from error", whose text may hold what must not be shown.
-        raise InputError(_words(database, text)) from None
+        raise kind(_words(database, text)) from None
 
 
 def _words(database: Database, text: str) -> str:

@@ -13,7 +13,6 @@ Exceptions::
     └── OutputError                a result could not be written
 """
 
-
 import re
 
 _LOGIN = re.compile(r"(\w+://[^\s:/@]*):.*@")

@@ -10,7 +10,7 @@ import narwhals as nw
 from crowdopt.databases import Database, connected
 from crowdopt.frames import fetch
 from crowdopt.read.databases import RowsLater, copied, find_columns
-from crowdopt.workspace import literal, quote
+from crowdopt.workspace import literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

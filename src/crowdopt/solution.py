@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from crowdopt.buckets import Buckets
     from crowdopt.certificate import Certificate
     from crowdopt.classes import WorkerClass
+    from crowdopt.databases import Database
     from crowdopt.frames import Table
     from crowdopt.margins import Margins
     from crowdopt.reading import Reading
@@ -177,8 +178,8 @@ class Solution:
         source = self._need_source()
         return answer_table(self, source.responses, source.counts, probabilities=probabilities)
 
-    def write(self, path: str | Path, *, probabilities: bool = False) -> None:
-        """Writes the answers to a .csv, .tsv, .parquet or .jsonl file, whole or not at all."""
+    def write(self, path: str | Path | Database, *, probabilities: bool = False) -> None:
+        """Writes the answers to a .csv, .tsv, .parquet or .jsonl file or a database, whole or not at all."""
         from crowdopt.write import write_table
 
         write_table(self.answers_table(probabilities=probabilities), path, self._need_source().workspace)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from crowdopt.classes import class_pairs, pairs_of, with_pairs, worker_classes
 from crowdopt.counted import Counted
-from crowdopt.databases import Database
+from crowdopt.databases import Database, database_of
 from crowdopt.read.columns import Choose, choose_classes, choose_responses, choose_truth
 from crowdopt.read.databases import read_database
 from crowdopt.read.tables import explain_errors, read_files
@@ -105,8 +105,7 @@ def load(
     choose = choose_responses(reading)
 
     def counted(table: Any, server: Server | None = None) -> Source:
-        checked = {"n_bins": n_bins, "resolved": resolved, "scale": scale, "known": known, "server": server}
-        responses = check(table, reading, **checked)
+        responses = check(table, reading, n_bins=n_bins, resolved=resolved, scale=scale, known=known, server=server)
         if gold is not None:
             responses = replace(responses, reading=read_gold(gold, responses.reading, workspace))
         on_phase("counting")
@@ -186,6 +185,7 @@ def open_table(data: Any, choose: Choose, reading: Reading, workspace: Workspace
         return data
     if workspace is None:
         raise TypeError("files are read in a workspace")
+    data = database_of(data)
     if isinstance(data, Database):
         return read_database(data, choose, workspace, order_by=reading.order_by)
     return read_files(

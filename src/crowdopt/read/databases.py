@@ -168,7 +168,8 @@ def _chosen(names: Sequence[str], database: Database, choose: Choose) -> list[st
 
 
 def _type(one: Any) -> str:
-    return (one.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
+    named: bytes = (one.metadata or {}).get(b"POSTGRESQL:type", b"")
+    return named.decode()
 
 
 def _postgresql_value(name: str, own: str, ordering: bool) -> str:
