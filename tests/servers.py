@@ -20,7 +20,7 @@ import adbc_driver_postgresql.dbapi as postgresql
 
 from crowdopt import Database
 
-PASSWORD = "s3cret/@:#?%é"
+PASSWORD = "s3cret/@:#?%é"  # noqa: S105 -- of a server that lives for these tests
 QUOTED = "s3cret%2F%40%3A%23%3F%25%C3%A9"
 
 
@@ -105,5 +105,7 @@ def to_sqlite(table, path: Path, name: str = "responses") -> Database:
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(f"CREATE TABLE {name} ({columns})")
         marks = ", ".join("?" * table.num_columns)
-        connection.executemany(f"INSERT INTO {name} VALUES ({marks})", [tuple(row.values()) for row in table.to_pylist()])
+        connection.executemany(
+            f"INSERT INTO {name} VALUES ({marks})", [tuple(row.values()) for row in table.to_pylist()]
+        )
     return Database(f"sqlite:///{path}", table=name)

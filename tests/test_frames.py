@@ -99,7 +99,9 @@ def test_a_task_without_a_response_makes_pandas_labels_nullable(labels, dtype):
     assert last[["label", "confidence", "margin"]].isna().all()
 
 
-@pytest.mark.parametrize("way", ["pandas", "pandas-pyarrow", "polars", "polars-lazy", "arrow", "duckdb-own", "csv", "postgresql", "sqlite"])
+@pytest.mark.parametrize(
+    "way", ["pandas", "pandas-pyarrow", "polars", "polars-lazy", "arrow", "duckdb-own", "csv", "postgresql", "sqlite"]
+)
 def test_kept_columns_are_carried(way, tmp_path):
     data = to_pandas(ROWS).assign(text=lambda d: "about " + d["task"].astype(str), size=lambda d: d["task"] / 2)
     frames = {
@@ -120,7 +122,9 @@ def test_kept_columns_are_carried(way, tmp_path):
     assert [float(size) for size in answers["size"]] == [int(task) / 2 for task in answers["task"]]
 
 
-@pytest.mark.parametrize("truth_way", ["pandas", "polars", "polars-lazy", "arrow", "duckdb", "duckdb-own", "csv", "sqlite"])
+@pytest.mark.parametrize(
+    "truth_way", ["pandas", "polars", "polars-lazy", "arrow", "duckdb", "duckdb-own", "csv", "sqlite"]
+)
 @pytest.mark.parametrize(
     "way", ["pandas", "pandas-pyarrow", "polars-lazy", "arrow", "duckdb", "duckdb-own", "csv", "postgresql", "sqlite"]
 )

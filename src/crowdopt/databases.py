@@ -33,8 +33,11 @@ READ_ONLY = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATAB
 CANCELLED = "canceling statement due to user request"
 """What PostgreSQL says when an interrupt made the driver stop it."""
 
-NOISE = re.compile(r"^([A-Z_]+: )?(\[\w+\] )?(Failed to [^:]*: |connection to server [^:]*failed: |\w+:  |failed to )*")
-"""What stands before the message proper: the driver's words."""
+PROPER = re.compile("(?:ERROR|FATAL):  (.*)")
+"""What a server says; before it stands what the driver says."""
+
+NOISE = re.compile(r"^([A-Z_]+: )?(\[\w+\] )?(Failed to [^:]*: |connection to server [^:]*failed: )*")
+"""What stands before the message where no server said anything."""
 
 
 def is_address(text: object) -> bool:
@@ -218,6 +221,20 @@ def _connect(database: Database, *, write: bool) -> Any:
     return connection
 
 
+class _StreamError(Exception):
+    """What a server said after its first rows, when Arrow no longer tells it from an error of a file."""
+
+
+def batches(reader: Any) -> Iterator[Any]:
+    """The batches of a reader of Arrow that a driver feeds."""
+    import pyarrow as pa
+
+    try:
+        yield from reader
+    except (pa.ArrowException, OSError) as error:
+        raise _StreamError(str(error)) from None
+
+
 @contextmanager
 def explained(database: Database, kind: type[CrowdoptError]) -> Iterator[None]:
     """Turns what the driver raises into an error of ours, in one line without a password."""
@@ -226,7 +243,8 @@ def explained(database: Database, kind: type[CrowdoptError]) -> Iterator[None]:
     except CrowdoptError:
         raise
     except Exception as error:
-        if type(error).__module__.partition(".")[0] != "adbc_driver_manager":
+        driver = type(error).__module__.partition(".")[0] == "adbc_driver_manager"
+        if not driver and not isinstance(error, _StreamError):
             raise
         text = str(error)
         if CANCELLED in text:
@@ -238,8 +256,8 @@ def explained(database: Database, kind: type[CrowdoptError]) -> Iterator[None]:
 def _words(database: Database, text: str) -> str:
     for secret in _secrets(database):
         text = text.replace(secret, "***")
-    line = NOISE.sub("", text.split("\n", 1)[0]).strip()
-    line = re.sub(r"^Failed to execute query '.*': ERROR:  ", "", line, flags=re.DOTALL)
+    proper = PROPER.search(text)
+    line = proper[1] if proper else NOISE.sub("", text.split("\n", 1)[0])
     if "Failed to connect" in text:
         return f"cannot connect to {database}: {line}"
     if database.query and re.search("prepare query|read-?only", text):

@@ -30,6 +30,9 @@ Table: TypeAlias = "nw.LazyFrame[Any]"
 EXACT = float(1 << 53)
 """Beyond this, different integers are the same fraction."""
 
+ODD = "crowdopt_odd_"
+"""How the names of columns begin that DuckDB cannot have as they are."""
+
 PARTS = (1, 4, 16, 64)
 """Into how many parts a table is split when memory runs out, attempt by attempt."""
 
@@ -46,7 +49,8 @@ def adopt(data: Any, choose: Choose | None = None) -> Table:
     except nw.exceptions.DuplicateError as error:
         raise ColumnError(f"two columns have one name: {' '.join(str(error).split())}") from error
     if choose is not None:
-        frame = frame.select(*_chosen(frame, choose))
+        chosen = _chosen(frame, choose)
+        frame = _held(frame, chosen) if frame.implementation.is_duckdb() else frame.select(*chosen)
     if isinstance(frame, nw.DataFrame) and frame.implementation.is_pandas_like():
         frame = _plain_columns(frame)
     table: Table = frame.lazy()
@@ -68,11 +72,24 @@ def _chosen(frame: Any, choose: Choose) -> list[str]:
     names = frame.collect_schema().names()
     if odd := [name for name in names if not isinstance(name, str)]:
         raise ColumnError(f"column names must be texts, not {odd[0]!r}")
-    chosen = choose(names)
-    if frame.implementation.is_duckdb() and (odd := [name for name in chosen if '"' in name or "." in name]):
-        # Narwhals does not quote it for DuckDB, where a dot stands between a table and its column.
-        raise ColumnError(f"a column name with a dot or a double quote cannot be used here: rename {odd[0]!r}")
-    return chosen
+    return choose(names)
+
+
+def held_as(table: Table, name: str) -> str:
+    """What an adopted table calls a column of the user's.
+
+    Narwhals does not quote names for DuckDB, where a dot stands between a table and its column.
+    """
+    odd = _is_duckdb(table) and ('"' in name or "." in name)
+    return f"{ODD}{name.encode().hex()}" if odd else name
+
+
+def _held(frame: Any, chosen: Sequence[str]) -> Any:
+    names = {name: held_as(frame, name) for name in chosen}
+    if all(name == held for name, held in names.items()):
+        return frame.select(*chosen)
+    listed = ", ".join(f"{quote(name)} AS {quote(held)}" for name, held in names.items())
+    return nw.from_native(frame.to_native().project(listed))
 
 
 def settle(table: Table) -> Table:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.databases import Database, connected
+from crowdopt.databases import Database, batches, connected
 from crowdopt.errors import ColumnError, InputError
 from crowdopt.read.parts import Part, check_columns
 from crowdopt.read.sources import explain_unreadable, new_copy
@@ -96,7 +96,7 @@ def _copy(cursor: Any, query: str, workspace: Workspace) -> Path:
     path = new_copy("rows.parquet", workspace)
     reader = cursor.fetch_record_batch()
     with explain_unreadable("the database"), pq.ParquetWriter(path, reader.schema, compression="lz4") as writer:
-        for batch in reader:
+        for batch in batches(reader):
             writer.write_batch(batch)
     return path
 
@@ -149,7 +149,8 @@ def _check_table(cursor: Any, database: Database) -> None:
         tables, name = [str(one) for (one,) in cursor.fetchall()], database.table
     if name in tables:
         return
-    near = get_close_matches(name, tables, n=1) or [one for one in tables if one.lower() == name.lower()]
+    alike = [one for one in tables if one.rpartition(".")[2].lower() == name.lower()]
+    near = alike or get_close_matches(name, tables, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise InputError(f"{database} has no table {database.table!r}{hint}")
 
