@@ -30,10 +30,11 @@ class Server:
 
     port: int
     process: subprocess.Popen
+    name: str = "postgres"
 
     @property
     def address(self) -> str:
-        return f"postgresql://crowd:{QUOTED}@127.0.0.1:{self.port}/postgres"
+        return f"postgresql://crowd:{QUOTED}@127.0.0.1:{self.port}/{self.name}"
 
     @property
     def shown(self) -> str:
