@@ -36,7 +36,7 @@ CANCELLED = "canceling statement due to user request"
 PROPER = re.compile("(?:ERROR|FATAL):  (.*)")
 """What a server says; before it stands what the driver says."""
 
-NOISE = re.compile(r"^([A-Z_]+: )?(\[\w+\] )?(Failed to [^:]*: |connection to server [^:]*failed: )*")
+NOISE = re.compile(r"^([A-Z_]+: )?(\[\w+\] )?([Ff]ailed to [^:]*: |connection to server [^:]*failed: )*")
 """What stands before the message where no server said anything."""
 
 

@@ -62,10 +62,23 @@ def ordered_categories(data: Any, names: Sequence[str]) -> tuple[Any, ...]:
 
     Looks at the frame as it was brought: :func:`adopt` makes plain numbers of pandas' categories of numbers.
     """
-    schema = nw.from_native(data).collect_schema()
+    frame = nw.from_native(data)
+    if frame.implementation.is_pyarrow():
+        return _ordered_dictionary([data[name] for name in names])
+    schema = frame.collect_schema()
     types = [schema[name] for name in names]
     first = types[0]
     return first.categories if isinstance(first, nw.Enum) and all(dtype == first for dtype in types) else ()
+
+
+def _ordered_dictionary(columns: Sequence[Any]) -> tuple[Any, ...]:
+    """The same of PyArrow's columns, of which Narwhals does not tell the order."""
+    found = {
+        tuple(chunk.dictionary.to_pylist()) if getattr(column.type, "ordered", False) else ()
+        for column in columns
+        for chunk in column.chunks
+    }
+    return found.pop() if len(found) == 1 else ()
 
 
 def _chosen(frame: Any, choose: Choose) -> list[str]:

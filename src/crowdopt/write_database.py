@@ -51,7 +51,8 @@ def write_rows(rows: duckdb.DuckDBPyRelation, database: Database) -> None:
             cursor.adbc_ingest(name, reader, mode="create", db_schema_name=schema or None)
     except BaseException:
         if new_file:
-            database.path.unlink(missing_ok=True)
+            for suffix in ("", "-journal"):  # which a full disk leaves behind
+                database.path.with_name(database.path.name + suffix).unlink(missing_ok=True)
         raise
 
 
