@@ -252,6 +252,17 @@ def summarise(n_responses: int, runs: dict[str, list[Run]]) -> dict[str, Any]:
     }
 
 
+def print_costs(result: dict[str, Any]) -> None:
+    """What a response costs at every size: flat, if the work is in proportion to the responses."""
+    runs = [(size["n_responses"], size["median"][CROWDOPT]) for size in result["sizes"]]
+    if "big" in result:
+        runs.append((result["big"]["n_responses"], result["big"]["runs"][CROWDOPT]))
+    print(f"\ncrowdopt through DuckDB\n{'responses':>12} {'CPU':>10} {'per response':>14} {'peak':>10}")
+    for n_responses, run in runs:
+        cost = "failed" if run["error"] else f"{run['cpu'] / n_responses * 1e6:.3f} µs"
+        print(f"{n_responses:12,} {run['cpu']:8.1f} s {cost:>14} {run['peak_mb']:7,.0f} MB")
+
+
 def environment() -> dict[str, Any]:
     """What the numbers depend on."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
@@ -290,6 +301,7 @@ def main() -> None:
             result["sizes"].append(summarise(size, run_size(folder, size, chosen.repeats)))
         if chosen.big:
             result["big"] = run_big(folder)
+    print_costs(result)
     import resource
 
     driver = peak_mb(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

@@ -47,10 +47,20 @@ def duckdb_enum(table, categories=ORDER):
     return relation.query("source", f"SELECT * REPLACE ({casts}) FROM source")
 
 
+def arrow_dictionary(table, *, ordered=True, categories=ORDER):
+    for at, name in enumerate(table.column_names):
+        if name not in {"task", "worker"}:
+            codes = [None if text is None else categories.index(text) for text in table[name].to_pylist()]
+            column = pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), categories, ordered=ordered)
+            table = table.set_column(at, name, column)
+    return table
+
+
 ORDERED = {
     "pandas": lambda: to_pandas(ROWS).astype({"label": pd.CategoricalDtype(ORDER, ordered=True)}),
     "polars": lambda: to_polars(ROWS).with_columns(pl.col("label").cast(pl.Enum(ORDER))),
     "polars-lazy": lambda: to_polars(ROWS).lazy().with_columns(pl.col("label").cast(pl.Enum(ORDER))),
+    "arrow": lambda: arrow_dictionary(to_arrow(ROWS)),
     "duckdb": lambda: duckdb_enum(to_arrow(ROWS)),
 }
 WIDE = {
@@ -58,6 +68,7 @@ WIDE = {
         {name: pd.CategoricalDtype(ORDER, ordered=True) for name in wide(ROWS).columns if name != "task"}
     ),
     "polars": lambda: pl.from_pandas(wide(ROWS)).with_columns(pl.exclude("task").cast(pl.Enum(ORDER))),
+    "arrow": lambda: arrow_dictionary(pa.Table.from_pandas(wide(ROWS), preserve_index=False)),
     "duckdb": lambda: duckdb_enum(pa.Table.from_pandas(wide(ROWS), preserve_index=False)),
 }
 
@@ -65,6 +76,8 @@ WIDE = {
 def label_type(answers):
     if isinstance(answers, duckdb.DuckDBPyRelation):
         return str(answers.types[answers.columns.index("label")])
+    if isinstance(answers, pa.Table):
+        return answers["label"].type.value_type
     return answers.collect_schema()["label"] if isinstance(answers, pl.LazyFrame) else answers["label"].dtype
 
 
@@ -160,6 +173,7 @@ def test_unordered_categories_say_nothing():
     for data in (
         to_pandas(ROWS).astype({"label": pd.CategoricalDtype(ORDER)}),
         to_polars(ROWS).with_columns(pl.col("label").cast(pl.Categorical)),
+        arrow_dictionary(to_arrow(ROWS), ordered=False),
     ):
         scale = check(data, Reading()).scale
         assert (scale.labels, scale.kind, scale.inferred) == (("high", "low", "mid"), "nominal", True)

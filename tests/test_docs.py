@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import crowdopt
 from reports import crowd
+from servers import PASSWORD, server, to_sqlite
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = Path(sys.executable).parent / "crowdopt"
@@ -84,6 +88,7 @@ def prepared(tmp_path_factory):
     }
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False)
+    to_sqlite(pa.Table.from_pandas(responses, preserve_index=False), folder / "responses.db")
     solution = crowdopt.aggregate(folder / "responses.csv")
     solution.save(folder / "solution.json")
     solution.save(folder / "last-month.json")
@@ -94,13 +99,24 @@ def prepared(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def environment(prepared):
+    """Where the server is that the pages speak of, and its password."""
+    server().run("CREATE DATABASE crowd")
+    crowd_server = replace(server(), name="crowd")
+    table = pa.Table.from_pandas(pd.read_csv(prepared / "responses.csv"), preserve_index=False)
+    crowd_server.load(table, "responses")
+    crowd_server.load(table.rename_columns({"task": "item"}), "judgements")
+    return os.environ | {"PGPORT": str(server().port), "PGPASSWORD": PASSWORD}
+
+
 def test_there_is_something_to_run():
     assert sum(len(commands(page)) for page in PAGES) > 30
     assert sum(len(blocks(page, "python")) for page in PAGES) > 5
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
-def test_commands_run(page, files):
+def test_commands_run(page, files, environment):
     for command in commands(page):
         if command.startswith(NOT_RUN):
             continue
@@ -108,7 +124,8 @@ def test_commands_run(page, files):
         assert words[0] == "crowdopt", command
         done = subprocess.run(
             [PROGRAM, *words[1:], *LESS.get(words[1], [])],
-            cwd=files, capture_output=True, text=True, check=False, timeout=300, stdin=subprocess.DEVNULL,
+            cwd=files, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+            timeout=300,
         )  # fmt: skip
         assert done.returncode == 0, f"{command}\n{done.stderr}"
 

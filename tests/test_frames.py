@@ -15,6 +15,7 @@ import oracle
 from crowdopt import aggregate
 from crowdopt.errors import InputError
 from crowdopt.scale import canonical_text
+from servers import server, to_sqlite
 from ways import (
     NAMES,
     ROWS,
@@ -98,7 +99,9 @@ def test_a_task_without_a_response_makes_pandas_labels_nullable(labels, dtype):
     assert last[["label", "confidence", "margin"]].isna().all()
 
 
-@pytest.mark.parametrize("way", ["pandas", "pandas-pyarrow", "polars", "polars-lazy", "arrow", "duckdb-own", "csv"])
+@pytest.mark.parametrize(
+    "way", ["pandas", "pandas-pyarrow", "polars", "polars-lazy", "arrow", "duckdb-own", "csv", "postgresql", "sqlite"]
+)
 def test_kept_columns_are_carried(way, tmp_path):
     data = to_pandas(ROWS).assign(text=lambda d: "about " + d["task"].astype(str), size=lambda d: d["task"] / 2)
     frames = {
@@ -107,16 +110,24 @@ def test_kept_columns_are_carried(way, tmp_path):
     }  # fmt: skip
     if way == "csv":
         data.to_csv(tmp_path / "data.csv", index=False)
-    found = frames.get(way, str(tmp_path / "data.csv") if way == "csv" else None)
-    found = duckdb.connect().from_arrow(frames["arrow"]) if found is None else found
+    found = {
+        "csv": lambda: str(tmp_path / "data.csv"),
+        "duckdb-own": lambda: duckdb.connect().from_arrow(frames["arrow"]),
+        "postgresql": lambda: server().load(frames["arrow"]),
+        "sqlite": lambda: to_sqlite(frames["arrow"], tmp_path / "data.db"),
+    }.get(way, lambda: frames[way])()
     answers = plain(aggregate(found, keep=["text", "size"]).answers)
     assert list(answers)[-2:] == ["text", "size"]
     assert answers["text"] == [f"about {task}" for task in answers["task"]]
     assert [float(size) for size in answers["size"]] == [int(task) / 2 for task in answers["task"]]
 
 
-@pytest.mark.parametrize("truth_way", ["pandas", "polars", "polars-lazy", "arrow", "duckdb", "duckdb-own", "csv"])
-@pytest.mark.parametrize("way", ["pandas", "pandas-pyarrow", "polars-lazy", "arrow", "duckdb", "duckdb-own", "csv"])
+@pytest.mark.parametrize(
+    "truth_way", ["pandas", "polars", "polars-lazy", "arrow", "duckdb", "duckdb-own", "csv", "sqlite"]
+)
+@pytest.mark.parametrize(
+    "way", ["pandas", "pandas-pyarrow", "polars-lazy", "arrow", "duckdb", "duckdb-own", "csv", "postgresql", "sqlite"]
+)
 def test_truth_of_any_kind_goes_with_data_of_any_kind(way, truth_way, tmp_path):
     answers = aggregate(to_pandas(ROWS)).answers
     wrong = answers["label"].tolist()

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crowdopt.scale import canonical_text
+from servers import server, to_sqlite
 
 NAMES = ["task", "worker", "label"]
 
@@ -97,9 +98,15 @@ WAYS = {
     "xlsx": to_excel,
     "parquet": to_parquet,
     "jsonl": to_jsonl,
+    "postgresql": lambda rows, _: server().load(to_arrow(rows)),
+    "sqlite": lambda rows, path: to_sqlite(to_arrow(rows), path / "data.db"),
     "wide-csv": partial(to_text, shape=wide),
     "wide-pandas": lambda rows, _: wide(rows),
     "wide-polars": lambda rows, _: pl.from_pandas(wide(rows)),
+    "wide-postgresql": lambda rows, _: server().load(pa.Table.from_pandas(wide(rows), preserve_index=False)),
+    "wide-sqlite": lambda rows, path: to_sqlite(
+        pa.Table.from_pandas(wide(rows), preserve_index=False), path / "data.db"
+    ),
     "wide-arrow": lambda rows, _: pa.Table.from_pandas(wide(rows), preserve_index=False),
     "wide-duckdb": lambda rows, _: duckdb.from_arrow(pa.Table.from_pandas(wide(rows), preserve_index=False)),
     "wide-duckdb-own": lambda rows, _: duckdb.connect().from_arrow(

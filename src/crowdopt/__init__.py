@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from crowdopt import errors
 from crowdopt._version import __version__
 from crowdopt.certificate import Certificate, Proof, Space, Stop
+from crowdopt.databases import Database
 from crowdopt.solve import solve
 from crowdopt.verify import verify
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Certificate",
+    "Database",
     "GlobalOptimum",
     "Proof",
     "Solution",

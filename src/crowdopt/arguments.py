@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
+from crowdopt.databases import Database, is_address
 from crowdopt.errors import InputError
+
+
+def target_of(output: str | None, table: str, *, replace: bool) -> str | Database | None:
+    """Where a result goes to: a file, or a table of a database."""
+    if output is not None and is_address(output):
+        if not table:
+            raise InputError("-o names a database: say which table to write with --output-table")
+        return Database(output, table, replace=replace)
+    if table or replace:
+        raise InputError("--output-table and --replace have a meaning only if -o is the address of a database")
+    return output
+
+
+def shown(target: str | Database | None) -> str | None:
+    """A target in words."""
+    return target.where if isinstance(target, Database) else target
 
 
 def split_texts(text: str) -> list[str]:

@@ -10,11 +10,12 @@ import typer
 from typer.core import TyperGroup
 
 from crowdopt._version import __version__
-from crowdopt.arguments import split_numbers, split_texts
+from crowdopt.arguments import shown, split_numbers, split_texts, target_of
 from crowdopt.commands_report import ReportFile, check_report, command_line, compare, report
 from crowdopt.commands_reproduce import reproduce
 from crowdopt.commands_simulate import simulate
 from crowdopt.commands_workers import next_tasks, predict, workers
+from crowdopt.databases import database_of
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.options import (
     AsJson,
@@ -28,11 +29,15 @@ from crowdopt.options import (
     KeepRejected,
     MemoryLimit,
     MissingChoice,
+    OutputTable,
+    Query,
     Question,
     Quiet,
+    Replace,
     ScaleChoice,
     SolutionFile,
     SpaceChoice,
+    Table,
     Threads,
     TimeLimit,
     ToolChoice,
@@ -41,6 +46,7 @@ from crowdopt.progress import print_json, printable, shortened
 from crowdopt.start import INTERRUPTED
 
 if TYPE_CHECKING:
+    from crowdopt.databases import Database
     from crowdopt.solution import Solution
     from crowdopt.solutions import Solutions
 
@@ -107,6 +113,8 @@ def version_option(
 @app.command()
 def aggregate(
     inputs: Inputs,
+    table: Table = "",
+    query: Query = "",
     task: Annotated[str, typer.Option(help="Column of tasks.")] = "task",
     worker: Annotated[str, typer.Option(help="Column of workers.")] = "worker",
     label: Annotated[str, typer.Option(help="Column of answers.")] = "label",
@@ -187,12 +195,14 @@ def aggregate(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write the answers: .csv, .tsv, .parquet, .jsonl, or - for CSV on standard output.",
+            help="Write the answers: .csv, .tsv, .parquet, .jsonl, or - for CSV on standard output; or a database.",
         ),
     ] = None,
     output_format: Annotated[
         FormatChoice, typer.Option(help="A table, or tasks with predictions for Label Studio (.json).")
     ] = FormatChoice.table,
+    output_table: OutputTable = "",
+    replace: Replace = False,
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add a column p_LABEL for every label.")
     ] = False,
@@ -222,6 +232,7 @@ def aggregate(
     from crowdopt.write import FORMATS, check_stdout, check_targets
 
     check_stdout(output, as_json=as_json)
+    data, target = database_of(inputs, table, query), target_of(output, output_table, replace=replace)
     read = [*inputs, *(name for name in (truth, gold, prior_matrix, classes) if name)]
     if group_summary is not None and not group:
         raise InputError("--group-summary has a meaning only with --group")
@@ -232,12 +243,12 @@ def aggregate(
         raise InputError(
             "--output-format label-studio needs -o FILE.json, and goes without --group and --probabilities"
         )
-    check_targets([output, group_summary], read, (".json",) if for_studio else tuple(FORMATS))
+    check_targets([target, group_summary], read, (".json",) if for_studio else tuple(FORMATS), data)
     check_targets([solution], read, (".json",))
     check_report(report, read)
     with Console(quiet=quiet) as console:
         result = run(
-            inputs,
+            data,
             task=task, worker=worker, label=label, class_=class_, group=group, wide=wide,
             keep=split_texts(keep), labels=split_texts(labels),
             duplicates=duplicates.value, order_by=order_by, missing=missing.value, na=split_texts(na),
@@ -255,13 +266,13 @@ def aggregate(
         form: dict[str, Any] = (
             {"output_format": output_format.value} if for_studio else {"probabilities": probabilities}
         )
-        _write(result, output, solution, group_summary, report, form)
+        _write(result, target, solution, group_summary, report, form)
     print_failures(getattr(result, "failures", {}))
     if not quiet and output != "-":
         if as_json:
             print_json(result.summary())
         else:
-            print_result(result, output, solution=solution, summary_of_groups=group_summary, report=report)
+            print_result(result, shown(target), solution=solution, summary_of_groups=group_summary, report=report)
     if result.interrupted:
         print("crowdopt: interrupted; the best answers so far were kept", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
@@ -273,6 +284,8 @@ def aggregate(
 def verify(
     solution: SolutionFile,
     inputs: Inputs,
+    table: Table = "",
+    query: Query = "",
     time_limit: Annotated[float, typer.Option(min=0, help="Seconds for the check of a bound.")] = 60.0,
     memory_limit: MemoryLimit = None,
     threads: Threads = None,
@@ -291,8 +304,8 @@ def verify(
     with Console(quiet=quiet) as console:
         console.on_phase("verifying")
         result = run(
-            solution, inputs, time_limit=time_limit, memory_limit=memory_limit, threads=threads, jobs=jobs,
-            on_group=console.on_group,
+            solution, database_of(inputs, table, query),
+            time_limit=time_limit, memory_limit=memory_limit, threads=threads, jobs=jobs, on_group=console.on_group,
         )  # fmt: skip
     if as_json:
         print_json({"verdict": result.verdict.value, "reasons": list(result.reasons)})
@@ -312,7 +325,7 @@ app.command()(reproduce)
 
 def _write(
     result: Solution | Solutions,
-    output: str | None,
+    output: str | Database | None,
     solution: str | None,
     group_summary: str | None,
     report: str | None,

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crowdopt.arguments import split_texts
+from crowdopt.databases import database_of
+from crowdopt.errors import without_passwords
 from crowdopt.options import (
     AsJson,
     DuplicatesChoice,
@@ -21,10 +23,12 @@ from crowdopt.options import (
     KeepRejected,
     MemoryLimit,
     MissingChoice,
+    Query,
     Question,
     Quiet,
     ScaleChoice,
     SolutionFile,
+    Table,
     Threads,
     TimeLimit,
     ToolChoice,
@@ -46,6 +50,8 @@ def report(
     solution: SolutionFile,
     inputs: Inputs,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.html", help="Where the page goes.")],
+    table: Table = "",
+    query: Query = "",
     truth: Truth = None,
     memory_limit: MemoryLimit = None,
     threads: Threads = None,
@@ -59,11 +65,12 @@ def report(
     from crowdopt.rereading import reread
     from crowdopt.solution import Solution
 
+    data = database_of(inputs, table, query)
     check_report(output, [solution, *inputs, *([truth] if truth else [])])
     with Console(quiet=quiet) as console:
         console.on_phase("reading")
         solved = Solution.load(solution)
-        with reread(solved, inputs, memory_limit=memory_limit, threads=threads) as source:
+        with reread(solved, data, memory_limit=memory_limit, threads=threads) as source:
             solved = replace(solved, scale=source.responses.scale, source=source)
             if truth is not None:
                 console.on_phase("comparing with the truth")
@@ -76,6 +83,8 @@ def report(
 
 def compare(
     inputs: Inputs,
+    table: Table = "",
+    query: Query = "",
     task: Annotated[str, typer.Option(help="Column of tasks.")] = "task",
     worker: Annotated[str, typer.Option(help="Column of workers.")] = "worker",
     label: Annotated[str, typer.Option(help="Column of answers.")] = "label",
@@ -111,12 +120,13 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Run the exact engines, majority vote, EM and crowd-kit's methods on the same rows, each in its own process."""
+    data = database_of(inputs, table, query)
     check_report(report, [*inputs, *([truth] if truth else [])])
     from crowdopt.comparison import compare as run
 
     with Console(quiet=quiet) as console:
         found = run(
-            inputs, truth=truth, methods=split_texts(methods), time_limit=time_limit, seed=seed,
+            data, truth=truth, methods=split_texts(methods), time_limit=time_limit, seed=seed,
             on_phase=console.on_phase, task=task, worker=worker, label=label, wide=wide, labels=split_texts(labels),
             scale=scale.value if scale else None, selectivity=selectivity, smoothing=smoothing,
             duplicates=duplicates.value, order_by=order_by, missing=missing.value, na=split_texts(na),
@@ -146,8 +156,8 @@ def check_report(target: str | None, read: Sequence[str]) -> None:
 
 
 def command_line() -> str:
-    """The command that is running, as one would type it."""
-    return shlex.join(["crowdopt", *sys.argv[1:]])
+    """The command that is running, as one would type it, without passwords."""
+    return shlex.join(["crowdopt", *map(without_passwords, sys.argv[1:])])
 
 
 def _show(found: Comparison, report: str | None) -> None:

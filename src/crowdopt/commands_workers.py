@@ -9,7 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdopt.options import AsJson, Inputs, MemoryLimit, Output, Quiet, SolutionFile, Threads  # noqa: TC001 -- for Typer
+from crowdopt.arguments import shown, target_of
+from crowdopt.databases import database_of
+from crowdopt.options import (  # noqa: TC001 -- for Typer
+    AsJson,
+    Inputs,
+    MemoryLimit,
+    Output,
+    OutputTable,
+    Query,
+    Quiet,
+    Replace,
+    SolutionFile,
+    Table,
+    Threads,
+)
 from crowdopt.progress import Console, print_json, print_rows, printable
 
 if TYPE_CHECKING:
@@ -30,7 +44,11 @@ ROWS = 20
 def workers(
     solution: SolutionFile,
     inputs: Inputs,
+    table: Table = "",
+    query: Query = "",
     output: Output = None,
+    output_table: OutputTable = "",
+    replace: Replace = False,
     confusion: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Write how each worker answers on the tasks of each label."),
@@ -47,17 +65,18 @@ def workers(
     from crowdopt.write import FORMATS, check_stdout, check_targets, write_table
 
     check_stdout(output, confusion, as_json=as_json)
-    check_targets([output, confusion], [solution, *inputs], tuple(FORMATS))
+    data, target = database_of(inputs, table, query), target_of(output, output_table, replace=replace)
+    check_targets([target, confusion], [solution, *inputs], tuple(FORMATS), data)
     with Console(quiet=quiet) as console:
         console.on_phase("reading")
         solved = Solution.load(solution)
-        with reread(solved, inputs, memory_limit=memory_limit, threads=threads) as source:
+        with reread(solved, data, memory_limit=memory_limit, threads=threads) as source:
             console.on_phase("measuring")
             measured = workers_of(solved, source)
             facts = measured.summary(ROWS)
             console.on_phase("writing")
-            if output is not None:
-                write_table(measured.table, output, source.workspace)
+            if target is not None:
+                write_table(measured.table, target, source.workspace)
             if confusion is not None:
                 write_table(measured.confusion, confusion, source.workspace)
     if quiet or "-" in (output, confusion):
@@ -65,13 +84,17 @@ def workers(
     if as_json:
         print_json(facts)
     else:
-        _show_workers(measured, facts, output)
+        _show_workers(measured, facts, shown(target))
 
 
 def predict(
     solution: SolutionFile,
     inputs: Inputs,
+    table: Table = "",
+    query: Query = "",
     output: Output = None,
+    output_table: OutputTable = "",
+    replace: Replace = False,
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add a column p_LABEL for every label.")
     ] = False,
@@ -89,31 +112,36 @@ def predict(
     from crowdopt.write import FORMATS, check_stdout, check_targets, write_table
 
     check_stdout(output, as_json=as_json)
-    check_targets([output], [solution, *inputs, *([classes] if classes else [])], tuple(FORMATS))
+    data, target = database_of(inputs, table, query), target_of(output, output_table, replace=replace)
+    check_targets([target], [solution, *inputs, *([classes] if classes else [])], tuple(FORMATS), data)
     with Console(quiet=quiet) as console:
         console.on_phase("reading")
         solved = Solution.load(solution)
         with read_new(
-            solved, inputs, classes=classes, class_=class_, memory_limit=memory_limit, threads=threads
+            solved, data, classes=classes, class_=class_, memory_limit=memory_limit, threads=threads
         ) as source:
             console.on_phase("writing")
             prediction = Prediction(solved, source)
-            if output is not None:
-                write_table(prediction.table(probabilities=probabilities), output, source.workspace)
+            if target is not None:
+                write_table(prediction.table(probabilities=probabilities), target, source.workspace)
             facts = prediction.summary()
     if quiet or output == "-":
         return
     if as_json:
         print_json(facts)
     else:
-        print("\n".join(map(printable, _about_prediction(facts, output))))
+        print("\n".join(map(printable, _about_prediction(facts, shown(target)))))
 
 
 def next_tasks(
     solution: SolutionFile,
     inputs: Inputs,
+    table: Table = "",
+    query: Query = "",
     number: Annotated[int, typer.Option("--number", "-n", min=1, help="How many tasks.")] = 10,
     output: Output = None,
+    output_table: OutputTable = "",
+    replace: Replace = False,
     classes: NewClasses = None,
     class_: NewClassColumn = "",
     memory_limit: MemoryLimit = None,
@@ -127,25 +155,26 @@ def next_tasks(
     from crowdopt.write import FORMATS, check_stdout, check_targets, write_table
 
     check_stdout(output, as_json=as_json)
-    check_targets([output], [solution, *inputs, *([classes] if classes else [])], tuple(FORMATS))
+    data, target = database_of(inputs, table, query), target_of(output, output_table, replace=replace)
+    check_targets([target], [solution, *inputs, *([classes] if classes else [])], tuple(FORMATS), data)
     with Console(quiet=quiet) as console:
         console.on_phase("reading")
         solved = Solution.load(solution)
         with ranked(
-            solved, inputs, classes=classes, class_=class_, memory_limit=memory_limit, threads=threads
+            solved, data, classes=classes, class_=class_, memory_limit=memory_limit, threads=threads
         ) as ranking:
             console.on_phase("ranking")
-            table = ranking.table(number)
+            chosen = ranking.table(number)
             console.on_phase("writing")
-            if output is not None:
-                write_table(table, output, ranking.source.workspace)
-            rows = ranking.rows(table)
+            if target is not None:
+                write_table(chosen, target, ranking.source.workspace)
+            rows = ranking.rows(chosen)
     if quiet or output == "-":
         return
     if as_json:
         print_json({"tasks": rows})
     else:
-        _show_next(rows, output)
+        _show_next(rows, shown(target))
 
 
 def _show_next(rows: list[dict[str, Any]], output: str | None) -> None:

@@ -13,9 +13,26 @@ Exceptions::
     └── OutputError                a result could not be written
 """
 
+import re
+
+_LOGIN = re.compile(r"(\w+://[^\s:/@]*):.*@")
+_OPTION = re.compile(r"(\w*password=)[^&\s]+", re.IGNORECASE)
+
+
+def without_passwords(text: str) -> str:
+    """A text in which the addresses of databases have lost their passwords.
+
+    >>> without_passwords("postgresql://ann:secret@host/crowd")
+    'postgresql://ann@host/crowd'
+    """
+    return _OPTION.sub(r"\1***", _LOGIN.sub(r"\1@", text))
+
 
 class CrowdoptError(Exception):
-    """Base of all errors that crowdopt raises on purpose."""
+    """Base of all errors that crowdopt raises on purpose. What they say holds no password."""
+
+    def __init__(self, *said: object) -> None:
+        super().__init__(*(without_passwords(one) if isinstance(one, str) else one for one in said))
 
 
 class InputError(CrowdoptError, ValueError):

@@ -30,6 +30,9 @@ Table: TypeAlias = "nw.LazyFrame[Any]"
 EXACT = float(1 << 53)
 """Beyond this, different integers are the same fraction."""
 
+ODD = "crowdopt_odd_"
+"""How the names of columns begin that DuckDB cannot have as they are."""
+
 PARTS = (1, 4, 16, 64)
 """Into how many parts a table is split when memory runs out, attempt by attempt."""
 
@@ -46,7 +49,8 @@ def adopt(data: Any, choose: Choose | None = None) -> Table:
     except nw.exceptions.DuplicateError as error:
         raise ColumnError(f"two columns have one name: {' '.join(str(error).split())}") from error
     if choose is not None:
-        frame = frame.select(*_chosen(frame, choose))
+        chosen = _chosen(frame, choose)
+        frame = _held(frame, chosen) if frame.implementation.is_duckdb() else frame.select(*chosen)
     if isinstance(frame, nw.DataFrame) and frame.implementation.is_pandas_like():
         frame = _plain_columns(frame)
     table: Table = frame.lazy()
@@ -58,21 +62,47 @@ def ordered_categories(data: Any, names: Sequence[str]) -> tuple[Any, ...]:
 
     Looks at the frame as it was brought: :func:`adopt` makes plain numbers of pandas' categories of numbers.
     """
-    schema = nw.from_native(data).collect_schema()
+    frame = nw.from_native(data)
+    if frame.implementation.is_pyarrow():
+        return _ordered_dictionary([data[name] for name in names])
+    schema = frame.collect_schema()
     types = [schema[name] for name in names]
     first = types[0]
     return first.categories if isinstance(first, nw.Enum) and all(dtype == first for dtype in types) else ()
+
+
+def _ordered_dictionary(columns: Sequence[Any]) -> tuple[Any, ...]:
+    """The same of PyArrow's columns, of which Narwhals does not tell the order."""
+    found = {
+        tuple(chunk.dictionary.to_pylist()) if getattr(column.type, "ordered", False) else ()
+        for column in columns
+        for chunk in column.chunks
+    }
+    return found.pop() if len(found) == 1 else ()
 
 
 def _chosen(frame: Any, choose: Choose) -> list[str]:
     names = frame.collect_schema().names()
     if odd := [name for name in names if not isinstance(name, str)]:
         raise ColumnError(f"column names must be texts, not {odd[0]!r}")
-    chosen = choose(names)
-    if frame.implementation.is_duckdb() and (odd := [name for name in chosen if '"' in name or "." in name]):
-        # Narwhals does not quote it for DuckDB, where a dot stands between a table and its column.
-        raise ColumnError(f"a column name with a dot or a double quote cannot be used here: rename {odd[0]!r}")
-    return chosen
+    return choose(names)
+
+
+def held_as(table: Table, name: str) -> str:
+    """What an adopted table calls a column of the user's.
+
+    Narwhals does not quote names for DuckDB, where a dot stands between a table and its column.
+    """
+    odd = _is_duckdb(table) and ('"' in name or "." in name)
+    return f"{ODD}{name.encode().hex()}" if odd else name
+
+
+def _held(frame: Any, chosen: Sequence[str]) -> Any:
+    names = {name: held_as(frame, name) for name in chosen}
+    if all(name == held for name, held in names.items()):
+        return frame.select(*chosen)
+    listed = ", ".join(f"{quote(name)} AS {quote(held)}" for name, held in names.items())
+    return nw.from_native(frame.to_native().project(listed))
 
 
 def settle(table: Table) -> Table:

@@ -86,7 +86,7 @@ Inputs = Annotated[
     typer.Argument(
         metavar="INPUT...",
         help="CSV, TSV, Parquet, JSON Lines or Excel files, exports of annotation tools, globs, or - for standard "
-        "input.",
+        "input; or a database: postgresql://user@host/database or sqlite:///file.db.",
     ),
 ]
 From = Annotated[
@@ -100,6 +100,8 @@ KeepRejected = Annotated[
     bool, typer.Option("--keep-rejected", help="Count work of an export that was rejected in the tool.")
 ]
 IgnoreGold = Annotated[bool, typer.Option("--ignore-gold", help="Do not use the labels that an export says are known.")]
+Table = Annotated[str, typer.Option("--table", metavar="NAME", help="The table of a database to read.")]
+Query = Annotated[str, typer.Option("--query", metavar="SELECT", help="What to read of a database instead.")]
 TimeLimit = Annotated[
     float,
     typer.Option("--time-limit", min=0, help="Seconds for the engine; past them the result is BOUNDED."),
@@ -116,6 +118,8 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Write the whole table: .csv, .tsv, .parquet, .jsonl, or - for CSV on standard output.",
+        help="Write the whole table: .csv, .tsv, .parquet, .jsonl, or - for CSV on standard output; or a database.",
     ),
 ]
+OutputTable = Annotated[str, typer.Option(metavar="NAME", help="The table to write, if -o is a database.")]
+Replace = Annotated[bool, typer.Option("--replace", help="That table may take the place of one that is there.")]

@@ -28,12 +28,10 @@ class Overview:
         needed: The columns, beside the task, that a complete response has.
     """
 
-    def __init__(self, table: Table, reading: Reading) -> None:
+    def __init__(self, table: Table, reading: Reading, counted: Table | None = None) -> None:
+        """Counts a table of responses, unless someone else has ``counted`` it."""
         self.reading = reading
-        keys = ["worker", *(["class"] if classed(reading) else []), "label", *(["group"] if reading.group else [])]
-        with_task = nw.when(~nw.col("task").is_null()).then(nw.lit(1)).alias("with_task")
-        grouped = table.select(*keys, with_task).group_by(*keys)
-        self.table = settle(grouped.agg(nw.len().alias("n"), nw.col("with_task").count()))
+        self.table = _count(table, reading) if counted is None else counted
         self.needed = ["worker", *(["class"] if reading.class_column else []), "label"]
         known = [~nw.col(name).is_null() for name in self.needed]
         self.usable = self.table.filter(*known, nw.col("with_task") > 0)
@@ -89,6 +87,13 @@ class Overview:
     def n_workers(self) -> int:
         """Workers with at least one label."""
         return int(fetch(self.usable.select(nw.col("worker").n_unique()))["worker"][0])
+
+
+def _count(table: Table, reading: Reading) -> Table:
+    keys = ["worker", *(["class"] if classed(reading) else []), "label", *(["group"] if reading.group else [])]
+    with_task = nw.when(~nw.col("task").is_null()).then(nw.lit(1)).alias("with_task")
+    grouped = table.select(*keys, with_task).group_by(*keys)
+    return settle(grouped.agg(nw.len().alias("n"), nw.col("with_task").count()))
 
 
 def check_number(labels: Sequence[Any], number: int) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from crowdopt.bins import parse_bins
+from crowdopt.databases import database_of
 from crowdopt.errors import InputError
 from crowdopt.jobs import n_cores, run_all
 from crowdopt.offsets import number
@@ -41,6 +42,8 @@ def aggregate(data: Any, *, group: str, **options: Any) -> Solutions: ...
 def aggregate(  # type: ignore[misc]  # the overloads leave out the options, which are the same for both
     data: Any,
     *,
+    table: str = "",
+    query: str = "",
     task: str = "task",
     worker: str = "worker",
     label: str = "label",
@@ -84,7 +87,9 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
 
     Args:
         data: A path (CSV, TSV, Parquet, JSON Lines, Excel; a list of them or a glob), or a pandas, Polars, PyArrow
-            or DuckDB table.
+            or DuckDB table; or a ``Database``, or its address (``postgresql://…``, ``sqlite:///…``).
+        table: The table of the database to read, if ``data`` is an address.
+        query: The SELECT to read instead.
         task: Name of the column of tasks.
         worker: Name of the column of workers.
         label: Name of the column of answers.
@@ -161,6 +166,7 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
     >>> solution.answers[["task", "label"]].to_dict("list")
     {'task': ['a', 'b', 'c'], 'label': ['yes', 'no', 'no']}
     """
+    data = database_of(data, table, query)
     for name, given, first in (("labels", labels, "lowest"), ("ranked", ranked, "best")):
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise InputError(f"{name} must be a list, {first} first, not {given!r}")

@@ -9,7 +9,7 @@ import narwhals as nw
 
 from crowdopt.classes import check_ranks, with_classes, with_known_classes
 from crowdopt.errors import ColumnError
-from crowdopt.frames import Table, adopt, lengthen, ordered_categories, with_texts
+from crowdopt.frames import ODD, Table, adopt, held_as, lengthen, ordered_categories, with_texts
 from crowdopt.read.columns import check_answer_columns, choose_responses
 from crowdopt.scale import canonical_text
 from crowdopt.scores import bin_responses
@@ -66,9 +66,10 @@ def prepare(
     check_answer_columns([*([reading.group] if reading.group else []), *ANSWER_COLUMNS, *reading.keep])
     schema = table.collect_schema()
     columns = {"task": reading.task} | ({} if reading.wide else {"worker": reading.worker, "label": reading.label})
-    types: dict[str, Any] = {"worker": None, "label": None} | {name: schema[own] for name, own in columns.items()}
+    types: dict[str, Any] = {"worker": None, "label": None}
+    types |= {name: schema[held_as(table, own)] for name, own in columns.items()}
     kept = _kept(table, reading)
-    answered = _workers(schema, reading) if reading.wide else [reading.label]
+    answered = _workers(table, reading) if reading.wide else [reading.label]
     table = with_classes(clean(_long(table, reading), reading), reading)
     if known:
         table = with_known_classes(table, known)
@@ -95,7 +96,7 @@ def _kept(table: Table, reading: Reading) -> Table | None:
     schema = table.collect_schema()
     keys = {"task": reading.task} | ({"group": reading.group} if reading.group else {})
     kept = table.select(
-        *(nw.col(old).alias(new) for new, old in keys.items()),
+        *(nw.col(held_as(table, old)).alias(new) for new, old in keys.items()),
         *(_column(table, name, schema[name], f"the column {name!r} to keep")[1] for name in reading.keep),
     )
     if reading.group:
@@ -109,19 +110,22 @@ def _long(table: Table, reading: Reading) -> Table:
     """Columns task, worker, label (and class, group, order), whatever the shape and names of the source."""
     names = {"task": reading.task, "worker": reading.worker, "label": reading.label}
     names |= {"class": reading.class_column, "group": reading.group, "order": reading.order_by}
+    names = {new: held_as(table, old) for new, old in names.items()}
     if not reading.wide:
         return table.select(*(nw.col(old).alias(new) for new, old in names.items() if old))
     schema = table.collect_schema()
-    workers = _workers(schema, reading)
+    workers = _workers(table, reading)
     if len({schema[name] for name in workers}) > 1 and not all(schema[name].is_numeric() for name in workers):
         table = with_texts(table, workers)
     return lengthen(table, {new: names[new] for new in ("task", "group") if names[new]}, workers)
 
 
-def _workers(schema: nw.Schema, reading: Reading) -> list[str]:
+def _workers(table: Table, reading: Reading) -> list[str]:
     """The columns of a wide table that have a worker's answers."""
-    others = {reading.task, reading.group, *reading.keep}
-    workers = [name for name in schema.names() if name not in others]
+    others = {held_as(table, name) for name in (reading.task, reading.group, *reading.keep)}
+    workers = [name for name in table.collect_schema().names() if name not in others]
+    if any(name.startswith(ODD) for name in workers):  # which would be the names of workers
+        raise ColumnError("in a wide table here, no worker may have a dot or a double quote in its name; rename it")
     if not workers:
         raise ColumnError(f"a wide table needs one column per worker beside {reading.task!r}; there is none")
     return workers

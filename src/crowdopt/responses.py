@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from crowdopt.classes import WorkerClass
     from crowdopt.reading import Reading
+    from crowdopt.server import Server
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +83,7 @@ def check(
     resolved: bool = False,
     scale: Scale | None = None,
     known: Sequence[str] = (),
+    server: Server | None = None,
 ) -> Responses:
     """Checks a frame (or relation) of responses.
 
@@ -93,19 +95,20 @@ def check(
         scale: The scale that the labels must be on; None to take it from the reading and the data.
         known: The classes that workers can be in; all others go to a class of their own, behind these. If empty, the
             classes are those of the data, and every worker must have one.
+        server: Who counts the rows, if they are better left where they are.
 
     Raises:
         InputError: With what is wrong, where, and the option to add.
     """
     prepared = prepare(source, reading, n_bins=n_bins, resolved=resolved, known=known)
     reading = prepared.reading
-    overview = Overview(prepared.table, reading)
+    overview = Overview(prepared.table, reading, server.overview() if server else None)
     n_dropped = overview.check_missing()
     found = overview.labels()
     scale = scale_of(found, reading) if scale is None else Scale.of(found, scale.labels, scale.kind)
     classes = overview.classes(known)
     return Responses(
-        table=resolve_duplicates(prepared.usable(), reading),
+        table=prepared.usable() if server else resolve_duplicates(prepared.usable(), reading),
         kept=prepared.kept,
         scale=scale,
         types=prepared.types,
@@ -124,23 +127,27 @@ def scale_of(labels: Sequence[Any], reading: Reading) -> Scale:
     return Scale.of(labels, reading.labels, reading.scale)
 
 
-def count_tasks(responses: Responses, folder: Path | None = None) -> TaskCounts:
+def count_tasks(responses: Responses, folder: Path | None = None, server: Server | None = None) -> TaskCounts:
     """One GROUP BY over tasks, and one over the counts that come out.
 
     Args:
         responses: The responses.
         folder: Where the counts may be kept, if they are many.
+        server: Who counts the responses to each task, if not we.
     """
     scale = responses.scale
-    indicators = dict(_indicators(responses))
-    columns = {f"c{at}": at for at in indicators}
+    places = {f"c{at}": place for at, place in _places(responses)}
+    columns = {name: int(name[1:]) for name in places}
     shape = (max(len(responses.classes), 1), scale.n_labels)
-    per_task = settle_by(
-        responses.table.select("task", *(indicators[at].alias(name) for name, at in columns.items())),
-        "task",
-        lambda table: table.group_by("task").agg(nw.col(name).count() for name in columns),
-        folder,
-    )
+    if server is not None:
+        per_task = server.per_task(places, complete=not responses.n_dropped)
+    else:
+        per_task = settle_by(
+            responses.table.select("task", *(_indicator(*place).alias(name) for name, place in places.items())),
+            "task",
+            lambda table: table.group_by("task").agg(nw.col(name).count() for name in columns),
+            folder,
+        )
     histogram = fetch_integers(per_task.group_by(*columns).agg(nw.len().alias("n_tasks")))
     counts, weights = count_array(histogram, columns, shape), histogram["n_tasks"]
     check_counted(int(weights @ counts.sum(axis=(1, 2))), responses.n_usable, responses.types)
@@ -155,15 +162,20 @@ def count_tasks(responses: Responses, folder: Path | None = None) -> TaskCounts:
     return TaskCounts(per_task, columns, buckets, int(weights[counts.sum(axis=(1, 2)) == 0].sum()), gold)
 
 
-def _indicators(responses: Responses) -> Iterator[tuple[int, nw.Expr]]:
-    """For each class and occurring label: their place in a row of counts, and one where a response is theirs."""
+def _places(responses: Responses) -> Iterator[tuple[int, tuple[str | None, Any]]]:
+    """For each class and occurring label: where they are counted in a row of counts, and what they are."""
     scale = responses.scale
-    for k, of_class in enumerate(responses.classes or [None]):
+    for k, name in enumerate([one.name for one in responses.classes] or [None]):
         for j in sorted(scale.occurring):
-            theirs = nw.col("label") == scale.values[j]
-            if of_class is not None:
-                theirs &= nw.col("class") == of_class.name
-            yield k * scale.n_labels + j, nw.when(theirs).then(nw.lit(1))
+            yield k * scale.n_labels + j, (name, scale.values[j])
+
+
+def _indicator(of_class: str | None, label: Any) -> nw.Expr:
+    """One where a response is theirs."""
+    theirs = nw.col("label") == label
+    if of_class is not None:
+        theirs &= nw.col("class") == of_class
+    return nw.when(theirs).then(nw.lit(1))
 
 
 def check_counted(counted: int, n_usable: int | None, types: dict[str, Any]) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from crowdopt.buckets import Buckets
     from crowdopt.certificate import Certificate
     from crowdopt.classes import WorkerClass
+    from crowdopt.databases import Database
     from crowdopt.frames import Table
     from crowdopt.margins import Margins
     from crowdopt.reading import Reading
@@ -188,8 +189,8 @@ class Solution:
         source = self._need_source()
         return answer_table(self, source.responses, source.counts, probabilities=probabilities)
 
-    def write(self, path: str | Path, *, probabilities: bool = False, output_format: str = "table") -> None:
-        """Writes the answers to a .csv, .tsv, .parquet or .jsonl file, whole or not at all.
+    def write(self, path: str | Path | Database, *, probabilities: bool = False, output_format: str = "table") -> None:
+        """Writes the answers to a .csv, .tsv, .parquet or .jsonl file or a database, whole or not at all.
 
         Args:
             path: Where to.
@@ -202,6 +203,8 @@ class Solution:
         if output_format == "label-studio":
             from crowdopt.predictions import write_predictions
 
+            if not isinstance(path, str | Path):
+                raise InputError("predictions for Label Studio go to a .json file, not to a database")
             write_predictions(self, self._need_source(), path)
             return
         if output_format != "table":

@@ -18,6 +18,7 @@ from crowdopt.summary import share_uncertain
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from crowdopt.databases import Database
     from crowdopt.frames import Table
     from crowdopt.groups import GroupedSource
     from crowdopt.reading import Reading
@@ -82,8 +83,8 @@ class Solutions(Mapping[str, "Solution"]):
 
         return answer_table(self, self._need_source(), probabilities=probabilities)
 
-    def write(self, path: str | Path, *, probabilities: bool = False) -> None:
-        """Writes the answers to a .csv, .tsv, .parquet or .jsonl file, whole or not at all."""
+    def write(self, path: str | Path | Database, *, probabilities: bool = False) -> None:
+        """Writes the answers to a .csv, .tsv, .parquet or .jsonl file or a database, whole or not at all."""
         from crowdopt.write import write_table
 
         write_table(self.answers_table(probabilities=probabilities), path, self._need_source().workspace)

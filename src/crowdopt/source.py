@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.classes import class_pairs, pairs_of, with_pairs, worker_classes
 from crowdopt.counted import Counted
+from crowdopt.databases import Database, database_of
 from crowdopt.errors import ClassError, ColumnError, InputError
-from crowdopt.read.columns import Choose, choose_classes, choose_truth
+from crowdopt.read.columns import Choose, choose_classes, choose_responses, choose_truth
+from crowdopt.read.databases import read_database
 from crowdopt.read.exports import Opened, open_files, open_frame
 from crowdopt.read.tables import explain_errors, read_files
 from crowdopt.responses import Responses, TaskCounts, check, count_tasks
 from crowdopt.scale import canonical_text
+from crowdopt.server import Repeated, Server, serving
 from crowdopt.solution import Totals
 from crowdopt.workspace import Workspace
 
@@ -103,20 +106,39 @@ def load(
     """
     if classes is not None:
         reading = read_classes(classes, reading, workspace)
-    with explain_errors(paths_of(data)):
-        opened_data = open_responses(data, reading, workspace)
-        reading = opened_data.reading
+
+    def counted(opened_data: Opened, server: Server | None = None) -> Source:
         with naming(classes, ClassError):
-            responses = check(opened_data.table, reading, n_bins=n_bins, resolved=resolved, scale=scale, known=known)
-        if opened_data.gold is not None and not resolved:
-            if gold is not None:
-                raise InputError("the export has tasks of known label: leave out --gold, or add --ignore-gold")
-            gold = opened_data.gold
-        if gold is not None:
-            responses = replace(responses, reading=read_gold(gold, responses.reading, workspace))
+            responses = check(
+                opened_data.table,
+                opened_data.reading,
+                n_bins=n_bins,
+                resolved=resolved,
+                scale=scale,
+                known=known,
+                server=server,
+            )
+        labels = _known_labels(gold, None if resolved else opened_data.gold)
+        if labels is not None:
+            responses = replace(responses, reading=read_gold(labels, responses.reading, workspace))
         on_phase("counting")
-        counts = count_tasks(responses, workspace.folder if workspace else None)
+        counts = count_tasks(responses, workspace.folder if workspace else None, server)
         return Source(responses, counts, data, workspace, opened_data.notes)
+
+    with explain_errors(paths_of(data)):
+        if isinstance(data, Database) and workspace is not None and not (n_bins or known):
+            with serving(data, choose_responses(reading), reading, workspace) as server:
+                if server is not None:
+                    with suppress(Repeated):  # which the other way explains
+                        return counted(open_frame(server.rows(), reading), server)
+        return counted(open_responses(data, reading, workspace))
+
+
+def _known_labels(given: Any, exported: Any) -> Any:
+    """The tasks of known label: those that the user gives, or those that an export has."""
+    if given is not None and exported is not None:
+        raise InputError("the export has tasks of known label: leave out --gold, or add --ignore-gold")
+    return exported if given is None else given
 
 
 def read_gold(gold: Any, reading: Reading, workspace: Workspace | None) -> Reading:
@@ -172,12 +194,14 @@ def _is_missing(value: Any) -> bool:
 
 
 def workspace_for(data: Any, *, memory_limit: str | None = None, threads: int | None = None) -> Workspace | None:
-    """A database for files; None for frames, which stay where they are."""
+    """A workspace for files and databases; None for frames, which stay where they are."""
     return Workspace(memory_limit=memory_limit, threads=threads) if paths_of(data) else None
 
 
 def paths_of(data: Any) -> list[str]:
-    """The paths that ``data`` names; none if it is a frame."""
+    """The paths that ``data`` names, or the address of a database; none if it is a frame."""
+    if isinstance(data, Database):
+        return [str(data)]
     if isinstance(data, str | Path):
         return [str(data)]
     if isinstance(data, list | tuple) and data and all(isinstance(item, str | Path) for item in data):
@@ -186,9 +210,13 @@ def paths_of(data: Any) -> list[str]:
 
 
 def open_responses(data: Any, reading: Reading, workspace: Workspace | None) -> Opened:
-    """A frame as it is, or files, which may be those of an annotation tool."""
+    """A frame as it is, a table of a database, or files, which may be those of an annotation tool."""
     paths = paths_of(data)
-    return open_files(paths, reading, workspace) if paths and workspace is not None else open_frame(data, reading)
+    if not paths or workspace is None:
+        return open_frame(data, reading)
+    if isinstance(database_of(data), Database):
+        return open_frame(open_table(data, choose_responses(reading), reading, workspace), reading)
+    return open_files(paths, reading, workspace)
 
 
 def open_table(data: Any, choose: Choose, reading: Reading, workspace: Workspace | None) -> Any:
@@ -198,6 +226,9 @@ def open_table(data: Any, choose: Choose, reading: Reading, workspace: Workspace
         return data
     if workspace is None:
         raise TypeError("files are read in a workspace")
+    data = database_of(data)
+    if isinstance(data, Database):
+        return read_database(data, choose, workspace, order_by=reading.order_by)
     return read_files(
         paths, workspace, choose, encoding=reading.encoding, delimiter=reading.delimiter, numeric=reading.order_by
     )

@@ -17,6 +17,7 @@ import numpy as np
 
 from crowdopt import recheck
 from crowdopt.certificate import Proof, Space, Stop
+from crowdopt.databases import database_of
 from crowdopt.errors import ClassError, GoldError, InputError, SolutionFileError
 from crowdopt.moves import MAX_BUCKETS
 from crowdopt.order import violation
@@ -75,6 +76,8 @@ def verify(
     solution: Solution | Solutions | str | Path,
     data: Any,
     *,
+    table: str = "",
+    query: str = "",
     time_limit: float = DEFAULT_TIME_LIMIT,
     memory_limit: str | None = None,
     threads: int | None = None,
@@ -86,6 +89,8 @@ def verify(
     Args:
         solution: The solution, or the solutions of groups, or the path of its file.
         data: The data, in any form that ``aggregate`` takes. It is read with the options in the solution.
+        table: The table of a database to read, if ``data`` is its address.
+        query: The SELECT to read instead.
         time_limit: Seconds for the check of the bound; of groups, for each of them.
         memory_limit: Memory of the database that reads files.
         threads: Threads of that database.
@@ -97,6 +102,7 @@ def verify(
     """
     from crowdopt.source import load, workspace_for
 
+    data = database_of(data, table, query)
     if isinstance(solution, str | Path):
         try:
             solution = _load(solution)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crowdopt.databases import Database, is_address
 from crowdopt.errors import InputError, OutputError
 from crowdopt.frames import adopt
 from crowdopt.read.columns import check_answer_columns
@@ -17,6 +18,8 @@ from crowdopt.workspace import Workspace, literal, query_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    import duckdb
 
     from crowdopt.frames import Table
     from crowdopt.types import Objects
@@ -34,6 +37,8 @@ def check_target(target: str | Path, suffixes: tuple[str, ...]) -> None:
     """Raises if a file cannot be written there, before any work is done."""
     if str(target) == "-" and ".csv" in suffixes:
         return
+    if is_address(target):
+        raise InputError(f"cannot write {target}: name a table with -o ADDRESS --output-table NAME")
     path = Path(target)
     if path.is_dir():
         raise InputError(f"cannot write {path}: it is a folder")
@@ -45,12 +50,25 @@ def check_target(target: str | Path, suffixes: tuple[str, ...]) -> None:
         raise InputError(f"cannot write {path}: permission denied")
 
 
-def check_targets(targets: Sequence[str | None], read: Sequence[str], suffixes: tuple[str, ...]) -> None:
-    """Raises if results cannot be written, or would take the place of each other or of what they are made from."""
-    from crowdopt.read.sources import expand
+def check_targets(
+    targets: Sequence[str | Database | None], read: Sequence[str], suffixes: tuple[str, ...], data: Any = None
+) -> None:
+    """Raises if results cannot be written, or would take the place of each other or of what they are made from.
 
-    sources = [Path(path) for name in read if name != "-" for path in expand(name)]
-    named = [target for target in targets if target is not None]
+    Args:
+        targets: Where results go to.
+        read: The files that are read.
+        suffixes: How the names of files must end.
+        data: The database that is read, if it is one.
+    """
+    from crowdopt.read.sources import expand
+    from crowdopt.write_database import check_table
+
+    sources = [Path(path) for name in read if name != "-" and not is_address(name) for path in expand(name)]
+    for target in targets:
+        if isinstance(target, Database):
+            check_table(target, data)
+    named = [target for target in targets if isinstance(target, str)]
     for number, target in enumerate(named):
         check_target(target, suffixes)
         path = Path(target)
@@ -86,13 +104,19 @@ def write_text(target: str | Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def write_table(table: Table, target: str | Path, workspace: Workspace | None = None) -> None:
-    """Writes a table to a CSV, TSV, Parquet or JSON Lines file, or as CSV to standard output (``-``)."""
-    check_target(target, tuple(FORMATS))
+def write_table(table: Table, target: str | Path | Database, workspace: Workspace | None = None) -> None:
+    """Writes a table to a CSV, TSV, Parquet or JSON Lines file, as CSV to standard output (``-``), or to a database."""
+    if not isinstance(target, Database):
+        check_target(target, tuple(FORMATS))
     check_answer_columns(table.collect_schema().names())
     if workspace is None:
         with Workspace() as own:
             write_table(table, target, own)
+        return
+    if isinstance(target, Database):
+        from crowdopt.write_database import write_rows
+
+        write_rows(_in_workspace(table, workspace), target)
         return
     if str(target) == "-":
         temporary = workspace.folder / "answers.csv"
@@ -113,11 +137,15 @@ def write_columns(columns: Mapping[str, Objects], target: str | Path) -> None:
         write_table(adopt(pa.table(dict(columns))), target, workspace)
 
 
+def _in_workspace(table: Table, workspace: Workspace) -> duckdb.DuckDBPyRelation:
+    if table.implementation.is_duckdb():
+        native: duckdb.DuckDBPyRelation = table.to_native()
+        return native
+    return workspace.connection.from_arrow(table.collect().to_arrow())
+
+
 def _copy(table: Table, path: Path, suffix: str, workspace: Workspace) -> None:
-    native = table.to_native()
-    if not table.implementation.is_duckdb():
-        native = workspace.connection.from_arrow(table.collect().to_arrow())
-    copy_query(native, "SELECT * FROM _answers", path, FORMATS[suffix])
+    copy_query(_in_workspace(table, workspace), "SELECT * FROM _answers", path, FORMATS[suffix])
 
 
 def copy_query(answers: Any, query: str, path: Path, form: str) -> None:
