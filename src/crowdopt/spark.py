@@ -74,7 +74,7 @@ def _forget(kept: Any) -> None:
     from py4j.protocol import Py4JError
 
     with suppress(Py4JError):  # Spark has stopped: there is nothing to forget
-        kept.unpersist(False)
+        kept.unpersist()
 
 
 def distinct_rows(table: Table) -> Table:
