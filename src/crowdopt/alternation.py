@@ -99,16 +99,16 @@ def fit(coded: Coded, settings: Settings, seed: int = 0) -> Fit:
     for _ in range(MAX_ROUNDS):
         by_class = _by_class(coded, members)
         counts, before = _counts(by_class, labels), matrix
-        matrix = _normalised(counts + pseudo_counts(counts, settings))
+        matrix = normalised(counts + pseudo_counts(counts, settings))
         if settings.shares == "estimate":
             shares = _estimated(labels)
-        log_matrix = _log(matrix)
-        labels, evidence = _posterior(_scores(by_class, log_matrix) + _log_shares(shares))
+        log_matrix = log_floored(matrix)
+        labels, evidence = posterior(_scores(by_class, log_matrix) + log_shares(shares))
         prior = np.log((members.sum(axis=0) + 1) / (coded.n_workers + settings.n_classes))
-        members, _ = _posterior(_worker_scores(coded, labels, log_matrix) + prior)
+        members, _ = posterior(_worker_scores(coded, labels, log_matrix) + prior)
         if np.abs(matrix - before).max() < SETTLED:
             break
-    cost = float((members * (_log(members) - prior)).sum())
+    cost = float((members * (log_floored(members) - prior)).sum())
     return Fit(labels, members, matrix, shares, evidence - cost)
 
 
@@ -159,7 +159,7 @@ def harden(coded: Coded, found: Fit, settings: Settings) -> Decision:
     trace, objective = [], objective_of(settings, found.shares, offsets)
     for _ in range(MAX_ROUNDS):
         trace.append(_value(by_class, labels, objective))
-        new_labels = _better(labels, _scores(by_class, _refit(by_class, labels, prior)) + _log_shares(found.shares))
+        new_labels = _better(labels, _scores(by_class, _refit(by_class, labels, prior)) + log_shares(found.shares))
         log_matrix = _refit(by_class, new_labels, prior)
         new_classes = _better(classes, _worker_scores(coded, np.eye(coded.n_labels)[new_labels], log_matrix))
         if np.array_equal(new_labels, labels) and np.array_equal(new_classes, classes):
@@ -177,7 +177,7 @@ def log_predictive(coded: Coded, found: Fit) -> Floats:
         at = coded.answer == answer
         by_label = found.members @ found.matrix[:, :, answer]  # worker, label
         probability[at] = (found.labels[coded.task[at]] * by_label[coded.worker[at]]).sum(axis=1)
-    return _log(probability)
+    return log_floored(probability)
 
 
 def objective_of(settings: Settings, shares: Floats, offsets: Offsets | None) -> Objective:
@@ -209,7 +209,8 @@ def _worker_scores(coded: Coded, labels: Floats, log_matrix: Floats) -> Floats:
     )
 
 
-def _normalised(counts: Floats) -> Floats:
+def normalised(counts: Floats) -> Floats:
+    """Rows as probabilities; even where nothing was counted."""
     whole = counts.sum(axis=-1, keepdims=True)
     return np.where(whole > 0, counts / np.where(whole > 0, whole, 1.0), 1 / counts.shape[-1])
 
@@ -228,17 +229,18 @@ def _estimated(labels: Floats) -> Floats:
     return np.asarray(tasks / tasks.sum())
 
 
-def _log(probability: Floats) -> Floats:
+def log_floored(probability: Floats) -> Floats:
+    """The logarithm, of zero a very low one."""
     return np.log(np.maximum(probability, _TINY))
 
 
-def _log_shares(shares: Floats) -> Floats:
+def log_shares(shares: Floats) -> Floats:
     """Of a label whose share is zero, no likelihood can make up for it."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(shares))
 
 
-def _posterior(scores: Floats) -> tuple[Floats, float]:
+def posterior(scores: Floats) -> tuple[Floats, float]:
     """Probabilities by row, and the log of what they were divided by, summed over rows."""
     best = scores.max(axis=1, keepdims=True)
     scaled = np.exp(scores - best)
@@ -255,7 +257,7 @@ def _better(present: Ints, scores: Floats) -> Ints:
 
 def _refit(by_class: list[Floats], labels: Ints, prior: Floats) -> Floats:
     """Log of the best matrices for decided labels."""
-    return _log(_normalised(_counts(by_class, np.eye(len(by_class))[labels]) + prior))
+    return log_floored(normalised(_counts(by_class, np.eye(len(by_class))[labels]) + prior))
 
 
 def _value(by_class: list[Floats], labels: Ints, objective: Objective) -> float:

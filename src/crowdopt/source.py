@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.classes import class_pairs, pairs_of, with_pairs, worker_classes
+from crowdopt.classes import class_pairs, pairs_of, with_found, with_pairs, worker_classes
 from crowdopt.counted import Counted
 from crowdopt.read.columns import Choose, choose_classes, choose_responses, choose_truth
 from crowdopt.read.tables import explain_errors, read_files
@@ -21,6 +21,7 @@ from crowdopt.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from crowdopt.frames import Table
     from crowdopt.reading import Reading
     from crowdopt.scale import Scale
 
@@ -37,12 +38,14 @@ class Source:
         counts: Responses per task, and the buckets.
         original: What the user gave.
         workspace: The database that files were read with; None for frames.
+        found: The classes of workers that were found, where they are a table of their own (worker, class): on Spark.
     """
 
     responses: Responses
     counts: TaskCounts
     original: Any
     workspace: Workspace | None
+    found: Table | None = None
 
     @property
     def counted(self) -> Counted:
@@ -133,6 +136,13 @@ def read_classes(classes: Any, reading: Reading, workspace: Workspace | None) ->
     choose = choose_classes(reading)
     with opened(classes, choose, reading, workspace) as table:
         return with_pairs(reading, class_pairs(worker_classes(table, choose)))
+
+
+def with_found_classes(source: Source | None, data: Any) -> Any:
+    """Data to be read again, or new ones, with the classes of workers if those found in a source are a table."""
+    if source is None or source.found is None:
+        return data
+    return with_found(data, source.found, source.reading.worker)
 
 
 @contextmanager

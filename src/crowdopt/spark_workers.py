@@ -121,8 +121,9 @@ def _by_worker(cells: Table, rows: Rows, kinds: dict[str, str]) -> Table:
 
     native = cells.to_native()
     grouped = native.groupBy("worker", "class").agg(sql.collect_list(sql.struct(*CELL)).alias("cells"))
-    beside = StructType.fromDDL(", ".join(f"`{name}` {kind}" for name, kind in kinds.items()))
-    schema = StructType([native.schema["worker"], *beside.fields])
+    schema = StructType([native.schema["worker"]])
+    for name, kind in kinds.items():
+        schema = schema.add(name, kind)
     with _sent_whole(quality, sys.modules[__name__]):
         table = native.sparkSession.createDataFrame(grouped.rdd.mapPartitions(rows), schema, verifySchema=False)
     made: Table = nw.from_native(table)
