@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import threading
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from clusters import cluster, executors
+from conftest import need
 from crowdopt import Solution, aggregate, spark_classes, verify
 from crowdopt.errors import ClassError, ColumnError, InputError
 from ways import ROWS, canonical, facts, plain, to_arrow, to_pandas, wide
@@ -22,6 +25,7 @@ pytestmark = pytest.mark.xdist_group("spark")  # one cluster for all of them
 
 @pytest.fixture(scope="module")
 def spark():
+    need(bool(find_spec("pyspark") and shutil.which("java")), "Spark (pyspark, and Java)")
     with cluster() as session:
         yield session
 
@@ -259,7 +263,7 @@ def test_bad_tables_of_spark_are_input_errors(spark):
     data = placed(to_arrow(ROWS), spark)
     with pytest.raises(ColumnError, match="no column named 'worker' for the worker; did you mean --worker annotator"):
         aggregate(data.withColumnRenamed("worker", "annotator"))
-    with pytest.raises(ColumnError, match="rename 'a.label'"):
+    with pytest.raises(ColumnError, match=r"rename 'a\.label'"):
         aggregate(data.withColumnRenamed("label", "a.label"), label="a.label")
     with pytest.raises(InputError, match="no rows"):
         aggregate(data.limit(0))
