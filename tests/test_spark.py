@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import threading
@@ -14,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import crowdopt
 from clusters import cluster, executors
 from conftest import need
 from crowdopt import Solution, aggregate, spark_classes, verify
@@ -159,6 +161,19 @@ def test_what_spark_keeps_is_forgotten_with_the_solution_and_no_view_is_left(spa
     del solution
     wait_until(kept.isEmpty, "to forget all tables")
     assert spark.catalog.listTables() == []
+
+
+def test_the_page_on_scale_runs_as_it_stands(spark, tmp_path):
+    page = Path(__file__).resolve().parents[1] / "docs" / "scale.md"
+    (block,) = re.findall(
+        r"^```\{ .python .spark \}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    for name in ("responses", "tomorrow"):
+        placed(to_arrow(ROWS), spark).write.parquet(str(tmp_path / name))
+    found = {"crowdopt": crowdopt, "spark": spark}
+    exec(block.replace('("', f'("{tmp_path}/'), found)  # noqa: S102
+    written = {name: spark.read.parquet(str(tmp_path / name)).count() for name in ("answers", "workers", "predictions")}
+    assert written == {"answers": 25, "workers": 9, "predictions": 25}
 
 
 def test_an_executor_that_is_killed_changes_nothing(spark, tmp_path):

@@ -79,8 +79,8 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
     """Estimates the true label of every task by maximum likelihood, with a certificate.
 
     Args:
-        data: A path (CSV, TSV, Parquet, JSON Lines, Excel; a list of them or a glob), or a pandas, Polars, PyArrow
-            or DuckDB table.
+        data: A path (CSV, TSV, Parquet, JSON Lines, Excel; a list of them or a glob), or a pandas, Polars, PyArrow,
+            DuckDB or PySpark table.
         task: Name of the column of tasks.
         worker: Name of the column of workers.
         label: Name of the column of answers.
