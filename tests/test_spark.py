@@ -86,6 +86,7 @@ def test_the_same_answers_as_from_any_other_table(spark):
     solution = aggregate(data)
     assert facts(solution) == facts(aggregate(to_pandas(ROWS)))
     assert type(solution.answers) is type(data)
+    assert "BroadcastHashJoin" in solution.answers._jdf.queryExecution().executedPlan().toString()
     kinds = {field.name: field.dataType.simpleString() for field in solution.answers.schema}
     assert (kinds["task"], kinds["label"], kinds["margin"]) == ("bigint", "string", "double")
     assert solution.answers.toArrow()["task"].to_pylist() == sorted({task for task, *_ in ROWS})

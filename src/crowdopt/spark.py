@@ -17,7 +17,7 @@ import numpy as np
 from crowdopt.errors import ColumnError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from crowdopt.frames import Table
     from crowdopt.types import Ints, Objects
@@ -60,7 +60,10 @@ def check_columns(table: Any, chosen: Sequence[str]) -> None:
 
 def keep(table: Table) -> Table:
     """Has Spark keep a table once it is computed, for as long as the object that is returned is there."""
-    native = table.to_native().persist()
+    native = table.to_native()
+    if native.storageLevel.useMemory:  # it keeps the same table for someone else, and would warn
+        return table
+    native = native.persist()
     weakref.finalize(native, _release, native._jdf).atexit = False  # noqa: SLF001 - the table but not the object
     return _adopted(native)
 
@@ -96,13 +99,12 @@ def fetch_integers(table: Table) -> dict[str, Ints]:
 
 
 def small_table(columns: Mapping[str, Sequence[Any] | Objects], like: Table) -> Table:
-    """A table of Python values in the session of ``like``, to be sent whole to where it is joined."""
+    """A table of Python values in the session of ``like``; Spark knows its size, and broadcasts it to be joined."""
     import pyarrow as pa
-    from pyspark.sql.functions import broadcast
 
     arrays = {name: pa.array(_plain(column)) for name, column in columns.items()}
     known = {name: array.cast(pa.float64()) if array.type == pa.null() else array for name, array in arrays.items()}
-    return _adopted(broadcast(like.to_native().sparkSession.createDataFrame(pa.table(known))))
+    return _adopted(like.to_native().sparkSession.createDataFrame(pa.table(known)))
 
 
 def _plain(column: Sequence[Any] | Objects) -> Any:
@@ -123,10 +125,3 @@ def with_numbers(table: Table, name: str, new: str) -> Table:
 def _adopted(native: Any) -> Table:
     table: Table = nw.from_native(native)
     return table
-
-
-def columns_of(names: Iterable[str]) -> list[Any]:
-    """Columns by name."""
-    from pyspark.sql import functions as sql
-
-    return [sql.col(name) for name in names]
