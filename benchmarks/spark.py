@@ -58,8 +58,8 @@ def run_here(source: str, target: str, n_partitions: int) -> dict[str, Any]:
     import crowdopt
     from clusters import cluster
 
-    memory = {"spark.executor.memory": "2g", "spark.sql.shuffle.partitions": str(n_partitions)}
-    with cluster(MASTER, **memory) as session:
+    settings = {"spark.executor.memory": "2g", "spark.sql.shuffle.partitions": str(n_partitions)}
+    with cluster(MASTER, java="", **settings) as session:
         session.read.parquet(source).limit(1).count()  # both executors are there, and Java is warm enough to read
         before, started = processes(os.getpid()), time.perf_counter()
         solution = crowdopt.aggregate(session.read.parquet(source))

@@ -17,21 +17,27 @@ appender.stderr.name = stderr
 appender.stderr.layout.type = PatternLayout
 """
 
+FRUGAL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Java for small data: to compile it thoroughly would take longer than to run it."""
+
 SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
     "spark.driver.maxResultSize": "4m",
-    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
 
 
 @contextmanager
-def cluster(master: str = "local-cluster[2,1,1024]", **settings: str):
+def cluster(master: str = "local-cluster[2,1,1024]", java: str = FRUGAL, **settings: str):
     """A session on executors that are processes of their own; they work in a folder that is removed."""
     import pyspark
+
+    for role in ("driver", "executor"):
+        settings[f"spark.{role}.extraJavaOptions"] = java
 
     home, kept = Path(tempfile.mkdtemp(prefix="crowdopt-spark-")), dict(os.environ)
     for part in Path(pyspark.__file__).parent.iterdir():  # executors work in SPARK_HOME/work
