@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
@@ -160,6 +161,7 @@ def test_what_spark_keeps_is_forgotten_with_the_solution_and_no_view_is_left(spa
     kept = spark._jsparkSession.sharedState().cacheManager()
     assert not kept.isEmpty()
     del solution
+    gc.collect()
     wait_until(kept.isEmpty, "to forget all tables")
     assert spark.catalog.listTables() == []
 

@@ -51,14 +51,14 @@ def worker_table(solution: Solution, source: Source) -> Table:
         step=max(1, CELLS // len(labels) ** 2),
     )
     kinds = dict.fromkeys(COLUMNS, "double") | dict.fromkeys(("class", "flag", "reason"), "string")
-    kinds |= dict.fromkeys(("n_responses", "n_compared"), "bigint")
+    kinds |= dict.fromkeys(("n_responses", "n_compared"), "long")
     table = _by_worker(cells, rows, {name: kinds[name] for name in COLUMNS[1:]})
     return as_typed(table.sort("worker"), source.responses.types)
 
 
 def confusion_table(solution: Solution, source: Source) -> Table:
     """One row for each worker, label of tasks, and answer: the columns of ``workers.Workers.confusion``."""
-    kinds = {"code": "bigint", "answer": "bigint", "n": "bigint", "of": "bigint", "share": "double"}
+    kinds = {"code": "long", "answer": "long", "n": "long", "of": "long", "share": "double"}
     rows = partial(confusion_rows, n_labels=solution.scale.n_labels)
     table = _by_worker(cells_of(solution, source), rows, kinds | {"low": "double", "high": "double"})
     responses, native = source.responses, table.to_native()
