@@ -215,22 +215,24 @@ def test_found_classes_of_few_responses_are_those_of_any_other_table(spark):
 def test_classes_of_many_responses_are_found_on_the_cluster(spark, monkeypatch, tmp_path):
     table, truth = classed_crowd()
     for module in ("regrouping", "spark_classes"):
-        monkeypatch.setattr(f"crowdopt.{module}.MOST", 700)
+        monkeypatch.setattr(f"crowdopt.{module}.MOST", 1400)
     there = placed(table, spark)
     asked = {"find_classes": 3, "selectivity": "none", "smoothing": 1.0, "engine": "search", "time_limit": 0.5}
     with monkeypatch.context() as patch:
         seen = collected(patch)
         solution = aggregate(there, **asked)
-    assert max(seen) <= 2 * 700
+    assert max(seen) < 1500
     workers = plain(solution.workers())
-    accuracy = dict(zip(workers["worker"], workers["class"], strict=True))
-    assert {accuracy[worker] for worker in range(8)} == {"1"}
-    assert {accuracy[worker] for worker in range(16, 24)} == {"3"}
-    right = np.mean([label == true for label, true in zip(plain(solution.answers)["label"], truth, strict=True)])
-    vote = plain(aggregate(table, engine="vote").answers)["label"]
-    assert right > np.mean([label == true for label, true in zip(vote, truth, strict=True)])
-    again = aggregate(placed(table, spark, 5), **asked)
-    assert again.certificate.fingerprint == solution.certificate.fingerprint
+    monkeypatch.undo()
+    expected = aggregate(table, **asked)  # which looks at all responses where the cluster looked at a sample
+    theirs = plain(expected.workers())["class"]
+    assert sum(ours == other for ours, other in zip(workers["class"], theirs, strict=True)) >= 20
+    assert solution.certificate.objective == pytest.approx(expected.certificate.objective, rel=0.01)
+    right, by_vote = (
+        np.mean([label == true for label, true in zip(plain(found.answers)["label"], truth, strict=True)])
+        for found in (solution, aggregate(table, engine="vote"))
+    )
+    assert right > by_vote
     # In memory a solution has the classes of its workers; its file knows them by a column of the data.
     solution.save(tmp_path / "solution.json")
     with_classes = there.join(solution.workers().selectExpr("worker", "class AS crowdopt_class"), on="worker")

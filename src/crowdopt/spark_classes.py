@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 MAX_ROUNDS = 20
 """Rounds after which the alternation ends in any case."""
 
+FIRST_ROUNDS = 2
+"""Rounds with the matrices of the sample, before matrices are fitted to what was decided: the decisions are better."""
+
 MAX_STEPS = 100
 """The same of labels and matrices on the driver, given classes."""
 
@@ -179,12 +182,15 @@ def _sample(source: Source, seed: int) -> Responses:
 
 
 def _start(source: Source, fit: Fit) -> State:
-    """The classes of all workers by the matrices of the sample, given labels that one matrix for all explains."""
+    """Classes and labels by the matrices of the sample, in turns; the first labels are those of one matrix for all."""
     sizes = fit.members.sum(axis=0)
     mixed = np.einsum("k,kji->ji", sizes / sizes.sum(), fit.matrix)[None]
     alike = _explain(source.counts.buckets, mixed, fit.shares)
-    first = State(source.responses.table, source.responses, source.counts, alike)
-    return _counted(source, _best_classes(source.responses, first, fit.matrix), fit.matrix, fit.shares)
+    state = State(source.responses.table, source.responses, source.counts, alike)
+    for _ in range(1 + FIRST_ROUNDS):
+        classes = _best_classes(source.responses, state, fit.matrix)
+        state = _counted(source, classes, fit.matrix, fit.shares)
+    return state
 
 
 def _best_classes(responses: Responses, state: State, matrix: Floats) -> Table:
