@@ -31,7 +31,7 @@ test: $(READY)
 	@if [ "$$(id -u)" = 0 ]; then .ci/system; fi
 	$(MAKE) lint
 	$(MAKE) docs
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 bench: $(READY)
 	$(BIN)/python benchmarks/spine.py

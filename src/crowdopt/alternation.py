@@ -80,6 +80,13 @@ class Fit:
         """Probabilities of labels (task, label)."""
         return np.asarray(sum(np.split(self.states, 2, axis=1)))
 
+    @property
+    def by_label(self) -> Floats:
+        """Response matrix [class, true, answered] of plain and hard tasks together."""
+        plain, hard = np.split(self.matrix, 2, axis=1)
+        share_plain, share_hard = _how_many_hard(self.states)
+        return np.asarray(share_plain * plain + share_hard * hard)
+
 
 @dataclass(frozen=True, eq=False)
 class Decision:
@@ -110,19 +117,19 @@ def fit(coded: Coded, settings: Settings, seed: int = 0) -> Fit:
         by_class, before = _by_class(coded, members), matrix
         plain, hard = np.split(_counts(by_class, states), 2, axis=1)
         counts = plain + meant * hard
-        matrix = _normalised(counts + pseudo_counts(counts, settings.smoothing))
+        matrix = normalised(counts + pseudo_counts(counts, settings.smoothing))
         blurred = (1 - GUESSED) * matrix + GUESSED / coded.n_labels
         meant = (1 - GUESSED) * matrix / blurred  # probability that an answer to a hard task is no guess
         if settings.shares == "estimate":
             shares = _estimated(states)
         both = np.concatenate([matrix, blurred], axis=1)
-        scores = _scores(by_class, _log(both)) + _log_shares(np.outer(_how_many_hard(states), shares).ravel())
-        states, evidence = _posterior(scores)
+        scores = _scores(by_class, log_floored(both)) + log_shares(np.outer(_how_many_hard(states), shares).ravel())
+        states, evidence = posterior(scores)
         prior = np.log((members.sum(axis=0) + 1) / (coded.n_workers + settings.n_classes))
-        members, _ = _posterior(_worker_scores(coded, states, _log(both)) + prior)
+        members, _ = posterior(_worker_scores(coded, states, log_floored(both)) + prior)
         if np.abs(matrix - before).max() < SETTLED:
             break
-    cost = float((members * (_log(members) - prior)).sum())
+    cost = float((members * (log_floored(members) - prior)).sum())
     return Fit(states, members, both, shares, evidence - cost)
 
 
@@ -168,7 +175,7 @@ def anchor(counts: Floats, smoothing: float | None = None) -> Floats:
     added = pseudo_counts(counts, smoothing)
     if smoothing is not None:
         return added
-    return np.asarray(_normalised(counts + added) * counts.sum(axis=(1, 2), keepdims=True) / counts.shape[-1])
+    return np.asarray(normalised(counts + added) * counts.sum(axis=(1, 2), keepdims=True) / counts.shape[-1])
 
 
 def harden(coded: Coded, found: Fit, settings: Settings) -> Decision:
@@ -187,7 +194,7 @@ def harden(coded: Coded, found: Fit, settings: Settings) -> Decision:
     trace, objective = [], objective_of(settings, found.shares, offsets)
     for _ in range(MAX_ROUNDS):
         trace.append(_value(by_class, labels, objective))
-        new_labels = _better(labels, _scores(by_class, _refit(by_class, labels, prior)) + _log_shares(found.shares))
+        new_labels = _better(labels, _scores(by_class, _refit(by_class, labels, prior)) + log_shares(found.shares))
         log_matrix = _refit(by_class, new_labels, prior)
         new_classes = _better(classes, _worker_scores(coded, np.eye(coded.n_labels)[new_labels], log_matrix))
         if np.array_equal(new_labels, labels) and np.array_equal(new_classes, classes):
@@ -205,7 +212,7 @@ def log_predictive(coded: Coded, found: Fit) -> Floats:
         at = coded.answer == answer
         by_state = found.members @ found.matrix[:, :, answer]  # worker, state
         probability[at] = (found.states[coded.task[at]] * by_state[coded.worker[at]]).sum(axis=1)
-    return _log(probability)
+    return log_floored(probability)
 
 
 def objective_of(settings: Settings, shares: Floats, offsets: Offsets | None) -> Objective:
@@ -237,7 +244,8 @@ def _worker_scores(coded: Coded, labels: Floats, log_matrix: Floats) -> Floats:
     )
 
 
-def _normalised(counts: Floats) -> Floats:
+def normalised(counts: Floats) -> Floats:
+    """Rows as probabilities; even where nothing was counted."""
     whole = counts.sum(axis=-1, keepdims=True)
     return np.where(whole > 0, counts / np.where(whole > 0, whole, 1.0), 1 / counts.shape[-1])
 
@@ -264,17 +272,18 @@ def _how_many_hard(states: Floats) -> Floats:
     return np.asarray(tasks / tasks.sum())
 
 
-def _log(probability: Floats) -> Floats:
+def log_floored(probability: Floats) -> Floats:
+    """The logarithm, of zero a very low one."""
     return np.log(np.maximum(probability, _TINY))
 
 
-def _log_shares(shares: Floats) -> Floats:
+def log_shares(shares: Floats) -> Floats:
     """Of a label whose share is zero, no likelihood can make up for it."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(shares))
 
 
-def _posterior(scores: Floats) -> tuple[Floats, float]:
+def posterior(scores: Floats) -> tuple[Floats, float]:
     """Probabilities by row, and the log of what they were divided by, summed over rows."""
     best = scores.max(axis=1, keepdims=True)
     scaled = np.exp(scores - best)
@@ -291,7 +300,7 @@ def _better(present: Ints, scores: Floats) -> Ints:
 
 def _refit(by_class: list[Floats], labels: Ints, prior: Floats) -> Floats:
     """Log of the best matrices for decided labels."""
-    return _log(_normalised(_counts(by_class, np.eye(len(by_class))[labels]) + prior))
+    return log_floored(normalised(_counts(by_class, np.eye(len(by_class))[labels]) + prior))
 
 
 def _value(by_class: list[Floats], labels: Ints, objective: Objective) -> float:

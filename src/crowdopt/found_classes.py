@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from crowdopt.alternation import Decision, Settings, fit, harden, log_predictive
+from crowdopt.alternation import Decision, Fit, Settings, fit, harden, log_predictive
 from crowdopt.classes import MAX_CLASSES
 from crowdopt.errors import ClassError
 
@@ -105,15 +105,31 @@ def find_classes(
     Raises:
         ClassError: There are fewer workers than classes.
     """
+    settings, judged = choose_settings(coded, n_classes, shares=shares, smoothing=smoothing, seed=seed)
+    return Found(_best_first(coded, harden(coded, best_fit(coded, settings, seed), settings)), settings, judged)
+
+
+def choose_settings(
+    coded: Coded,
+    n_classes: int | Literal["auto"],
+    *,
+    shares: Shares | None = None,
+    smoothing: float | None = None,
+    seed: int = 0,
+) -> tuple[Settings, tuple[Judged, ...]]:
+    """What the criterion chooses of all that is not given, and what it was chosen from; see :func:`find_classes`."""
     check_number(n_classes, coded.n_workers)
     numbers = [number for number in NUMBERS if number <= coded.n_workers] if n_classes == "auto" else [n_classes]
     ways = SHARES if shares is None else (shares,)
     options = [Settings(number, way, smoothing) for number, way in itertools.product(numbers, ways)]
     judged = judge(coded, options, seed) if len(options) > 1 else ()
-    settings = choose(judged).settings if judged else options[0]
+    return choose(judged).settings if judged else options[0], judged
+
+
+def best_fit(coded: Coded, settings: Settings, seed: int = 0) -> Fit:
+    """The best of some soft alternations."""
     n_starts = max(1, min(STARTS, START_WORK // coded.n_responses))
-    best = max((fit(coded, settings, at and seed + at) for at in range(n_starts)), key=lambda found: found.value)
-    return Found(_best_first(coded, harden(coded, best, settings)), settings, judged)
+    return max((fit(coded, settings, at and seed + at) for at in range(n_starts)), key=lambda found: found.value)
 
 
 def check_number(n_classes: int | Literal["auto"], n_workers: int) -> None:

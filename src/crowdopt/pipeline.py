@@ -86,8 +86,8 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
     """Estimates the true label of every task by maximum likelihood, with a certificate.
 
     Args:
-        data: A path (CSV, TSV, Parquet, JSON Lines, Excel; a list of them or a glob), or a pandas, Polars, PyArrow
-            or DuckDB table; or a ``Database``, or its address (``postgresql://…``, ``sqlite:///…``).
+        data: A path (CSV, TSV, Parquet, JSON Lines, Excel; a list of them or a glob), or a pandas, Polars,
+            PyArrow, DuckDB or PySpark table; or a ``Database``, or its address (``postgresql://…``, ``sqlite:///…``).
         table: The table of the database to read, if ``data`` is an address.
         query: The SELECT to read instead.
         task: Name of the column of tasks.

@@ -201,9 +201,10 @@ class Solution:
         from crowdopt.write import write_table
 
         if output_format == "label-studio":
+            from crowdopt.databases import Database
             from crowdopt.predictions import write_predictions
 
-            if not isinstance(path, str | Path):
+            if isinstance(path, Database):
                 raise InputError("predictions for Label Studio go to a .json file, not to a database")
             write_predictions(self, self._need_source(), path)
             return

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.classes import class_pairs, pairs_of, with_pairs, worker_classes
+from crowdopt.classes import class_pairs, pairs_of, with_found, with_pairs, worker_classes
 from crowdopt.counted import Counted
 from crowdopt.databases import Database, database_of
 from crowdopt.errors import ClassError, ColumnError, InputError
@@ -26,6 +26,7 @@ from crowdopt.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from crowdopt.frames import Table
     from crowdopt.reading import Reading
     from crowdopt.scale import Scale
 
@@ -43,6 +44,7 @@ class Source:
         original: What the user gave.
         workspace: The database that files were read with; None for frames.
         notes: What was done with the rows of an annotation tool's export, in words.
+        found: The classes of workers that were found, where they are a table of their own (worker, class): on Spark.
     """
 
     responses: Responses
@@ -50,6 +52,7 @@ class Source:
     original: Any
     workspace: Workspace | None
     notes: tuple[str, ...] = ()
+    found: Table | None = None
 
     @property
     def counted(self) -> Counted:
@@ -165,6 +168,13 @@ def read_classes(classes: Any, reading: Reading, workspace: Workspace | None) ->
     choose = choose_classes(reading)
     with naming(classes, ClassError, ColumnError), opened(classes, choose, reading, workspace) as table:
         return with_pairs(reading, class_pairs(worker_classes(table, choose)))
+
+
+def with_found_classes(source: Source | None, data: Any) -> Any:
+    """Data to be read again, or new ones, with the classes of workers if those found in a source are a table."""
+    if source is None or source.found is None:
+        return data
+    return with_found(data, source.found, source.reading.worker)
 
 
 @contextmanager
