@@ -26,6 +26,7 @@ from crowdopt.solve.prove import Prover
 from crowdopt.solve.shapes import Items, Shape, allows
 from crowdopt.solve.terms import Goods, Term, terms_of
 from crowdopt.verify import Verdict
+from effort import effort
 from test_classes_exact import random_tasks
 from test_columns import certificate_of
 from test_enumerate import KINDS, random_objective
@@ -71,7 +72,7 @@ def check_priced(goods: Goods, term: Term, prices: np.ndarray, sets: np.ndarray,
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("n_classes", "n_labels"), SHAPES)
 def test_pricing_equals_trying_every_set(n_classes, n_labels, kind):
-    for seed in range(6):
+    for seed in range(effort(6)):
         rng = np.random.default_rng([seed, n_classes, n_labels, KINDS.index(kind), 41])
         problem = random_problem(rng, kind, n_classes, n_labels, most=8)
         goods = Goods.of(problem)
@@ -109,7 +110,7 @@ def test_ordered_pricing_equals_trying_every_set(shape, ranked):
 @pytest.mark.parametrize(("n_classes", "n_labels"), SHAPES)
 def test_equals_brute_force(n_classes, n_labels, kind):
     """Value, proof and witness; in every second problem some tasks have no response of a class."""
-    for seed in range(4):
+    for seed in range(effort(4)):
         rng = np.random.default_rng([seed, n_classes, n_labels, KINDS.index(kind), 43])
         tasks = random_tasks(rng, n_classes, n_labels, equal=bool(seed % 2))
         objective, shares = random_objective(rng, kind, n_labels, n_classes)

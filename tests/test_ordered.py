@@ -9,6 +9,7 @@ from crowdopt.order import Order
 from crowdopt.solve.ordered import OrderedPricing
 from crowdopt.solve.shapes import Items, Shape, allows
 from crowdopt.solve.terms import Goods, terms_of
+from effort import effort
 from test_enumerate import KINDS
 from test_pricing import every_worth, go_on, random_prices, random_problem
 
@@ -17,8 +18,8 @@ from test_pricing import every_worth, go_on, random_prices, random_problem
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
 def test_equals_trying_every_set(n_labels, kind, shape):
-    """Bound, best set and threshold of 1200 problems."""
-    for seed in range(10):
+    """Bound, best set and threshold of 1200 problems, or a third of them."""
+    for seed in range(effort(10)):
         rng = np.random.default_rng([seed, n_labels, KINDS.index(kind), 21])
         problem = random_problem(rng, kind, n_labels, equal=bool(seed % 2))
         goods, term, order = Goods.of(problem), terms_of(problem)[-1], Order.of(problem.buckets.counts)
@@ -52,7 +53,7 @@ def test_equals_trying_every_set(n_labels, kind, shape):
 
 @pytest.mark.parametrize("shape", [Shape.LOWER, Shape.UPPER, Shape.BETWEEN])
 def test_what_it_says_when_stopped_is_a_bound(shape):
-    for seed in range(60):
+    for seed in range(effort(60)):
         rng = np.random.default_rng([seed, 22])
         problem = random_problem(rng, KINDS[seed % 2], int(rng.integers(2, 6)), equal=bool(seed % 2))
         goods, term, order = Goods.of(problem), terms_of(problem)[-1], Order.of(problem.buckets.counts)
