@@ -21,7 +21,6 @@ from crowdopt.classes import WorkerClass
 from crowdopt.cli import main
 from crowdopt.errors import ClassError, ColumnError, InputError
 from crowdopt.recheck import log_likelihood
-from crowdopt.solve.soft_em import soften
 from crowdopt.verify import Verdict
 from lies import LIES, RATING_LIES, can_be_tried, judge, optimum, retell
 from test_bad_input import aggregate as aggregate_command
@@ -246,12 +245,23 @@ def test_the_optimum_is_the_one_of_brute_force(labels, ranked):
     assert proved == 15
 
 
-def test_softened_matrices_are_those_of_soft_em_from_the_solution_on():
+def test_softened_matrices_are_nearer_to_the_truth():
     solution = aggregate(crowd(3, n_tasks=200), class_="class", ranked=["expert", "regular"])
-    assert (solution.soft_matrix == soften(solution.problem, solution.matrix)).all()
     assert solution.soft_matrix.sum(axis=2) == pytest.approx(1)
     truth = np.array([[[0.95, 0.05], [0.05, 0.95]], [[0.65, 0.35], [0.35, 0.65]]])
     assert np.abs(solution.soft_matrix - truth).mean() < np.abs(solution.matrix - truth).mean()
+
+
+@pytest.mark.parametrize("options", [{"selectivity": "estimate"}, {"selectivity": {"no": 1, "yes": 0}}, {}], ids=str)
+def test_softened_matrices_where_nothing_is_known_of_a_label(options):
+    """A label that no task has keeps a row of not-a-number, in every class that has none."""
+    rows = [(f"t{t}", f"w{w}", "yes" if t == 0 == w and options else "no", "a") for t in range(30) for w in range(2)]
+    data = pd.DataFrame(rows, columns=["task", "worker", "label", "class"])
+    solution = aggregate(data, labels=["no", "yes"], **options)
+    unknown = np.isnan(solution.matrix)
+    assert unknown.any()
+    assert (np.isnan(solution.soft_matrix) == unknown).all()
+    assert solution.soft_matrix[~unknown].sum() == pytest.approx(1)
 
 
 def test_over_all_mappings_prices_prove_it():

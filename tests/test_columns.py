@@ -8,11 +8,14 @@ import pytest
 import oracle
 from crowdopt.buckets import Buckets
 from crowdopt.certificate import Proof, Space, Stop
+from crowdopt.objective import Objective
+from crowdopt.offsets import Offsets
 from crowdopt.problem import Problem
 from crowdopt.solve.chain import chain
 from crowdopt.solve.columns import columns
 from crowdopt.solve.engine import Limits, certify
 from crowdopt.solve.market import Market
+from crowdopt.solve.master import Master
 from crowdopt.solve.prove import Prover
 from effort import effort
 from test_enumerate import KINDS, random_objective, random_tasks
@@ -128,3 +131,23 @@ def test_under_dominance_the_chain_is_bounded_by_it():
         problem = crowd(seed, 3, 4)
         ordered = chain(Problem(problem.buckets, Space.DOMINANCE), Limits(np.inf))
         assert columns(problem, Limits(np.inf)).objective >= ordered.objective - 1e-9
+
+
+def test_stopped_before_the_first_program_is_solved(monkeypatch):
+    """There are no duals yet to branch by; the bound is that of the first prices."""
+    made = []
+    first = Master.__init__
+
+    def init(self, *arguments):
+        made.append(self)
+        first(self, *arguments)
+
+    monkeypatch.setattr(Master, "__init__", init)
+    rng = np.random.default_rng(0)
+    tasks = np.eye(4, dtype=np.int64)[rng.integers(4, size=9)]
+    offsets = Offsets.of(4, 1, prior=rng.random((4, 1, 4)))
+    problem = Problem(Buckets.from_arrays(tasks)[0], Space.ALL, Objective("estimated", (), offsets))
+    outcome = columns(problem, Limits(60.0, on_progress=lambda _: bool(made)))
+    assert made
+    assert outcome.stop is Stop.INTERRUPT
+    assert outcome.bound >= columns(problem, Limits(np.inf)).objective - 1e-9

@@ -44,7 +44,7 @@ def test_equals_brute_force(equal, n_labels, kind):
             oracle.log_likelihood(tasks, outcome.mapping[index], shares), abs=1e-9
         )
         proved += certificate.proof is Proof.PROVED
-        if outcome.witness is not None:
+        if outcome.witness is not None and (seed == 0 or n_labels < 4):  # with more labels it takes seconds
             assert doubt(problem, outcome.witness, outcome.bound + outcome.tolerance, np.inf) is None
     assert proved >= effort(10) * 0.7 - 1
 

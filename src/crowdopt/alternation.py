@@ -66,7 +66,8 @@ class Fit:
         members: Probabilities of classes (worker, class).
         matrix: Response matrix [class, state, answered].
         shares: Shares of the labels.
-        value: Log-likelihood of the responses, the states summed over, at these memberships; less what these cost.
+        value: Log-likelihood of the responses, the states summed over, at the memberships of the last round but one,
+            which are the same once all has settled; less what these cost.
     """
 
     states: Floats
@@ -126,10 +127,10 @@ def fit(coded: Coded, settings: Settings, seed: int = 0) -> Fit:
         scores = _scores(by_class, log_floored(both)) + log_shares(np.outer(_how_many_hard(states), shares).ravel())
         states, evidence = posterior(scores)
         prior = np.log((members.sum(axis=0) + 1) / (coded.n_workers + settings.n_classes))
+        cost = float((members * (log_floored(members) - prior)).sum())
         members, _ = posterior(_worker_scores(coded, states, log_floored(both)) + prior)
         if np.abs(matrix - before).max() < SETTLED:
             break
-    cost = float((members * (log_floored(members) - prior)).sum())
     return Fit(states, members, both, shares, evidence - cost)
 
 

@@ -130,7 +130,8 @@ class Solution:
         """Like :attr:`matrix`, with the labels averaged over by their probability and not chosen.
 
         The likeliest labels make workers look a little more alike to them than they are: every choice is in favour of
-        the matrix that it is chosen with. To know how often workers err, take this; soft EM from :attr:`matrix` on.
+        the matrix that it is chosen with. To know how often workers err, take this: soft EM from :attr:`matrix` on. It
+        takes labels to be equally frequent unless there is a selectivity.
         """
         from crowdopt.solve.soft_em import soften
 

@@ -83,7 +83,7 @@ class Watch:
 
 
 def start_matrix(problem: Problem, start: Start) -> Floats:
-    """The start as a matrix [class, true, answered] whose rows sum to one, or are NaN where the vote says nothing."""
+    """The start as a matrix [class, true, answered] whose rows sum to one, or are NaN where nothing is known."""
     n_labels, shape = problem.buckets.n_labels, (problem.buckets.n_classes, *[problem.buckets.n_labels] * 2)
     if isinstance(start, str) and start == "vote":
         responses, _ = problem.buckets.by_label(_votes(problem))
@@ -96,7 +96,8 @@ def start_matrix(problem: Problem, start: Start) -> Floats:
         raise InputError(f"the start of EM must be a response matrix or a name: {error}") from error
     if matrix.shape not in {shape, shape[1:]}:
         raise InputError(f"the start of EM must have shape {shape[1:]} or {shape}, not {matrix.shape}")
-    if not (np.isfinite(matrix) & (matrix >= 0)).all() or not (matrix > 0).any(axis=-1).all():
+    known = matrix[~np.isnan(matrix).all(axis=-1)]
+    if not len(known) or not (np.isfinite(known) & (known >= 0)).all() or not (known > 0).any(axis=-1).all():
         raise InputError("every row of the start of EM must hold numbers of at least 0, and not only zeros")
     matrix = matrix / matrix.max(axis=-1, keepdims=True)  # else the sum of huge entries would overflow
     return np.array(np.broadcast_to(matrix / matrix.sum(axis=-1, keepdims=True), shape))

@@ -64,6 +64,7 @@ class Master:
         self._row(-self.infinite, target / self.unit, np.arange(self.n + self.n_terms), every)
         self.rows: list[int] = []
         self.n_cuts = 0
+        self.duals = np.zeros(1)  # until the program is solved for the first time
         self.sets = np.zeros((0, self.n), bool)
         self.terms, self.values, self.away = np.zeros(0, int), np.zeros(0), np.zeros(0)
         for at, sets in prices.neighbours:
