@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test lint docs bench campaign clean
 
 # Installed again only when what is to be installed changes.
 $(READY): pyproject.toml constraints.txt
@@ -31,10 +31,14 @@ test: $(READY)
 	@if [ "$$(id -u)" = 0 ]; then .ci/system; fi
 	$(MAKE) lint
 	$(MAKE) docs
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 bench: $(READY)
 	$(BIN)/python benchmarks/spine.py
+
+# Random problems, every engine against brute force: MINUTES=30 by default.
+campaign: $(READY)
+	$(BIN)/python tests/campaign.py --minutes $(or $(MINUTES),30)
 
 clean:
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

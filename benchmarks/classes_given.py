@@ -23,7 +23,7 @@ import crowdopt
 from crowdopt.buckets import Buckets
 from crowdopt.problem import Problem
 from crowdopt.simulate import uniform_errors
-from crowdopt.solve.soft_em import soft_em
+from crowdopt.solve.soft_em import soften
 from ratings import describe, duration, nats, parser, say, show, tally, write_json
 from spine import environment
 
@@ -74,7 +74,7 @@ SETTINGS = (
 )
 
 
-ESTIMATES = ("ranked classes", "ranked classes, 100 gold tasks", "soft EM")
+ESTIMATES = ("ranked classes", "ranked classes, 100 gold tasks", "ranked classes, softened")
 """The ways whose matrices are compared with those that crowds were drawn from."""
 
 
@@ -106,7 +106,7 @@ def run(setting: Setting, seed: int) -> dict[str, Any]:
     right = {name: share_right(way.mapping, truth[-len(way.mapping) :]) for name, way in ways.items()}
     buckets, _ = Buckets.from_arrays(counts)
     matrices = {name: ways[name].matrix for name in ESTIMATES if name in ways}
-    matrices["soft EM"] = soft_em(Problem(buckets), "vote").matrix  # by the posteriors, not by the labels
+    matrices["ranked classes, softened"] = soften(Problem(buckets), ways["ranked classes"].matrix)
     return {
         "sizes": setting.words(),
         "seed": seed,

@@ -28,7 +28,7 @@ from spine import environment
 
 QUICK = {"ic", "bluebirds"}
 KINDS = {name: kind for kind, names in SETS.items() for name in names}
-TIME_LIMIT = 30.0
+TIME_LIMIT = 5.0
 """Seconds for the labels, once the classes are found."""
 
 

@@ -25,7 +25,7 @@ WAYS = ("majority", "Dawid-Skene", "one matrix", "found classes")
 SHORT = 0.03
 """What counts as falling short of the better of majority vote and Dawid-Skene."""
 
-TIME_LIMIT = 20.0
+TIME_LIMIT = 5.0
 """Seconds for the labels, once the classes are found."""
 
 

@@ -62,6 +62,19 @@ def solved(name):
     return CASES[name]()
 
 
+TURNED = "yes\u202e"
+"""A label that turns the direction of what stands behind it."""
+
+
+def turned():
+    """A crowd with such labels, tasks, workers, classes and texts, and some that are written from right to left."""
+    frame = crowd(40, 2, (3, 4), 14, names=["לא", TURNED])
+    for name in ("task", "worker", "text"):
+        frame[name] = frame[name] + "\u2067\u200f"
+    frame["kind"] = frame["kind"].map({"a": "טוב", "b": "\u202dnew"})
+    return frame
+
+
 def hostile():
     """A crowd whose labels, tasks, workers and kept texts try to be more than text."""
     frame = crowd(40, 3, (3, 3), 13, names=["calm", HOSTILE, "שלום"])

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from crowdopt.alternation import Settings, fit, harden, log_predictive, objective_of, pseudo_counts, start
+from crowdopt.alternation import PULL, Settings, anchor, fit, harden, log_predictive, objective_of, pseudo_counts, start
 from crowdopt.buckets import Buckets
 from crowdopt.coded import Coded, labels_of_buckets
 from crowdopt.offsets import Offsets
@@ -36,7 +36,7 @@ def counted(coded: Coded, classes: np.ndarray, n_classes: int) -> np.ndarray:
 @pytest.mark.parametrize("shares", SHARES)
 def test_f_never_falls_and_is_the_objective(seed, shares):
     coded = drawn(seed)
-    settings = Settings(3, pull=0.3 * (seed % 3), smoothing=0.5 * (seed % 2), shares=shares)
+    settings = Settings(3, shares, smoothing=(None, 0.0, 0.5)[seed % 3])
     decision = harden(coded, fit(coded, settings), settings)
     assert all(after >= before - 1e-9 for before, after in itertools.pairwise(decision.trace))
     n_classes = len(decision.prior)
@@ -53,7 +53,7 @@ def test_f_never_falls_and_is_the_objective(seed, shares):
 @pytest.mark.parametrize("seed", range(5))
 def test_nothing_gains_at_the_end(seed):
     """No single task and no single worker is better elsewhere, given the matrices: from the definition."""
-    coded, settings = drawn(seed), Settings(2, pull=0.3, shares="none")
+    coded, settings = drawn(seed), Settings(2, "none")
     decision = harden(coded, fit(coded, settings), settings)
     counts = np.zeros((2, 3, 3))
     np.add.at(counts, (decision.classes[coded.worker], decision.labels[coded.task], coded.answer), coded.times)
@@ -75,18 +75,42 @@ def test_starts_are_of_equal_size_and_differ_by_seed():
     assert np.array_equal(start(coded, 4, seed=1), start(coded, 4, seed=1))
 
 
+COUNTS = np.array([[[80.0, 10.0, 10.0], [30.0, 30.0, 40.0], [0.0, 0.0, 100.0]]])
+
+
 def test_the_pull_is_a_share_of_the_responses_and_keeps_the_accuracy():
-    counts = np.array([[[80.0, 10.0, 10.0], [30.0, 30.0, 40.0], [0.0, 0.0, 100.0]]])
-    added = pseudo_counts(counts, Settings(1, pull=0.5))[0]
-    assert added.sum(axis=1) == pytest.approx([50, 50, 50])  # half of the 300 responses, the same for every row
+    added = pseudo_counts(COUNTS)[0]
+    assert added.sum(axis=1) == pytest.approx(PULL * 300 / 3)  # a share of the 300 responses, the same for every row
     accuracy = (210 + 2) / (300 + 4)
-    assert added[0] / 50 == pytest.approx([accuracy, (1 - accuracy) / 2, (1 - accuracy) / 2])
-    assert (pseudo_counts(counts, Settings(1, smoothing=2.0)) == 2).all()
+    assert added[0] / added[0].sum() == pytest.approx([accuracy, (1 - accuracy) / 2, (1 - accuracy) / 2])
+    assert (pseudo_counts(COUNTS, 2.0) == 2).all()
+
+
+def test_decided_labels_are_anchored_at_the_matrices_of_undecided_ones():
+    anchored, smoothed = anchor(COUNTS)[0], COUNTS[0] + pseudo_counts(COUNTS)[0]
+    assert anchored.sum(axis=1) == pytest.approx(100)  # together as many as there are responses
+    assert anchored / 100 == pytest.approx(smoothed / smoothed.sum(axis=1, keepdims=True))
+    assert (anchor(COUNTS, 2.0) == 2).all()
+
+
+def test_guessed_answers_make_a_task_hard_and_leave_the_matrices_alone():
+    """Half of the answers to two in three tasks are guesses; the matrix of the others is found all the same."""
+    rng = np.random.default_rng(4)
+    n_tasks, n_workers, right = 300, 40, 0.9
+    truth, guessed = rng.integers(2, size=n_tasks), np.arange(n_tasks) % 3 > 0
+    task, worker = np.repeat(np.arange(n_tasks), n_workers), np.tile(np.arange(n_workers), n_tasks)
+    correct = rng.random(len(task)) < np.where(guessed[task], right / 2 + 1 / 4, right)
+    coded = Coded.of(task, worker, np.where(correct, truth[task], 1 - truth[task]), 2)
+    found = fit(coded, Settings(1, "none"))
+    hard = found.states[:, 2:].sum(axis=1)
+    assert hard[guessed].mean() > 0.8
+    assert hard[~guessed].mean() < 0.2
+    assert np.diag(found.matrix[0, :2]) == pytest.approx([right, right], abs=0.05)
 
 
 def test_predictions_are_probabilities():
     coded = drawn(2)
-    found = fit(coded, Settings(2, pull=0.3))
+    found = fit(coded, Settings(2))
     total = np.zeros(len(coded.task))
     for answer in range(coded.n_labels):
         asked = Coded(coded.task, coded.worker, np.full_like(coded.answer, answer), coded.times, 60, 12, 3)
@@ -96,6 +120,6 @@ def test_predictions_are_probabilities():
 
 def test_a_label_of_share_zero_is_never_used():
     coded = drawn(3)
-    settings = Settings(2, smoothing=0.5, shares=(0.5, 0.5, 0.0))
+    settings = Settings(2, (0.5, 0.5, 0.0), smoothing=0.5)
     decision = harden(coded, fit(coded, settings), settings)
     assert set(decision.labels.tolist()) == {0, 1}

@@ -353,7 +353,7 @@ def test_bad_target(fails, target, expected):
         ("data.parquet", ["data.parquet is not a Parquet file"]),
         ("data.xlsx", ["data.xlsx is not a .xlsx file"]),
         ("data.csv.gz", ["data.csv.gz is not a gzip file"]),
-        ("data.json", [".jsonl"]),
+        ("data.json", ["data.json, line 1, column 1: not JSON"]),
         ("data.doc", ["cannot tell its format"]),
         ("nested.parquet", ["'label'", "nested"]),
         ("cut.parquet", ["cut.parquet is damaged or cut short"]),

@@ -21,6 +21,7 @@ from crowdopt.classes import WorkerClass
 from crowdopt.cli import main
 from crowdopt.errors import ClassError, ColumnError, InputError
 from crowdopt.recheck import log_likelihood
+from crowdopt.solve.soft_em import soften
 from crowdopt.verify import Verdict
 from lies import LIES, RATING_LIES, can_be_tried, judge, optimum, retell
 from test_bad_input import aggregate as aggregate_command
@@ -219,6 +220,15 @@ def test_last_months_solution_is_a_prior_class_by_class():
 # 2. What comes out.
 
 
+def test_ranks_that_the_fitted_matrices_contradict_are_named():
+    data = crowd(5, 200)
+    assert aggregate(data, class_="class", ranked=["expert", "regular"]).advice == ()
+    (said,) = aggregate(data, class_="class", ranked=["regular", "expert"]).advice
+    assert said.startswith("--ranked has class 'regular' before 'expert', and by the fitted matrices it is worse")
+    few = crowd(5, 8)
+    assert aggregate(few, class_="class", ranked=["regular", "expert"]).advice == ()  # that may be chance
+
+
 @pytest.mark.parametrize("ranked", [(), ("expert", "regular"), ("regular", "expert")], ids=str)
 @pytest.mark.parametrize("labels", [("no", "yes"), ("1", "2", "3")], ids=len)
 def test_the_optimum_is_the_one_of_brute_force(labels, ranked):
@@ -234,6 +244,14 @@ def test_the_optimum_is_the_one_of_brute_force(labels, ranked):
         assert [one.name for one in solution.classes] == list(ranked or ("expert", "regular"))
         proved += 1
     assert proved == 15
+
+
+def test_softened_matrices_are_those_of_soft_em_from_the_solution_on():
+    solution = aggregate(crowd(3, n_tasks=200), class_="class", ranked=["expert", "regular"])
+    assert (solution.soft_matrix == soften(solution.problem, solution.matrix)).all()
+    assert solution.soft_matrix.sum(axis=2) == pytest.approx(1)
+    truth = np.array([[[0.95, 0.05], [0.05, 0.95]], [[0.65, 0.35], [0.35, 0.65]]])
+    assert np.abs(solution.soft_matrix - truth).mean() < np.abs(solution.matrix - truth).mean()
 
 
 def test_over_all_mappings_prices_prove_it():
@@ -510,18 +528,19 @@ BAD = {
     ),
     "a worker in two classes, in the file": (
         PLAIN, ["--classes", "classes.csv"], text([*PAIRS, ("w0", "regular")], ("worker", "class")),
-        ["worker 'w0' is in two classes, 'expert' and 'regular'"],
+        ["classes.csv: worker 'w0' is in two classes, 'expert' and 'regular'"],
     ),
     "a class with no responses": (
         PLAIN, ["--classes", "classes.csv"], text([*PAIRS, ("zoe", "guru")], ("worker", "class")),
-        ["the class 'guru' has no responses"],
+        ["classes.csv: the class 'guru' has no responses"],
     ),
     "a class file for other workers": (
         PLAIN, ["--classes", "classes.csv"], text([("x", "expert"), ("y", "regular")], ("worker", "class")),
-        ["worker 'w0' (and 5 more) has no class"],
+        ["classes.csv: worker 'w0' (and 5 more) has no class"],
     ),
     "a worker without a class": (
-        PLAIN, ["--classes", "classes.csv"], text(PAIRS[:-1], ("worker", "class")), ["worker 'w5' has no class"]
+        PLAIN, ["--classes", "classes.csv"], text(PAIRS[:-1], ("worker", "class")),
+        ["classes.csv: worker 'w5' has no class"],
     ),
     "ranks of an unknown class": (
         DATA, ["--class", "class", "--ranked", "guru,regular"], b"", ["'guru', which is not one of expert, regular"]
@@ -541,18 +560,21 @@ BAD = {
     ),
     "no class in the file": (
         PLAIN, ["--classes", "classes.csv"], text([*PAIRS[:-1], ("w5", "")], ("worker", "class")),
-        ["without a worker or a class (worker 'w5')"],
+        ["classes.csv: the classes have a row without a worker or a class (worker 'w5')"],
     ),
     "no worker in the file": (
         PLAIN, ["--classes", "classes.csv"], text([*PAIRS, ("", "expert")], ("worker", "class")),
         ["without a worker or a class (class 'expert')"],
     ),
-    "no rows in the file": (PLAIN, ["--classes", "classes.csv"], b"worker,class\n", ["the classes have no rows"]),
+    "no rows in the file": (
+        PLAIN, ["--classes", "classes.csv"], b"worker,class\n", ["classes.csv: the classes have no rows"]
+    ),
     "no such column in the data": (
         DATA, ["--class", "clas"], b"", ["no column named 'clas' for the class; did you mean --class class?"]
     ),
     "no such column in the file": (
-        PLAIN, ["--classes", "classes.csv"], text(PAIRS, ("worker", "tier")), ["did you mean --class tier?"]
+        PLAIN, ["--classes", "classes.csv"], text(PAIRS, ("worker", "tier")),
+        ["classes.csv: no column named 'class'", "did you mean --class tier?"],
     ),
     "no such file": (PLAIN, ["--classes", "none.csv"], b"", ["no such file: none.csv"]),
     "a column twice": (DATA, ["--class", "worker"], b"", ["task, worker, label and class must be different columns"]),

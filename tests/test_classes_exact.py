@@ -22,7 +22,7 @@ from crowdopt.simulate import uniform_errors
 from crowdopt.solve import run
 from crowdopt.solve.engine import Limits
 from crowdopt.solve.enumerate import full_lattice
-from crowdopt.solve.soft_em import soft_em
+from crowdopt.solve.soft_em import soften
 
 KINDS = ["none", "estimate", "given", "prior"]
 SHAPES = list(itertools.product([2, 3], [2, 3]))
@@ -138,11 +138,11 @@ def test_experts_are_worth_telling(ranked):
 
 
 def test_matrices_are_recovered_within_sampling_error():
-    """By posteriors, which are not drawn to extremes as the likeliest labels are; in standard errors of frequencies."""
+    """Softened, they are not drawn to extremes as those of the likeliest labels are; in standard errors."""
     errors = []
     for seed in range(20):
         truth, counts = experts_and_regulars(seed)
-        found = soft_em(Problem(Buckets.from_arrays(counts)[0]), "vote").matrix
+        found = soften(Problem(Buckets.from_arrays(counts)[0]), solve(counts, ranked=True).matrix)
         number = np.stack([counts[truth == j].sum(axis=(0, 2)) for j in range(2)], axis=1)
         skill = np.array([[0.95], [0.65]])
         errors.append((np.diagonal(found, axis1=1, axis2=2) - skill) / np.sqrt(skill * (1 - skill) / number))

@@ -13,6 +13,7 @@ import pyarrow.json
 import pyarrow.parquet
 import pytest
 
+from conftest import need
 from crowdopt.cli import _NoPandas, main
 
 PROGRAM = Path(sys.executable).parent / "crowdopt"
@@ -386,6 +387,22 @@ def test_simulated_crowds_of_every_kind(crowdopt, tmp_path):
     made = {kind: crowdopt("simulate", "-o", "-", *options, "--kind", kind) for kind in ("any", "diagonal", "mlr")}
     assert made["diagonal"] == crowdopt("simulate", "-o", "-", *options)
     assert len(set(made.values())) == 3
+
+
+@pytest.mark.parametrize(
+    "arguments", [["aggregate", "data.csv"], ["aggregate", "data.csv", "-o", "-"], ["simulate", "-o", "-"], ["--help"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_full_device_is_one_line(arguments, tmp_path):
+    need(Path("/dev/full").exists(), "/dev/full")
+    (tmp_path / "data.csv").write_text("task,worker,label\na,v,yes\na,w,yes\nb,v,no\n")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "crowdopt", *arguments],
+            cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == "crowdopt: cannot write to standard output: No space left on device\n"
 
 
 def test_simulated_crowd_can_be_piped(tmp_path):

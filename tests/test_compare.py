@@ -12,6 +12,7 @@ import crowdopt
 from crowdopt import comparison
 from crowdopt.comparison.methods import CROWD_KIT, ENGINES
 from crowdopt.errors import InputError, MissingExtraError
+from crowdopt.report.facts import compare_engines
 from reports import HOSTILE, crowd, hostile
 from test_report import Text, run
 
@@ -179,7 +180,7 @@ def test_the_command_prints_a_table_or_json_and_writes_a_page(tmp_path):
     arguments = ["compare", tmp_path / "r.csv", "--truth", tmp_path / "t.csv", "--methods", "opt-dominance,vote,em"]
     out, _ = run(*arguments, "--report", tmp_path / "page.html")
     assert "40 tasks, 40 with known truth" in out
-    assert "opt-domin" in out
+    assert "opt-dominance" in out
     page = Text((tmp_path / "page.html").read_text(encoding="utf-8"))
     assert "OPT, respecting the order" in page.text
     assert "PROVED over dominance" in page.text
@@ -189,6 +190,31 @@ def test_the_command_prints_a_table_or_json_and_writes_a_page(tmp_path):
     assert facts["n_truth"] == 40
     assert facts["methods"][0]["proof"]["proof"] == "PROVED"
     assert set(facts["agreement"]["vote"]) == {"opt-dominance", "vote", "em"}
+
+
+def test_names_and_numbers_stay_whole_in_eighty_columns(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    frame = crowd(40, 3, (3, 4), 60)
+    frame.to_csv(tmp_path / "r.csv", index=False)
+    truth_of(frame).to_csv(tmp_path / "t.csv", index=False)
+    methods = ["opt-dominance", "OneCoinDawidSkene", "KOS"]
+    out, _ = run("compare", tmp_path / "r.csv", "--truth", tmp_path / "t.csv", "--methods", ",".join(methods))
+    table = out.partition("KOS failed")[0].splitlines()
+    rows = [line.split() for line in table if line.split()[:1] and line.split()[0] in methods]
+    assert [row[0] for row in rows] == methods
+    assert [len(row) for row in rows] == [7, 6, 2]
+    assert max(map(len, table)) <= 80
+
+
+def test_an_upside_down_start_of_em_is_not_counted_as_an_error_of_every_task():
+    frame = crowd(80, 2, (5, 5), 61, names=["no", "yes"], right=0.8)
+    found = crowdopt.compare(frame, truth=truth_of(frame), methods=["em1", "em3"])
+    first, third = found.outcomes
+    assert first.log_likelihood == pytest.approx(third.log_likelihood)
+    assert first.accuracy == third.accuracy > 0.9
+    others = {row["engine"]: row for row in compare_engines(crowdopt.aggregate(frame, truth=truth_of(frame)))}
+    assert others["em3"]["accuracy"] == others["em1"]["accuracy"] == first.accuracy
+    assert others["em3"]["n_different"] == others["em1"]["n_different"]
 
 
 def test_labels_on_the_page_are_escaped(tmp_path, peers):

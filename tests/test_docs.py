@@ -58,6 +58,7 @@ def files(prepared, tmp_path):
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
     folder = tmp_path_factory.mktemp("docs")
+    shutil.copytree(ROOT / "tests" / "samples", folder, dirs_exist_ok=True)
     responses = crowd(60, 2, (3, 5), 70, names=["no", "yes"])
     responses["tier"] = np.where(responses["kind"] == "a", "gold", "silver")
     responses["question"] = np.where(responses["task"] < "t0030", "is it blue?", "is it a bird?")
@@ -82,6 +83,8 @@ def prepared(tmp_path_factory):
         "categories": crowd(40, 3, (3, 3), 73, names=["cat", "dog", "owl"]),
         "scores": crowd(40, 3, (3, 3), 74).assign(label=lambda frame: rng.random(len(frame)).round(3)),
         "wide": wide,
+        "jury": crowd(40, 3, (3, 3), 75, names=["poor", "fair", "good"]),
+        "new-jury": crowd(10, 3, (3, 3), 76, names=["poor", "fair", "good"]),
     }
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False)
@@ -125,6 +128,23 @@ def test_commands_run(page, files, environment):
             timeout=300,
         )  # fmt: skip
         assert done.returncode == 0, f"{command}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "index.md"], ids=lambda page: page.name)
+def test_what_new_users_try_first_is_not_advised_against(page, tmp_path):
+    simulated, n_aggregated = set(), 0
+    for command in commands(page):
+        words = shlex.split(command, comments=True)
+        if words[:2] == ["crowdopt", "simulate"]:
+            simulated.add(words[words.index("-o") + 1])
+        elif words[:2] != ["crowdopt", "aggregate"] or words[2] not in simulated or "--json" in words:
+            continue
+        n_aggregated += words[1] == "aggregate"
+        done = subprocess.run(
+            [PROGRAM, *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300
+        )
+        assert "warning" not in done.stdout, command
+    assert n_aggregated
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)

@@ -341,8 +341,29 @@ def test_em2_for_two_labels_stays_at_one_label_and_a_low_likelihood(kind):
     assert first.objective == pytest.approx(third.objective)
     assert first.objective > second.objective + 100
     assert first.mapping.tolist() == [1, 1, 0, 0] == best.mapping.tolist()  # the first among equals
-    assert third.mapping.tolist() == [0, 0, 1, 1]
+    assert hard_em(problem, "3").mapping.tolist() == [0, 0, 1, 1]
+    assert third.mapping.tolist() == [1, 1, 0, 0]  # named by agreement: exactly as likely, and not upside down
     assert best.work == (2 + 2 + 2) * 4
+
+
+@pytest.mark.parametrize("space", Space)
+@pytest.mark.parametrize("n_labels", [2, 3, 4])
+def test_names_agree_with_most_responses_where_the_likelihood_cannot_tell_them_apart(n_labels, space):
+    rng, differ = np.random.default_rng(12), 0
+    for _ in range(10):
+        buckets, _ = Buckets.from_arrays(random_counts(rng, 30, n_labels, 1, equal=False))
+        problem = Problem(buckets, space)
+        plain, engine = hard_em(problem, "3").mapping, em3(problem, Limits())
+        named = [np.array(names)[plain] for names in itertools.permutations(range(n_labels))]
+        assert buckets.agreement(engine.mapping) == max(map(buckets.agreement, named))
+        assert any(np.array_equal(engine.mapping, one) for one in named)
+        assert engine.objective == pytest.approx(problem.objective.of_mapping(buckets, plain), rel=1e-12)
+        differ += not np.array_equal(engine.mapping, plain)
+        told_apart = Problem(
+            buckets, space, Objective("given", tuple(np.arange(1, n_labels + 1) / (n_labels * (n_labels + 1) / 2)))
+        )
+        assert np.array_equal(em3(told_apart, Limits()).mapping, hard_em(told_apart, "3").mapping)
+    assert differ
 
 
 def test_em2_goes_to_the_largest_share_if_shares_are_given():

@@ -18,6 +18,8 @@ from crowdopt.cli import main
 from crowdopt.coded import Coded, code_responses
 from crowdopt.errors import ClassError, InputError
 from crowdopt.found_classes import Judged, choose, find_classes, judge
+from crowdopt.report.verdict import verdict_of
+from crowdopt.summary import summarise
 from crowdopt.verify import Verdict
 from test_bad_input import aggregate as aggregate_command
 from test_bad_input import fails  # noqa: F401 - a fixture
@@ -63,20 +65,18 @@ def outcome(solution: Solution) -> tuple:
 # The criterion
 
 
-def judged(scores, *, pull=1.0, n_classes=1, shares="none") -> Judged:
-    return Judged(Settings(n_classes, pull, 0.0, shares), np.array(scores, float), 10)
+def judged(scores, *, n_classes=1, shares="none") -> Judged:
+    return Judged(Settings(n_classes, shares), np.array(scores, float), 10)
 
 
-def test_the_plainest_within_one_standard_error_is_chosen():
-    best = judged([-1.0, -1.0, -1.0, -1.0], pull=0.1, n_classes=8)
-    near = judged([-1.6, -0.7, -0.8, -1.1], pull=0.1, n_classes=2)  # a lead of .2 with an error of about .7
+def test_the_fewest_classes_within_one_standard_error_are_chosen():
+    best = judged([-1.0, -1.0, -1.0, -1.0], n_classes=8)
+    near = judged([-1.6, -0.7, -0.8, -1.1], n_classes=2)  # a lead of .2 with an error of about .7
     far = judged([-2.0, -2.0, -2.0, -1.9])  # always worse
     assert choose([far, near, best]) is near
     assert choose([far, best]) is best
-    smooth = replace(near, settings=Settings(8, 0.3, 0.0, "none"))
-    assert choose([far, near, best, smooth]) is smooth
-    likelier = replace(smooth, scores=smooth.scores + 0.01)
-    assert choose([far, near, best, smooth, likelier]) is likelier
+    likelier = replace(near, scores=near.scores + 0.01)
+    assert choose([far, near, best, likelier]) is likelier
 
 
 def test_the_error_of_a_lead_is_that_of_a_sum_over_tasks():
@@ -89,10 +89,10 @@ def test_the_error_of_a_lead_is_that_of_a_sum_over_tasks():
 
 def test_every_response_is_held_out_once():
     coded = Coded.of(*drawn(1, [SHARP])[:3], n_labels=3)
-    (one,) = judge(coded, [Settings(1, 1.0)])
+    (one,) = judge(coded, [Settings(1)])
     assert one.n_held_out == coded.n_responses
     assert (one.scores < 0).all()
-    part = judge(coded, [Settings(1, 1.0)], most=1)[0]
+    part = judge(coded, [Settings(1)], most=1)[0]
     assert part.n_held_out == coded.n_responses // 5
 
 
@@ -128,10 +128,10 @@ def test_finds_those_who_nearly_always_say_yes():
 def test_what_is_given_is_kept():
     coded = Coded.of(*drawn(5, [SHARP, BLUNT], n_tasks=60)[:3], n_labels=3)
     found = find_classes(coded, 3, shares="estimate", smoothing=1.0)
-    assert found.settings == Settings(3, 0.0, 1.0, "estimate")
+    assert found.settings == Settings(3, "estimate", 1.0)
     assert found.judged == ()
     assert (found.decision.prior == 1).all()
-    found = find_classes(coded, 3, shares=(0.2, 0.3, 0.5))
+    found = find_classes(coded, "auto", shares=(0.2, 0.3, 0.5))
     assert {one.settings.shares for one in found.judged} == {(0.2, 0.3, 0.5)}
     assert found.decision.shares.tolist() == [0.2, 0.3, 0.5]
 
@@ -140,7 +140,7 @@ def test_many_responses_are_judged_by_some_of_the_tasks(monkeypatch):
     coded = Coded.of(*drawn(7, [SHARP, BLUNT])[:3], n_labels=3)
     monkeypatch.setattr("crowdopt.found_classes.MOST", 800)
     monkeypatch.setattr("crowdopt.found_classes.MANY", 500)
-    (one,) = judge(coded, [Settings(2, 1.0)])
+    (one,) = judge(coded, [Settings(2)])
     assert one.n_held_out == pytest.approx(800 * 2 / 5, abs=1)  # two parts of the responses to a third of the tasks
     assert 0 < (one.scores < 0).sum() <= 100
 
@@ -209,6 +209,24 @@ def test_one_class_needs_no_names(tmp_path):
     assert solution.classes_found
     assert solution.certificate.proof is Proof.PROVED
     assert verify(solution, data).verdict is Verdict.CONFIRMED
+
+
+def test_the_summary_says_that_smoothing_was_found_and_changes_the_likelihood():
+    data = frame(matrices=[symmetric(2, 0.75)], workers=12)
+    for solution in (aggregate(data, find_classes=1), aggregate(frame(**SMALL), find_classes=2)):
+        said = summarise(solution)
+        assert "found smoothing" in said.headline
+        assert "prior matrix" not in said.headline
+        assert "does not compare" in said.facts["smoothing"]
+        assert "the smoothing that was found along with the classes" in verdict_of(solution).sentence
+    given = summarise(aggregate(data, find_classes=1, smoothing=1))
+    assert "and smoothing; " in given.headline
+    assert "smoothing" not in given.facts
+
+
+def test_auto_may_be_written_in_capitals():
+    data = frame(**SMALL)
+    assert aggregate(data, find_classes="AUTO").certificate == aggregate(data, find_classes="auto").certificate
 
 
 def test_shares_and_smoothing_are_kept_if_given_and_else_chosen():
@@ -316,8 +334,8 @@ REFUSED = {
     "fewer than none": (["-3"], "1 to 32 classes of workers, not -3"),
     "more than workers": (["7"], "7 classes cannot be found among 6 workers"),
     "far too many": (["33"], "1 to 32 classes of workers, not 33"),
-    "no number": (["many"], "must be auto or a whole number, not 'many'"),
-    "half a class": (["2.5"], "must be auto or a whole number, not '2.5'"),
+    "no number": (["many"], "must be auto or a whole number from 1 to 32, not 'many'"),
+    "half a class": (["2.5"], "must be auto or a whole number from 1 to 32, not '2.5'"),
     "a column of classes": (["auto", "--class", "kind"], "--find-classes does not go with --class"),
     "a file of classes": (["auto", "--classes", "workers.csv"], "--find-classes does not go with --classes"),
     "ranks": (["2", "--ranked", "1,2"], "--find-classes does not go with --ranked"),

@@ -380,11 +380,16 @@ def test_if_no_group_can_be_answered_it_is_an_error():
 
 
 BAD = {
-    "nulls": (b"q,t,w,yes\n,t,w,yes\n", ["--group", "group"], ["1 of 2 rows have no group (column 'group')"]),
+    "nulls": (
+        b"q,t,w,yes\n,t,w,yes\n", ["--group", "group"], ["1 of 2 rows have no group (column 'group')", "--missing drop"]
+    ),
+    "nothing but nulls": (
+        b",t,w,yes\n", ["--group", "group", "--missing", "drop"], ["1 of 1 rows have no group (column 'group')"]
+    ),
     "no such column": (b"q,t,w,yes\n", ["--group", "grop"], ["no column named 'grop'", "did you mean --group group?"]),
     "no rows": (b"", ["--group", "group"], ["there are no responses"]),
     "the column of tasks": (b"q,t,w,yes\n", ["--group", "task"], ["must be different columns"]),
-    "gold": (b"q,t,w,yes\n", ["--group", "group", "--gold", "data.csv"], ["do not go with --group yet"]),
+    "gold": (b"q,t,w,yes\n", ["--group", "group", "--gold", "data.csv"], ["do not go with --group: aggregate"]),
     "a summary of no groups": (b"q,t,w,yes\n", ["--group-summary", "s.csv"], ["only with --group"]),
     "a bad place": (b"q,t,w,yes\n", ["--group", "group", "--group-summary", "s.txt"], ["the name must end in"]),
 }  # fmt: skip
@@ -405,6 +410,33 @@ def test_a_row_without_a_group_is_an_error_of_all(backend, groups):
     rows = {"group": groups, "task": list("aabb"), "worker": list("vwvw"), "label": ["yes", "no", "no", "no"]}
     with pytest.raises(InputError, match=r"1 of 4 rows have no group \(column 'group'\); fill it in"):
         aggregate(BACKENDS[backend](pa.table(rows)), group="group")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("groups", [["q", None, "q", "p"], [1, None, 1, 2], ["q", "", "q", "p"]], ids=str)
+def test_rows_without_a_group_can_be_dropped(backend, groups):
+    rows = {"group": groups, "task": list("aabb"), "worker": list("vwvw"), "label": ["yes", "no", "no", "no"]}
+    rows["text"] = list("xyzz")
+    data = BACKENDS[backend](pa.table(rows))
+    solutions = aggregate(data, group="group", missing="drop", keep=["text"])
+    table = pa.table(rows)
+    rest = BACKENDS[backend](table.take([0, 2, 3]))
+    expected = aggregate(rest, group="group", keep=["text"])
+    assert plain(solutions.answers) == plain(expected.answers)
+    assert solutions.summary()["n_without_group"] == 1
+    assert expected.summary()["n_without_group"] == 0
+    assert verify(solutions, data).verdict is Verdict.CONFIRMED
+
+
+def test_all_files_that_were_written_are_named(tmp_path, monkeypatch, capsys):
+    crowd().to_csv(tmp_path / "data.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    options = ["--group", "question", "-o", "a.csv", "--solution", "s.json", "--group-summary", "g.csv"]
+    monkeypatch.setattr(sys, "argv", ["crowdopt", "aggregate", "data.csv", *options])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code in {0, None}
+    assert "answers in a.csv, solution in s.json, summary of groups in g.csv" in capsys.readouterr().out
 
 
 # 4. The file.

@@ -225,6 +225,23 @@ def test_interrupt_while_the_database_works_writes_nothing(program, long, tmp_pa
     interrupted_in_one_line(reading, tmp_path)
 
 
+def test_interrupt_while_the_program_is_still_imported_is_one_line():
+    code = """
+import sys
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "typer":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Slow())
+sys.argv = ["crowdopt", "aggregate", "data.csv"]
+from crowdopt.start import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "crowdopt: interrupted; nothing was written\n"
+
+
 def test_interrupt_while_verifying_is_no_verdict(program, long, tmp_path):
     small, saved = tmp_path / "small.csv", tmp_path / "solution.json"
     small.write_text("task,worker,label\na,ann,yes\nb,ann,no\n")

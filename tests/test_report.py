@@ -16,11 +16,12 @@ import pytest
 import crowdopt
 from crowdopt import Solution
 from crowdopt.buckets import Buckets
+from crowdopt.charts import svg_of
 from crowdopt.errors import CrowdoptError, MissingExtraError
 from crowdopt.report.facts import gather
 from crowdopt.report.layout import WIDTH, lay_out
 from crowdopt.report.verdict import verdict_of
-from reports import CASES, HOSTILE, crowd, hostile, solved
+from reports import CASES, HOSTILE, TURNED, crowd, hostile, solved, turned
 
 PROGRAM = Path(sys.executable).parent / "crowdopt"
 VOID = {"meta", "br", "input", "line", "circle", "polyline", "polygon", "path", "rect"}
@@ -116,7 +117,10 @@ def test_the_verdict_says_what_the_certificate_does(name, tmp_path):
     assert ("given these classes of workers" in said.sentence) == ("classes" in certificate.given)
     assert ("within" in said.sentence) == (certificate.proof == "BOUNDED")
     assert ("Nothing was proved" in said.sentence) == (certificate.proof == "NONE")
-    assert said.sentence in Text(report_of(solution, tmp_path)).text
+    page = Text(report_of(solution, tmp_path)).text
+    assert said.sentence in page
+    assert ("of its class" in page) == bool(solution.classes)
+    assert ("all by one response matrix" in page) == (not solution.classes)
 
 
 def test_the_words_of_each_verdict():
@@ -226,6 +230,25 @@ def test_what_users_bring_is_escaped(tmp_path):
     notebook = solution._repr_html_()
     assert HOSTILE not in notebook
     assert "&lt;img src=x" in notebook
+
+
+BIDI = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067")
+
+
+@pytest.mark.parametrize("options", [{}, {"class_": "kind"}], ids=["alike", "classes"])
+def test_no_text_turns_the_direction_of_what_stands_beside_it(tmp_path, options):
+    frame = turned()
+    truth = frame.groupby("task", as_index=False)["label"].first()
+    solution = crowdopt.aggregate(frame, keep=["text"], labels=["לא", TURNED], truth=truth, **options)
+    page = report_of(solution, tmp_path, command=f"crowdopt aggregate --labels לא,{TURNED}")
+    for text in (page, solution._repr_html_()):
+        assert not BIDI & set(text)
+        assert text.count("\u2068") == text.count("\u2069") > 0
+        assert "yes\\u202e" in text
+    words = Text(page).text
+    for wanted in ("answers \u2068לא\u2069", "t0001\\u2067\\u200f", "w1\\u2067\\u200f"):
+        assert wanted in words
+    assert ("Class \u2068טוב\u2069" in words) == ("\\u202dnew" in words) == bool(options)
 
 
 def test_only_the_script_of_the_page_may_run(tmp_path):
@@ -342,6 +365,23 @@ def test_a_notebook_needs_no_extra(monkeypatch):
     assert "2^80 possible answers" in shown
 
 
+@pytest.mark.parametrize("name", ["line", "shelves", "classes"])
+def test_the_charts_of_the_report_are_there_for_notebooks(name, tmp_path):
+    solution = solved(name)
+    charts = solution.charts()
+    assert list(charts) == ["confidence", "methods"]
+    page = report_of(solution, tmp_path)
+    for chart in charts.values():
+        assert svg_of(chart.to_dict()).partition(">")[2] in page  # but for the words that are added for screen readers
+        assert "vega-embed" in chart._repr_mimebundle_()["text/html"]
+
+
+def test_charts_need_their_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "altair", None)
+    with pytest.raises(MissingExtraError, match="report"):
+        solved("line").charts()
+
+
 @pytest.mark.parametrize("package", ["jinja2", "altair", "vl_convert"])
 def test_a_missing_package_is_named_before_anything_is_written(package, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, package, None)
@@ -414,6 +454,7 @@ def test_a_report_of_other_data_is_refused(files, tmp_path):
     ("target", "words"),
     [
         ("folder.html", "it is a folder"),
+        (".", "it is a folder"),
         ("missing/out.html", "does not exist"),
         ("out.txt", "must end in .html, .htm"),
         ("out.csv", "must end in .html, .htm"),

@@ -13,8 +13,9 @@ import crowdopt
 from conftest import need
 from crowdopt.order import Order
 from crowdopt.report.lattice import heaviest
+from crowdopt.report.texts import visible
 from crowdopt.solve.scan import Cuts
-from reports import CASES, HOSTILE, ODD_TASKS, crowd, hostile, solved
+from reports import CASES, HOSTILE, ODD_TASKS, TURNED, crowd, hostile, solved, turned
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -245,7 +246,7 @@ def test_what_users_bring_stays_text(open_page):
     assert report.page.locator("b").count() == 0
     assert report.page.locator("script").count() == 2
     tasks = {text.strip() for text in report.column("tasks", 0)}
-    assert set(ODD_TASKS) <= tasks
+    assert {visible(task) for task in ODD_TASKS} <= tasks
     assert HOSTILE in report.column("tasks", 1)
     assert HOSTILE in report.column("workers", 0)
     assert f"answers {HOSTILE}" in report.page.inner_text("#answers")
@@ -253,6 +254,29 @@ def test_what_users_bring_stays_text(open_page):
     report.page.select_option("#bucket-label", index=1)
     assert HOSTILE in report.page.get_attribute('[data-bucket="0"]', "aria-label")
     assert report.page.locator("img").count() == 0
+
+
+def test_numbers_beside_texts_from_right_to_left_stay_where_they_are(open_page):
+    solution = crowdopt.aggregate(turned(), labels=["לא", TURNED])
+    report = open_page(solution)
+    n_tasks = [int(solution.buckets.weights[solution.mapping == j].sum()) for j in (0, 1)]
+    # Of the line "labels: A n (share), B m (share)", the place on the screen of each number is right of its label.
+    places = report.page.evaluate(
+        """numbers => {
+          const line = [...document.querySelectorAll('#answers dd')].find(n => n.textContent.includes(' ' + numbers[0]
+            + ' (') && n.textContent.includes(' ' + numbers[1] + ' ('));
+          const text = line.firstChild, whole = text.data;
+          const left = (at, size) => {
+            const range = document.createRange();
+            range.setStart(text, at); range.setEnd(text, at + size);
+            return range.getBoundingClientRect().left;
+          };
+          return [whole.indexOf('לא'), ...numbers.map(n => whole.indexOf(` ${n} (`) + 1)].map(at => left(at, 1));
+        }""",
+        n_tasks,
+    )
+    assert places == sorted(places)
+    assert len(set(places)) == 3
 
 
 LOOKS = {
@@ -274,6 +298,13 @@ def test_it_fits_the_screen_in_light_and_dark(open_page, screenshots, name, look
     target = screenshots / f"{name}-{look}.png"
     report.page.screenshot(path=target, full_page=True)
     assert target.stat().st_size > 10_000
+
+
+def test_names_of_methods_are_not_broken_within_words_on_a_phone(open_page):
+    report = open_page("triangle", **LOOKS["phone"])
+    widths = report.page.eval_on_selector_all(".methods tbody th", "nodes => nodes.map(n => n.clientWidth)")
+    assert len(widths) == 7
+    assert min(widths) >= 11 * 16
 
 
 def test_on_paper_long_tables_are_short_and_controls_are_gone(open_page):

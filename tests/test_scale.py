@@ -71,7 +71,6 @@ def test_canonical_text(value, text):
         (["yes", "no"], ("no", "yes"), "ordinal"),
         ([True, False], ("false", "true"), "ordinal"),
         (["yes"], ("yes",), "ordinal"),
-        (["1", "1.0", "01"], ("01", "1", "1.0"), "ordinal"),
     ],
 )
 def test_order_is_numeric_where_all_are_numbers_and_text_otherwise(found, labels, kind):
@@ -284,3 +283,12 @@ def test_index():
     assert [scale.index(label) for label in scale.labels] == [0, 1]
     with pytest.raises(InputError, match="label 'Yes' is not on the scale no, yes"):
         scale.index("Yes")
+
+
+@pytest.mark.parametrize("labels", [["1", "1.0"], ["1", "2", "1.0"], ["7", "007", "8"], ["1e1", "9", "10"]], ids=str)
+def test_labels_that_are_the_same_number_are_refused_unless_they_are_names(labels):
+    with pytest.raises(InputError, match="are the same number: write them alike, or say --scale nominal"):
+        Scale.of(labels)
+    assert set(Scale.of(labels, kind="nominal").labels) == set(labels)
+    assert Scale.of(labels, named=labels).labels == tuple(labels)
+    assert Scale.of([*labels, "x"]).kind == "nominal"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdopt.errors import InputError
-from crowdopt.simulate import crowd, random_matrix
+from crowdopt.simulate import crowd, near_errors, random_matrix, uniform_errors
 from crowdopt.simulate_tables import Lattice, tasks_by_share
 
 MATRIX = np.array([[0.7, 0.2, 0.1], [0.05, 0.9, 0.05], [0.0, 0.4, 0.6]])
@@ -316,3 +316,20 @@ def test_the_papers_shares_are_exact():
 def test_lattices_that_do_not_exist(bad):
     with pytest.raises(InputError, match="there are no counts"):
         Lattice.full(**{"n_labels": 2, "sizes": 3, **bad})
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 3, 5])
+@pytest.mark.parametrize("near", [0.0, 0.3, 1.0])
+def test_errors_of_ratings_are_rarer_the_further_they_go(n_labels, near):
+    matrix = near_errors(n_labels, 0.7, near)
+    assert matrix.sum(axis=1) == pytest.approx(np.ones(n_labels))
+    for true, row in enumerate(matrix):
+        for answered in range(n_labels):
+            step = abs(answered - true)
+            if n_labels > 1 and step == 0:
+                assert row[answered] == 0.7
+            nearer = answered + np.sign(true - answered)
+            if step > 1:
+                assert row[answered] == pytest.approx(near * row[nearer])
+    if near == 1:
+        assert matrix == pytest.approx(uniform_errors(n_labels, 0.7))

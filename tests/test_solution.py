@@ -98,15 +98,20 @@ FREE = {("crowdopt_version",)}
 """Where anything may stand: it is only shown."""
 
 
+OF_PYTHON = re.compile(r"invalid literal|int\(\)|inhomogeneous|could not convert|ufunc|dtype|len\(\)")
+"""Words of errors in conversions, which tell a user nothing."""
+
+
 @pytest.mark.parametrize("wrong", [None, "x", [], {}, True, 1.5, -1, 10**30, float("nan"), [None], [[]]], ids=repr)
 def test_a_value_of_the_wrong_type_is_damage_wherever_it_is(solution, wrong):
     """Whatever still loads must be what was loaded: nothing is converted in silence."""
-    data = solution.to_dict()
+    data, said = solution.to_dict(), []
     for path in leaves(data):
         broken = changed(data, path, wrong)
         try:
             loaded = Solution.from_dict(broken)
-        except SolutionFileError:
+        except SolutionFileError as error:
+            said.append(str(error))
             continue
         if path not in FREE:
             assert _same(loaded.to_dict(), broken), path
@@ -115,6 +120,7 @@ def test_a_value_of_the_wrong_type_is_damage_wherever_it_is(solution, wrong):
             right = type(wrong) is kind or {type(wrong), kind} <= optional or (path, wrong) == (("accuracy",), None)
             witness = path[:2] == ("certificate", "witness") and isinstance(wrong, dict)  # which verify judges
             assert right or witness, (path, wrong)
+    assert [text for text in said if OF_PYTHON.search(text)] == []
 
 
 def test_a_missing_key_or_item_is_damage_wherever_it_is(solution):
@@ -162,8 +168,10 @@ def test_a_file_of_the_version_before_classes_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "not a solution file"),
-        (b"{", "not a solution file"),
+        (b"", "not a solution file: it is empty"),
+        (b"{", "not a solution file: it breaks off at line 1, character 2"),
+        (b'{"format": "crowd', "it breaks off at line 1, character 12"),
+        (b'{\n"format": crowdopt}', "it is not JSON at line 2, character 11"),
         (b"[]", "not a crowdopt solution file"),
         (b"null", "not a crowdopt solution file"),
         (b'{"format": "other"}', "not a crowdopt solution file"),
@@ -172,7 +180,7 @@ def test_a_file_of_the_version_before_classes_is_read(tmp_path):
         (b"[" * 100_000, "not a solution file"),
         (b"\xff\xfe\x00", "not UTF-8"),
     ],
-    ids=["empty", "open", "list", "null", "other", "bare", "bare-2", "deep", "binary"],
+    ids=["empty", "open", "cut in a text", "no JSON", "list", "null", "other", "bare", "bare-2", "deep", "binary"],
 )
 def test_files_that_are_none(tmp_path, content, message):
     path = tmp_path / "bad.json"

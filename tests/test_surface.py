@@ -12,7 +12,9 @@ import pytest
 
 import crowdopt
 
-HEAVY = ["duckdb", "narwhals", "openpyxl", "pandas", "polars", "pyarrow", "rich", "scipy", "sklearn", "typer"]
+HEAVY = [
+    "duckdb", "narwhals", "openpyxl", "pandas", "polars", "pyarrow", "pyspark", "rich", "scipy", "sklearn", "typer",
+]  # fmt: skip
 SOURCE = Path(crowdopt.__file__).parent
 
 

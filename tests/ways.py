@@ -133,6 +133,8 @@ def plain(answers) -> dict[str, list]:
         return {name: [row[i] for row in rows] for i, name in enumerate(answers.columns)}
     if isinstance(answers, pl.LazyFrame):
         answers = answers.collect()
+    if type(answers).__module__.startswith("pyspark."):
+        answers = answers.toArrow()
     if isinstance(answers, pd.DataFrame):
         return {name: [None if pd.isna(v) else v for v in column.tolist()] for name, column in answers.items()}
     return answers.to_dict(as_series=False) if isinstance(answers, pl.DataFrame) else answers.to_pydict()

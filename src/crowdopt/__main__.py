@@ -1,5 +1,5 @@
 """``python -m crowdopt``."""
 
-from crowdopt.cli import main
+from crowdopt.start import main
 
 main()

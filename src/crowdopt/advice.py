@@ -3,13 +3,17 @@
 The answers are the likeliest ones under the model that was asked for. Some signs say that another model may
 be meant:
 
-- the answers contradict many clear majorities, - taking the shares of the labels into account explains the data
-much better, - labels that were taken as ordered agree better as mere categories, or the majority's labels break it
-and are likelier, - tasks got a label that nobody answered.
+- the answers contradict many clear majorities,
+- taking the shares of the labels into account explains the data much better,
+- labels that were taken as ordered agree better as mere categories, or the majority's labels break the order and are
+  likelier,
+- tasks got a label that nobody answered,
+- a class of workers that was ranked above another one turns out to be worse.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from crowdopt.buckets import Buckets
     from crowdopt.problem import Problem
     from crowdopt.scale import Scale
+    from crowdopt.solution import Solution
     from crowdopt.types import Ints
 
 MAX_OVERRULED = 0.10
@@ -31,6 +36,9 @@ MAX_OVERRULED = 0.10
 
 MIN_GAIN = 0.1
 """Nats per task by which estimated selectivity must beat uniform selectivity to be worth a word."""
+
+CLEARLY = 3.0
+"""Standard errors by which a class must be better than one that is ranked above it to be worth a word."""
 
 
 def advise(problem: Problem, mapping: Ints) -> tuple[str, ...]:
@@ -69,6 +77,27 @@ def advise_unanswered(scale: Scale, buckets: Buckets, mapping: Ints) -> tuple[st
         f"nobody answered {label!r}, and yet it explains {n:,} tasks best; leave it out of --labels if that cannot be"
         for label, n in unasked
     )
+
+
+def advise_ranks(solution: Solution) -> tuple[str, ...]:
+    """What to tell the user if the fitted matrices contradict the ranks: the order of the answers rests on them."""
+    if not solution.ranked:
+        return ()
+    responses, _ = solution.buckets.by_label(solution.mapping)
+    offsets = solution.objective.offsets
+    counts = responses + (0 if offsets is None else offsets.counts)
+    right, total = np.einsum("jkj->k", counts), counts.sum(axis=(0, 2))
+    shares = right / np.maximum(total, 1)
+    errors = np.sqrt(shares * (1 - shares) / np.maximum(total, 1))
+    names = [one.name for one in solution.classes]
+    for better, worse in itertools.combinations(range(len(names)), 2):
+        if shares[worse] - shares[better] > CLEARLY * np.hypot(errors[better], errors[worse]):
+            found = f"right {shares[better]:.0%} of the time, {names[worse]!r} {shares[worse]:.0%}"
+            said = (
+                f"--ranked has class {names[better]!r} before {names[worse]!r}, and by the fitted matrices it is worse"
+            )
+            return (f"{said} ({found}); turn the ranks round, or leave them out",)
+    return ()
 
 
 def advise_scale(scale: Scale, buckets: Buckets) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 Given labels, a worker belongs to the class whose matrix explains the worker's answers best; given classes, a task has
 the label that explains its answers best. :func:`fit` does this softly, with probabilities, which finds good points from
-plain starts; :func:`harden` then does it with decisions, where the log-likelihood F, smoothing included, never falls.
-Every round is one pass over the coded responses, O(responses · classes).
+plain starts, and with tasks that may be hard: if it had no word for these, the rows of the matrices would come to
+describe them, and no longer their labels. :func:`harden` then does it with decisions, where the log-likelihood F,
+smoothing included, never falls. Every round is one pass over the coded responses, O(responses · classes).
 """
 
 from __future__ import annotations
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 Shares = Literal["answers", "estimate", "none"] | tuple[float, ...]
 """How frequent the labels are: as frequent as the answers, to be estimated softly, all alike, or as given."""
 
+GUESSED = 0.5
+"""Share of the answers to a hard task that are guesses, in which every label is as likely as the others."""
+
+PULL = 0.1
+"""How far every class is pulled to workers who err evenly, as a share of its own responses (:func:`pseudo_counts`)."""
+
 MAX_ROUNDS = 100
 """Rounds after which an alternation ends in any case."""
 
@@ -41,16 +48,13 @@ class Settings:
 
     Attributes:
         n_classes: Number of classes.
-        pull: How far every class is pulled to workers who err evenly, as a share of its own responses: see
-            :func:`pseudo_counts`; 0 for not at all.
-        smoothing: A pseudo-count for every entry of every matrix.
         shares: How frequent the labels are.
+        smoothing: A pseudo-count for every entry of every matrix; None for those of :func:`pseudo_counts`.
     """
 
     n_classes: int
-    pull: float = 0.0
-    smoothing: float = 0.0
     shares: Shares = "answers"
+    smoothing: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,18 +62,30 @@ class Fit:
     """Where a soft alternation ended.
 
     Attributes:
-        labels: Probabilities of labels (task, label).
+        states: Probabilities of what tasks are (task, state): a label and not hard, or a label and hard.
         members: Probabilities of classes (worker, class).
-        matrix: Response matrix [class, true, answered].
+        matrix: Response matrix [class, state, answered].
         shares: Shares of the labels.
-        value: Log-likelihood of the responses, the labels summed over, at these memberships; less what these cost.
+        value: Log-likelihood of the responses, the states summed over, at these memberships; less what these cost.
     """
 
-    labels: Floats
+    states: Floats
     members: Floats
     matrix: Floats
     shares: Floats
     value: float
+
+    @property
+    def labels(self) -> Floats:
+        """Probabilities of labels (task, label)."""
+        return np.asarray(sum(np.split(self.states, 2, axis=1)))
+
+    @property
+    def by_label(self) -> Floats:
+        """Response matrix [class, true, answered] of plain and hard tasks together."""
+        plain, hard = np.split(self.matrix, 2, axis=1)
+        share_plain, share_hard = _how_many_hard(self.states)
+        return np.asarray(share_plain * plain + share_hard * hard)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,23 +109,28 @@ class Decision:
 
 def fit(coded: Coded, settings: Settings, seed: int = 0) -> Fit:
     """Alternates softly from a start until the matrices settle."""
-    members, labels = start(coded, settings.n_classes, seed), coded.vote_shares
-    shares = _first_shares(coded, settings)
-    matrix = np.zeros((settings.n_classes, coded.n_labels, coded.n_labels))
+    members = start(coded, settings.n_classes, seed)
+    states = np.hstack([coded.vote_shares, coded.vote_shares]) / 2
+    shares, matrix = _first_shares(coded, settings), np.zeros((settings.n_classes, coded.n_labels, coded.n_labels))
+    meant = np.full_like(matrix, 1 - GUESSED)
     for _ in range(MAX_ROUNDS):
-        by_class = _by_class(coded, members)
-        counts, before = _counts(by_class, labels), matrix
-        matrix = _normalised(counts + pseudo_counts(counts, settings))
+        by_class, before = _by_class(coded, members), matrix
+        plain, hard = np.split(_counts(by_class, states), 2, axis=1)
+        counts = plain + meant * hard
+        matrix = normalised(counts + pseudo_counts(counts, settings.smoothing))
+        blurred = (1 - GUESSED) * matrix + GUESSED / coded.n_labels
+        meant = (1 - GUESSED) * matrix / blurred  # probability that an answer to a hard task is no guess
         if settings.shares == "estimate":
-            shares = _estimated(labels)
-        log_matrix = _log(matrix)
-        labels, evidence = _posterior(_scores(by_class, log_matrix) + _log_shares(shares))
+            shares = _estimated(states)
+        both = np.concatenate([matrix, blurred], axis=1)
+        scores = _scores(by_class, log_floored(both)) + log_shares(np.outer(_how_many_hard(states), shares).ravel())
+        states, evidence = posterior(scores)
         prior = np.log((members.sum(axis=0) + 1) / (coded.n_workers + settings.n_classes))
-        members, _ = _posterior(_worker_scores(coded, labels, log_matrix) + prior)
+        members, _ = posterior(_worker_scores(coded, states, log_floored(both)) + prior)
         if np.abs(matrix - before).max() < SETTLED:
             break
-    cost = float((members * (_log(members) - prior)).sum())
-    return Fit(labels, members, matrix, shares, evidence - cost)
+    cost = float((members * (log_floored(members) - prior)).sum())
+    return Fit(states, members, both, shares, evidence - cost)
 
 
 def start(coded: Coded, n_classes: int, seed: int = 0) -> Floats:
@@ -128,19 +149,33 @@ def start(coded: Coded, n_classes: int, seed: int = 0) -> Floats:
     return members
 
 
-def pseudo_counts(counts: Floats, settings: Settings) -> Floats:
+def pseudo_counts(counts: Floats, smoothing: float | None = None) -> Floats:
     """What is added to the counts [class, true, answered] of every class before its matrix is estimated.
 
     Every row is pulled to the class's own overall accuracy with errors spread evenly, with the weight of a share
-    (``settings.pull``) of the class's responses, the same for every row: tasks differ in difficulty, which the model
-    has no term for, and a row that is free to follow the hard tasks ceases to mean its label.
+    (``PULL``) of the class's responses, the same for every row; or every entry gets the pseudo-count that is given.
     """
+    if smoothing is not None:
+        return np.full_like(counts, smoothing)
     n_labels = counts.shape[-1]
     size, right = counts.sum(axis=(1, 2)), np.einsum("kjj->k", counts)
     accuracy = (right + 2) / (size + 1 + n_labels)  # a little less than counted, never always
     wrong = (1 - accuracy) / max(n_labels - 1, 1)
     even = np.where(np.eye(n_labels, dtype=bool), accuracy[:, None, None], wrong[:, None, None])
-    return np.asarray(settings.pull / n_labels * size[:, None, None] * even + settings.smoothing)
+    return np.asarray(PULL / n_labels * size[:, None, None] * even)
+
+
+def anchor(counts: Floats, smoothing: float | None = None) -> Floats:
+    """Pseudo-counts for labels that are decided, from the counts of labels that are not yet.
+
+    Matrices that are estimated along with decided labels follow the decisions: doubtful tasks go where their kind
+    already is. So they are held at what was estimated softly, with the weight of as many responses as the class has,
+    the same for every row; unless it is given how to smooth.
+    """
+    added = pseudo_counts(counts, smoothing)
+    if smoothing is not None:
+        return added
+    return np.asarray(normalised(counts + added) * counts.sum(axis=(1, 2), keepdims=True) / counts.shape[-1])
 
 
 def harden(coded: Coded, found: Fit, settings: Settings) -> Decision:
@@ -154,12 +189,12 @@ def harden(coded: Coded, found: Fit, settings: Settings) -> Decision:
     classes = np.unique(found.members.argmax(axis=1), return_inverse=True)[1].reshape(-1)
     n_classes, labels = int(classes.max()) + 1, found.labels.argmax(axis=1)
     by_class = _by_class(coded, np.eye(n_classes)[classes])
-    prior = pseudo_counts(_counts(by_class, found.labels), settings)
+    prior = anchor(_counts(by_class, found.labels), settings.smoothing)
     offsets = Offsets.of(coded.n_labels, n_classes, prior=np.swapaxes(prior, 0, 1))
     trace, objective = [], objective_of(settings, found.shares, offsets)
     for _ in range(MAX_ROUNDS):
         trace.append(_value(by_class, labels, objective))
-        new_labels = _better(labels, _scores(by_class, _refit(by_class, labels, prior)) + _log_shares(found.shares))
+        new_labels = _better(labels, _scores(by_class, _refit(by_class, labels, prior)) + log_shares(found.shares))
         log_matrix = _refit(by_class, new_labels, prior)
         new_classes = _better(classes, _worker_scores(coded, np.eye(coded.n_labels)[new_labels], log_matrix))
         if np.array_equal(new_labels, labels) and np.array_equal(new_classes, classes):
@@ -175,9 +210,9 @@ def log_predictive(coded: Coded, found: Fit) -> Floats:
     probability = np.empty(len(coded.task))
     for answer in range(coded.n_labels):
         at = coded.answer == answer
-        by_label = found.members @ found.matrix[:, :, answer]  # worker, label
-        probability[at] = (found.labels[coded.task[at]] * by_label[coded.worker[at]]).sum(axis=1)
-    return _log(probability)
+        by_state = found.members @ found.matrix[:, :, answer]  # worker, state
+        probability[at] = (found.states[coded.task[at]] * by_state[coded.worker[at]]).sum(axis=1)
+    return log_floored(probability)
 
 
 def objective_of(settings: Settings, shares: Floats, offsets: Offsets | None) -> Objective:
@@ -209,7 +244,8 @@ def _worker_scores(coded: Coded, labels: Floats, log_matrix: Floats) -> Floats:
     )
 
 
-def _normalised(counts: Floats) -> Floats:
+def normalised(counts: Floats) -> Floats:
+    """Rows as probabilities; even where nothing was counted."""
     whole = counts.sum(axis=-1, keepdims=True)
     return np.where(whole > 0, counts / np.where(whole > 0, whole, 1.0), 1 / counts.shape[-1])
 
@@ -223,22 +259,31 @@ def _first_shares(coded: Coded, settings: Settings) -> Floats:
     return np.full(coded.n_labels, 1 / coded.n_labels)
 
 
-def _estimated(labels: Floats) -> Floats:
-    tasks = labels.sum(axis=0)
+def _estimated(states: Floats) -> Floats:
+    """Shares of the labels; hard tasks say less of them."""
+    plain, hard = np.split(states.sum(axis=0), 2)
+    tasks = plain + (1 - GUESSED) * hard + 1
     return np.asarray(tasks / tasks.sum())
 
 
-def _log(probability: Floats) -> Floats:
+def _how_many_hard(states: Floats) -> Floats:
+    """Shares of the tasks that are plain and hard."""
+    tasks = states.sum(axis=0).reshape(2, -1).sum(axis=1) + 1
+    return np.asarray(tasks / tasks.sum())
+
+
+def log_floored(probability: Floats) -> Floats:
+    """The logarithm, of zero a very low one."""
     return np.log(np.maximum(probability, _TINY))
 
 
-def _log_shares(shares: Floats) -> Floats:
+def log_shares(shares: Floats) -> Floats:
     """Of a label whose share is zero, no likelihood can make up for it."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(shares))
 
 
-def _posterior(scores: Floats) -> tuple[Floats, float]:
+def posterior(scores: Floats) -> tuple[Floats, float]:
     """Probabilities by row, and the log of what they were divided by, summed over rows."""
     best = scores.max(axis=1, keepdims=True)
     scaled = np.exp(scores - best)
@@ -255,7 +300,7 @@ def _better(present: Ints, scores: Floats) -> Ints:
 
 def _refit(by_class: list[Floats], labels: Ints, prior: Floats) -> Floats:
     """Log of the best matrices for decided labels."""
-    return _log(_normalised(_counts(by_class, np.eye(len(by_class))[labels]) + prior))
+    return log_floored(normalised(_counts(by_class, np.eye(len(by_class))[labels]) + prior))
 
 
 def _value(by_class: list[Floats], labels: Ints, objective: Objective) -> float:

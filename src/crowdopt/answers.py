@@ -12,6 +12,7 @@ from crowdopt.gold import GOLD, NOT_GOLD, GoldCounts
 from crowdopt.prepared import ANSWER_COLUMNS
 from crowdopt.read.columns import check_answer_columns
 from crowdopt.scale import canonical_text
+from crowdopt.spark import is_spark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,7 +34,7 @@ def task_table(
 ) -> Table:
     """Columns by bucket (see :func:`by_task`) as a table with a row for each task, sorted, and what is to be kept."""
     named = [*first, *(name for name in columns if name not in first), *responses.reading.keep]
-    check_answer_columns(named, fold=counts.table.implementation.is_duckdb())
+    check_answer_columns(named, fold=counts.table.implementation.is_duckdb() or is_spark(counts.table))
     joined = by_task(columns, counts)
     if responses.kept is not None:
         joined = joined.join(responses.kept, on="task", how="left")

@@ -116,7 +116,7 @@ class Certificate:
                 bound=None if data["bound"] is None else _number(data["bound"]),
                 tolerance=_number(data["tolerance"]),
                 engine=_text(data["engine"]),
-                work=int(data["work"]),
+                work=_whole(data["work"]),
                 seconds=_number(data["seconds"]),
                 fingerprint=_text(data["fingerprint"]),
                 witness=_witness(data["witness"]),
@@ -136,6 +136,12 @@ def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"{value!r} is not a number")
     return float(value)
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int:
+        raise TypeError(f"{value!r} is not a whole number")
+    return value
 
 
 def _witness(value: Any) -> dict[str, Any] | None:

@@ -192,6 +192,11 @@ def _look() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def chart_of(specification: Mapping[str, Any]) -> Any:
+    """A chart as Altair's own, which a notebook shows and its user can change."""
+    return _altair().Chart.from_dict(dict(specification))
+
+
 def svg_of(specification: Mapping[str, Any]) -> str:
     """A chart as SVG."""
     drawing: str = _vl_convert().vegalite_to_svg(dict(specification))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from crowdopt.errors import ClassError
-from crowdopt.frames import Table, adopt, fetch, small_table, with_texts
+from crowdopt.frames import Table, adopt, distinct_rows, fetch, small_table, with_texts
 from crowdopt.scale import canonical_text, sorted_texts
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ MAX_CLASSES = 32
 
 TEXT = "crowdopt_worker"
 """The column of workers as text, by which their classes are found."""
+
+FOUND = "crowdopt_class"
+"""The column of classes that were found and are a table of their own, as they are beside responses."""
 
 UNKNOWN = ""
 """The class of workers whose class a solution does not know. No other class is called so: an empty text is none."""
@@ -100,6 +103,25 @@ def with_classes(table: Table, reading: Reading) -> Table:
     return texts.join(known, on=TEXT, how="left").drop(TEXT)
 
 
+def with_found(data: Any, found: Table, worker: str) -> Any:
+    """A user's table with a column of the classes that were found; null for workers who were not there.
+
+    Args:
+        data: The table. If it is of another kind, or has such a column already, it is left as it is.
+        found: The classes: worker and class.
+        worker: Name of the column of workers.
+    """
+    frame = nw.from_native(data, pass_through=True)
+    if not isinstance(frame, nw.LazyFrame) or frame.implementation != found.implementation:
+        return data
+    names = frame.collect_schema().names()
+    if FOUND in names or worker not in names:
+        return data
+    known = with_texts(found, ["worker"]).select(nw.col("worker").alias(TEXT), nw.col("class").alias(FOUND))
+    texts = with_texts(frame.with_columns(nw.col(worker).alias(TEXT)), [TEXT])
+    return texts.join(known, on=TEXT, how="left").drop(TEXT).to_native()
+
+
 def with_known_classes(table: Table, known: Sequence[str]) -> Table:
     """Responses whose workers are in one of these classes, or else in the one of those whose class is not known."""
     in_one = reduce(or_, (nw.col("class") == name for name in known))
@@ -123,7 +145,7 @@ def list_classes(overview: Table, reading: Reading, known: Sequence[str] = ()) -
     Raises:
         ClassError: A worker is in two classes or in none, a class has no responses, or the ranks name other classes.
     """
-    pairs = overview.select("worker", "class").unique()
+    pairs = distinct_rows(overview.select("worker", "class"))
     names = list(known) or class_names(pairs, reading)
     _check_single(pairs)
     found = fetch(pairs.group_by("class").agg(nw.len().alias("n")))
@@ -140,7 +162,7 @@ def class_names(pairs: Table, reading: Reading) -> list[str]:
         reading: The options of reading.
     """
     _check_known(pairs.filter(nw.col("class").is_null()))
-    names = fetch(pairs.select("class").unique().sort("class").head(MAX_CLASSES + 1))["class"]
+    names = fetch(distinct_rows(pairs.select("class")).sort("class").head(MAX_CLASSES + 1))["class"]
     if len(names) > MAX_CLASSES:
         raise ClassError(
             f"more than {MAX_CLASSES} classes of workers, such as {', '.join(map(repr, names[:3]))}; is it the right "
@@ -161,10 +183,11 @@ def _check_known(unknown: Table) -> None:
 
 def _check_single(pairs: Table) -> None:
     several = pairs.group_by("worker").agg(nw.len().alias("n")).filter(nw.col("n") > 1)
-    workers = fetch(several.select("worker").sort("worker"))["worker"]
+    workers = fetch(several.select("worker").sort("worker").head(1))["worker"]
     if workers:
+        number = int(fetch(several.select(nw.len().alias("n")))["n"][0])
         names = sorted(fetch(pairs.filter(nw.col("worker") == workers[0]).select("class"))["class"])
-        more = f" (and {len(workers) - 1} more)" if len(workers) > 1 else ""
+        more = f" (and {number - 1} more)" if number > 1 else ""
         raise ClassError(
             f"worker {canonical_text(workers[0])!r}{more} is in {len(names)} classes: {', '.join(map(repr, names[:3]))}"
         )

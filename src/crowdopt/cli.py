@@ -21,12 +21,17 @@ from crowdopt.options import (
     AsJson,
     DuplicatesChoice,
     EngineChoice,
+    FormatChoice,
+    From,
+    IgnoreGold,
     Inputs,
     Jobs,
+    KeepRejected,
     MemoryLimit,
     MissingChoice,
     OutputTable,
     Query,
+    Question,
     Quiet,
     Replace,
     ScaleChoice,
@@ -35,15 +40,15 @@ from crowdopt.options import (
     Table,
     Threads,
     TimeLimit,
+    ToolChoice,
 )
 from crowdopt.progress import print_json, printable, shortened
+from crowdopt.start import INTERRUPTED
 
 if TYPE_CHECKING:
     from crowdopt.databases import Database
     from crowdopt.solution import Solution
     from crowdopt.solutions import Solutions
-
-INTERRUPTED = 130
 
 SOME_FAILED = 4
 """Exit code if some groups have no answers, and others have."""
@@ -160,7 +165,7 @@ def aggregate(
     ] = "",
     find_classes: Annotated[
         str | None,
-        typer.Option(metavar="auto|K", help="Find K classes of workers in the data, or as many as it asks for."),
+        typer.Option(metavar="auto|K", help="Find K classes of workers (1 to 32), or as many as the data ask for."),
     ] = None,
     space: Annotated[
         SpaceChoice | None,
@@ -174,10 +179,16 @@ def aggregate(
         str,
         typer.Option(metavar="COL", help="Which came first, for --duplicates first|last; as text if not all numbers."),
     ] = "",
-    missing: Annotated[MissingChoice, typer.Option(help="Rows without a task, worker or label.")] = MissingChoice.error,
+    missing: Annotated[
+        MissingChoice, typer.Option(help="Rows without a task, worker, label or group.")
+    ] = MissingChoice.error,
     na: Annotated[str, typer.Option(metavar="TEXT,...", help="Texts that stand for a missing label.")] = "",
     encoding: Annotated[str, typer.Option(help="Encoding of text files, for example windows-1252 or utf-16.")] = "",
     delimiter: Annotated[str, typer.Option(help="Field delimiter of text files, if the header does not tell.")] = "",
+    from_: From = ToolChoice.auto,
+    question: Question = "",
+    keep_rejected: KeepRejected = False,
+    ignore_gold: IgnoreGold = False,
     output: Annotated[
         str | None,
         typer.Option(
@@ -187,6 +198,9 @@ def aggregate(
             help="Write the answers: .csv, .tsv, .parquet, .jsonl, or - for CSV on standard output; or a database.",
         ),
     ] = None,
+    output_format: Annotated[
+        FormatChoice, typer.Option(help="A table, or tasks with predictions for Label Studio (.json).")
+    ] = FormatChoice.table,
     output_table: OutputTable = "",
     replace: Replace = False,
     probabilities: Annotated[
@@ -224,7 +238,12 @@ def aggregate(
         raise InputError("--group-summary has a meaning only with --group")
     if report is not None and group:
         raise InputError("a report is about one problem: leave out --group, or aggregate one group for it")
-    check_targets([target, group_summary], read, tuple(FORMATS), data)
+    for_studio = output_format is FormatChoice.label_studio
+    if for_studio and (output is None or group or probabilities):
+        raise InputError(
+            "--output-format label-studio needs -o FILE.json, and goes without --group and --probabilities"
+        )
+    check_targets([target, group_summary], read, (".json",) if for_studio else tuple(FORMATS), data)
     check_targets([solution], read, (".json",))
     check_report(report, read)
     with Console(quiet=quiet) as console:
@@ -234,7 +253,9 @@ def aggregate(
             keep=split_texts(keep), labels=split_texts(labels),
             duplicates=duplicates.value, order_by=order_by, missing=missing.value, na=split_texts(na),
             scale=scale.value if scale else None, bins=_bins(bins),
-            encoding=encoding, delimiter=delimiter, selectivity=selectivity,
+            encoding=encoding, delimiter=delimiter,
+            tool=from_.tool, question=question, keep_rejected=keep_rejected, ignore_gold=ignore_gold,
+            selectivity=selectivity,
             gold=gold, prior_matrix=prior_matrix, smoothing=smoothing, classes=classes, ranked=split_texts(ranked),
             find_classes=_number_of_classes(find_classes),
             space=space.value if space else None, engine=engine.value, truth=truth,
@@ -242,10 +263,16 @@ def aggregate(
             on_progress=console.on_progress, on_phase=console.on_phase, on_group=console.on_group,
         )  # fmt: skip
         console.on_phase("writing")
-        _write(result, target, solution, group_summary, report, probabilities=probabilities)
+        form: dict[str, Any] = (
+            {"output_format": output_format.value} if for_studio else {"probabilities": probabilities}
+        )
+        _write(result, target, solution, group_summary, report, form)
     print_failures(getattr(result, "failures", {}))
     if not quiet and output != "-":
-        print_json(result.summary()) if as_json else print_result(result, shown(target), solution, report)
+        if as_json:
+            print_json(result.summary())
+        else:
+            print_result(result, shown(target), solution=solution, summary_of_groups=group_summary, report=report)
     if result.interrupted:
         print("crowdopt: interrupted; the best answers so far were kept", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
@@ -268,7 +295,8 @@ def verify(
 ) -> None:
     """Check a solution against the data, without trusting the engine that made it.
 
-    Exits with 0 (CONFIRMED), 3 (BOUND NOT RE-CHECKED) or 1 (REJECTED).
+    Exits with 0 (CONFIRMED), 1 (REJECTED: the data contradict the solution, or its file is damaged), 2 (nothing was
+    checked: a file is not there or the data cannot be read) or 3 (BOUND NOT RE-CHECKED).
     """
     from crowdopt.progress import Console
     from crowdopt.verify import verify as run
@@ -301,15 +329,14 @@ def _write(
     solution: str | None,
     group_summary: str | None,
     report: str | None,
-    *,
-    probabilities: bool,
+    form: dict[str, Any],
 ) -> None:
     """Writes what is wanted; after that, nothing needs the database any more."""
     from crowdopt.solutions import Solutions
 
     try:
         if output is not None:
-            result.write(output, probabilities=probabilities)
+            result.write(output, **form)
         if solution is not None:
             result.save(solution)
         if isinstance(result, Solutions):

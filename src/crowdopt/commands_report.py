@@ -17,16 +17,21 @@ from crowdopt.errors import without_passwords
 from crowdopt.options import (
     AsJson,
     DuplicatesChoice,
+    From,
+    IgnoreGold,
     Inputs,
+    KeepRejected,
     MemoryLimit,
     MissingChoice,
     Query,
+    Question,
     Quiet,
     ScaleChoice,
     SolutionFile,
     Table,
     Threads,
     TimeLimit,
+    ToolChoice,
 )
 from crowdopt.progress import Console, print_json, print_rows
 
@@ -102,6 +107,10 @@ def compare(
     na: Annotated[str, typer.Option(metavar="TEXT,...", help="Texts that stand for a missing label.")] = "",
     encoding: Annotated[str, typer.Option(help="Encoding of text files.")] = "",
     delimiter: Annotated[str, typer.Option(help="Field delimiter of text files.")] = "",
+    from_: From = ToolChoice.auto,
+    question: Question = "",
+    keep_rejected: KeepRejected = False,
+    ignore_gold: IgnoreGold = False,
     report: ReportFile = None,
     time_limit: TimeLimit = 60.0,
     memory_limit: MemoryLimit = None,
@@ -121,7 +130,8 @@ def compare(
             on_phase=console.on_phase, task=task, worker=worker, label=label, wide=wide, labels=split_texts(labels),
             scale=scale.value if scale else None, selectivity=selectivity, smoothing=smoothing,
             duplicates=duplicates.value, order_by=order_by, missing=missing.value, na=split_texts(na),
-            encoding=encoding, delimiter=delimiter, memory_limit=memory_limit, threads=threads,
+            encoding=encoding, delimiter=delimiter, tool=from_.tool, question=question,
+            keep_rejected=keep_rejected, ignore_gold=ignore_gold, memory_limit=memory_limit, threads=threads,
         )  # fmt: skip
         if report is not None:
             console.on_phase("writing")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from crowdopt.arguments import number_or_range, split_numbers, split_texts
 from crowdopt.errors import InputError
 from crowdopt.options import Quiet  # noqa: TC001 -- Typer reads it at run time
 from crowdopt.progress import Console
+
+if TYPE_CHECKING:
+    from crowdopt.types import Floats
 
 
 class KindChoice(StrEnum):
@@ -42,6 +45,15 @@ def simulate(
         float | None,
         typer.Option(min=0, max=1, help="How often a worker is right; drawn at random if not given."),
     ] = None,
+    near: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="With --accuracy: most errors are to neighbours, each step further has this share; if not given, all "
+            "errors are alike.",
+        ),
+    ] = None,
     kind: Annotated[
         KindChoice | None,
         typer.Option(
@@ -56,7 +68,7 @@ def simulate(
     quiet: Quiet = False,
 ) -> None:
     """Make up a crowd: a file of responses, and the truth behind them."""
-    from crowdopt.simulate import crowd, uniform_errors
+    from crowdopt.simulate import crowd
     from crowdopt.write import FORMATS, check_target, write_columns
 
     for target in (output, truth):
@@ -66,6 +78,8 @@ def simulate(
         raise InputError(f"responses and truth cannot both go to {output}")
     if accuracy is not None and kind is not None:
         raise InputError("--accuracy fixes how workers answer, --kind draws it at random: give one of them")
+    if near is not None and accuracy is None:
+        raise InputError("--near says how far errors go, and needs --accuracy: how many there are")
     names = split_texts(labels)
     with Console(quiet=quiet) as console:
         console.on_phase("simulating")
@@ -75,7 +89,7 @@ def simulate(
             number_or_range(responses, "--responses"),
             labels=names,
             selectivity=None if selectivity is None else split_numbers(selectivity, "--selectivity"),
-            matrix=None if accuracy is None else uniform_errors(len(names), accuracy),
+            matrix=_matrix(len(names), accuracy, near),
             kind=(kind or KindChoice.diagonal).value,
             skew=skew,
             experts=experts,
@@ -91,3 +105,12 @@ def simulate(
             f", of whom {made.experts[0]} to {made.experts[-1]} are experts," if experts else ""
         )
         print(f"{len(made.label):,} responses of {who} to {tasks:,} tasks in {output}{where}")
+
+
+def _matrix(n_labels: int, accuracy: float | None, near: float | None) -> Floats | None:
+    """How workers answer; None if that is drawn."""
+    from crowdopt.simulate import near_errors, uniform_errors
+
+    if accuracy is None:
+        return None
+    return uniform_errors(n_labels, accuracy) if near is None else near_errors(n_labels, accuracy, near)

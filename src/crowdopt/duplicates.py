@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import narwhals as nw
 
 from crowdopt.errors import DuplicateError, InputError
-from crowdopt.frames import Table, fetch, settle, surely_distinct
+from crowdopt.frames import Table, distinct_rows, fetch, settle, surely_distinct
 from crowdopt.scale import canonical_text
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _distinct(labelled: Table, reading: Reading, keys: Sequence[str]) -> Table:
     """The rows that count, once each; several of one worker and task are in conflict."""
     if reading.order_by:
         labelled = _extreme(labelled, reading, keys)
-    return settle(labelled.select(*_without_order(labelled)).unique())
+    return settle(distinct_rows(labelled.select(*_without_order(labelled))))
 
 
 def _with_unlabelled(distinct: Table, table: Table) -> Table:

@@ -1,9 +1,9 @@
 """Finding classes of workers in the data: how many, who belongs where, and what goes with them.
 
 One criterion decides (docs/found_classes.md): how likely responses are that were held out, predicted from what the
-task's other responses say of the task and the worker's other answers say of the worker. It compares how far
-matrices are smoothed, numbers of classes, and ways to take the shares of the labels; of all that is within one
-standard error of the best, the plainest is chosen. The truth is never looked at.
+task's other responses say of the task and the worker's other answers say of the worker. It compares numbers
+of classes and ways to take the shares of the labels; of all that is within one standard error of the best, the fewest
+classes are chosen. The truth is never looked at.
 
 What comes out is a proposal: that the classes are the best ones is not proved, but given them the labels are solved
 for like any others.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from crowdopt.alternation import Decision, Settings, fit, harden, log_predictive
+from crowdopt.alternation import Decision, Fit, Settings, fit, harden, log_predictive
 from crowdopt.classes import MAX_CLASSES
 from crowdopt.errors import ClassError
 
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 NUMBERS = (1, 2, 4, 8)
 """Numbers of classes that are compared: more would be hard to tell apart for a reader."""
-
-PULLS = (1.0, 0.3, 0.1)
-"""How far classes are smoothed (``alternation.pseudo_counts``): what is compared."""
 
 SHARES: tuple[Shares, ...] = ("answers", "estimate", "none")
 """How frequent the labels are: what is compared."""
@@ -102,25 +99,37 @@ def find_classes(
         coded: The responses.
         n_classes: How many, or ``auto`` to let the criterion choose.
         shares: How frequent the labels are; None to let the criterion choose.
-        smoothing: A pseudo-count for every entry of every matrix; None to let the criterion choose.
+        smoothing: A pseudo-count for every entry of every matrix; None for what the alternation ends with.
         seed: Of the parts that are held out and of the starts.
 
     Raises:
         ClassError: There are fewer workers than classes.
     """
+    settings, judged = choose_settings(coded, n_classes, shares=shares, smoothing=smoothing, seed=seed)
+    return Found(_best_first(coded, harden(coded, best_fit(coded, settings, seed), settings)), settings, judged)
+
+
+def choose_settings(
+    coded: Coded,
+    n_classes: int | Literal["auto"],
+    *,
+    shares: Shares | None = None,
+    smoothing: float | None = None,
+    seed: int = 0,
+) -> tuple[Settings, tuple[Judged, ...]]:
+    """What the criterion chooses of all that is not given, and what it was chosen from; see :func:`find_classes`."""
     check_number(n_classes, coded.n_workers)
     numbers = [number for number in NUMBERS if number <= coded.n_workers] if n_classes == "auto" else [n_classes]
-    options = [
-        Settings(number, pull, smoothing or 0.0, way)
-        for number, pull, way in itertools.product(
-            numbers, PULLS if smoothing is None else [0.0], SHARES if shares is None else [shares]
-        )
-    ]
+    ways = SHARES if shares is None else (shares,)
+    options = [Settings(number, way, smoothing) for number, way in itertools.product(numbers, ways)]
     judged = judge(coded, options, seed) if len(options) > 1 else ()
-    settings = choose(judged).settings if judged else options[0]
+    return choose(judged).settings if judged else options[0], judged
+
+
+def best_fit(coded: Coded, settings: Settings, seed: int = 0) -> Fit:
+    """The best of some soft alternations."""
     n_starts = max(1, min(STARTS, START_WORK // coded.n_responses))
-    best = max((fit(coded, settings, at and seed + at) for at in range(n_starts)), key=lambda found: found.value)
-    return Found(_best_first(coded, harden(coded, best, settings)), settings, judged)
+    return max((fit(coded, settings, at and seed + at) for at in range(n_starts)), key=lambda found: found.value)
 
 
 def check_number(n_classes: int | Literal["auto"], n_workers: int) -> None:
@@ -152,11 +161,11 @@ def judge(coded: Coded, options: Sequence[Settings], seed: int = 0, most: int = 
 
 
 def choose(judged: Sequence[Judged]) -> Judged:
-    """Of all within one standard error of the best: the most smoothed, then the fewest classes, then the best."""
+    """Of all within one standard error of the best: the fewest classes, then the best."""
     best = max(judged, key=lambda one: one.mean)
     leads = [(one, *one.lead_of(best)) for one in judged]
     near = [one for one, lead, error in leads if lead <= error]
-    return min(near, key=lambda one: (-one.settings.pull, one.settings.n_classes, -one.mean))
+    return min(near, key=lambda one: (one.settings.n_classes, -one.mean))
 
 
 def _sample(coded: Coded, rng: np.random.Generator) -> Coded:

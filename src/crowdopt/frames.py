@@ -1,8 +1,8 @@
 """What is done to tables, in the few operations that every kind of frame must offer.
 
-All work on tables is written once, in Narwhals, and runs where the table lives: pandas, Polars, PyArrow or
-DuckDB (which also holds the files). What Narwhals leaves open, materialising a step and making a small table
-of the same kind, stands here, one place per kind.
+All work on tables is written once, in Narwhals, and runs where the table lives: pandas, Polars, PyArrow, DuckDB
+(which also holds the files) or Spark. What Narwhals leaves open, materialising a step and making a small table
+of the same kind, stands here, one place per kind, and for Spark in a module of its own.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import narwhals as nw
 import numpy as np
 
+from crowdopt import spark
 from crowdopt.errors import ColumnError, InputError
 from crowdopt.scale import as_number, canonical_text, plain_value
 from crowdopt.workspace import literal, path_literal, quote
@@ -44,7 +45,7 @@ def adopt(data: Any, choose: Choose | None = None) -> Table:
     except TypeError:
         raise InputError(
             f"cannot read a {type(data).__module__}.{type(data).__name__}: give a path, or a pandas, Polars, "
-            "PyArrow or DuckDB table"
+            "PyArrow, DuckDB or PySpark table"
         ) from None
     except nw.exceptions.DuplicateError as error:
         raise ColumnError(f"two columns have one name: {' '.join(str(error).split())}") from error
@@ -85,7 +86,10 @@ def _chosen(frame: Any, choose: Choose) -> list[str]:
     names = frame.collect_schema().names()
     if odd := [name for name in names if not isinstance(name, str)]:
         raise ColumnError(f"column names must be texts, not {odd[0]!r}")
-    return choose(names)
+    chosen = choose(names)
+    if spark.is_spark(frame):
+        spark.check_columns(frame, chosen)
+    return chosen
 
 
 def held_as(table: Table, name: str) -> str:
@@ -107,6 +111,8 @@ def _held(frame: Any, chosen: Sequence[str]) -> Any:
 
 def settle(table: Table) -> Table:
     """Computes a table once, so that later steps do not compute it again."""
+    if spark.is_spark(table):
+        return spark.keep(table)
     if not _is_duckdb(table):
         return table.collect().lazy()
     name = _fresh_name()
@@ -139,6 +145,11 @@ def settle_by(table: Table, key: str, step: Callable[[Table], Table], folder: Pa
     return _adopted(_query(table, lambda _: f"SELECT * FROM read_parquet([{files}])"))
 
 
+def distinct_rows(table: Table) -> Table:
+    """The distinct rows, in no particular order."""
+    return spark.distinct_rows(table) if spark.is_spark(table) else table.unique()
+
+
 def surely_distinct(table: Table, columns: Sequence[str]) -> bool:
     """Whether all rows differ in ``columns``; False also means "not known".
 
@@ -153,6 +164,8 @@ def surely_distinct(table: Table, columns: Sequence[str]) -> bool:
 
 def fetch(table: Table) -> dict[str, list[Any]]:
     """Brings a small table into Python lists, missing values as None."""
+    if spark.is_spark(table):
+        return spark.fetch(table)
     if _is_duckdb(table):
         native = table.to_native()
         rows = native.fetchall()
@@ -164,6 +177,8 @@ def fetch(table: Table) -> dict[str, list[Any]]:
 
 def fetch_integers(table: Table) -> dict[str, Ints]:
     """Brings a table of integers without gaps into arrays."""
+    if spark.is_spark(table):
+        return spark.fetch_integers(table)
     if _is_duckdb(table):
         arrays = table.to_native().fetchnumpy()
     else:
@@ -188,6 +203,8 @@ def small_table(columns: Mapping[str, Sequence[Any] | Objects], like: Table) -> 
     """Makes a table of the same kind as ``like``, in the same place, from columns with None where missing."""
     if _is_duckdb(like):
         return _small_duckdb(columns, like)
+    if spark.is_spark(like):
+        return spark.small_table(columns, like)
     backend = like.implementation
     if backend.is_pandas_like():
         import pandas as pd
@@ -217,9 +234,9 @@ def lengthen(table: Table, index: Mapping[str, str], columns: Sequence[str]) -> 
         )
         return _adopted(relation)
     long = table.select(*index.values(), *columns).unpivot(
-        on=list(columns), index=list(index.values()), variable_name="crowdopt.worker", value_name="crowdopt.label"
+        on=list(columns), index=list(index.values()), variable_name="crowdopt_worker", value_name="crowdopt_label"
     )
-    named = {**index, "worker": "crowdopt.worker", "label": "crowdopt.label"}
+    named = {**index, "worker": "crowdopt_worker", "label": "crowdopt_label"}
     return long.select(*(nw.col(old).alias(new) for new, old in named.items()))
 
 
@@ -247,6 +264,8 @@ def with_numbers(table: Table, name: str, new: str) -> Table:
         parsed = f"TRY_CAST({text} AS DOUBLE)"  # for which 1_000 is a number, too
         case = f"CASE WHEN isfinite({parsed}) AND NOT contains({text}, '_') THEN {parsed} END"
         return _adopted(_query(table, lambda source: f"SELECT *, {case} AS {quote(new)} FROM {source}"))
+    if spark.is_spark(table):
+        return spark.with_numbers(table, name, new)
     frame = table.collect()
     values = [_plain(value) for value in frame[name].to_list()]
     numbers = [None if value is None else as_number(canonical_text(value)) for value in values]

@@ -22,12 +22,11 @@ from crowdopt.frames import Table, fetch, settle_by, small_table, with_texts
 from crowdopt.gold import count_array
 from crowdopt.overview import Overview, check_number
 from crowdopt.prepared import GROUP_VALUE, Prepared, prepare
-from crowdopt.read.columns import choose_responses
 from crowdopt.read.tables import explain_errors
 from crowdopt.responses import check_counted, scale_of
 from crowdopt.scale import MAX_LABELS, Scale, canonical_text, sorted_texts
 from crowdopt.solution import Totals
-from crowdopt.source import OnPhase, open_table, paths_of, read_classes
+from crowdopt.source import OnPhase, naming, open_responses, paths_of, read_classes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,6 +63,7 @@ class GroupedSource:
         prepared: The responses.
         groups: What was counted, by group.
         failures: Why other groups have no answers.
+        n_without_group: Rows that were left out as they have no group.
         original: What the user gave.
         workspace: The database that files were read with; None for frames.
     """
@@ -75,6 +75,7 @@ class GroupedSource:
     prepared: Prepared
     groups: dict[str, Counted]
     failures: dict[str, str]
+    n_without_group: int
     original: Any
     workspace: Workspace | None
 
@@ -106,10 +107,14 @@ def load_groups(
     if classes is not None:
         reading = read_classes(classes, reading, workspace)
     with explain_errors(paths_of(data)):
-        table = open_table(data, choose_responses(reading), reading, workspace)
-        prepared = prepare(table, reading, n_bins=n_bins, resolved=resolved)
-        overview = _Groups(prepared)
-        facts, failures = overview.facts()
+        opened_data = open_responses(data, reading, workspace)
+        reading = opened_data.reading
+        if opened_data.gold is not None:
+            raise InputError("the export has tasks of known label, which do not go with --group yet: add --ignore-gold")
+        prepared = prepare(opened_data.table, reading, n_bins=n_bins, resolved=resolved)
+        with naming(classes, ClassError):
+            overview = _Groups(prepared)
+            facts, failures = overview.facts()
         table, repeated = resolve_in_groups(prepared.usable(), prepared.reading)
         facts = {group: known for group, known in facts.items() if group not in repeated}
         failures |= repeated
@@ -121,8 +126,18 @@ def load_groups(
         per_task = counting.per_task(table, workspace.folder if workspace else None, everyone=not failures)
         groups = counting.counted(per_task)
     ordered = {group: failures[group] for group in sorted_texts(failures)}
-    shape, names = counting.shape, overview.class_names
-    return GroupedSource(per_task, counting.columns, shape, names, prepared, groups, ordered, data, workspace)
+    return GroupedSource(
+        table=per_task,
+        columns=counting.columns,
+        shape=counting.shape,
+        class_names=overview.class_names,
+        prepared=prepared,
+        groups=groups,
+        failures=ordered,
+        n_without_group=overview.n_without_group,
+        original=data,
+        workspace=workspace,
+    )
 
 
 class _Groups:
@@ -131,14 +146,13 @@ class _Groups:
     def __init__(self, prepared: Prepared) -> None:
         self.reading = prepared.reading
         self.overview = Overview(prepared.table, prepared.reading)
-        self.usable = self.overview.usable
+        self.usable = self.overview.usable.filter(~nw.col("group").is_null())
         missing = self.overview.missing()
         names = [name for name in missing.collect_schema().names() if name != "group"]
         self.missing = _by_group(missing.group_by("group").agg(nw.col(*names).sum()))
-        if nulls := self.missing.pop(None, None):
-            total = nulls["rows"] + sum(found["rows"] for found in self.missing.values())
-            of_all = f"{nulls['rows']} of {total} {'responses' if self.reading.wide else 'rows'}"
-            raise InputError(f"{of_all} have no group (column {self.reading.group!r}); fill it in, or leave them out")
+        self.n_without_group = self.missing.pop(None, {"rows": 0})["rows"]
+        if self.n_without_group and (self.reading.missing == "error" or not self.missing):
+            raise InputError(self._without_groups())
         if not self.missing:
             raise InputError("there are no responses: the input has no rows")
         numbers = self.usable.group_by("group").agg(
@@ -147,6 +161,12 @@ class _Groups:
             nw.col("with_task").sum().alias("n_usable"),
         )
         self.numbers = _by_group(numbers)
+
+    def _without_groups(self) -> str:
+        total = self.n_without_group + sum(found["rows"] for found in self.missing.values())
+        of_all = f"{self.n_without_group} of {total} {'responses' if self.reading.wide else 'rows'}"
+        said = f"{of_all} have no group (column {self.reading.group!r})"
+        return f"{said}; fill it in, or add --missing drop to leave them out" if self.missing else said
 
     @cached_property
     def class_names(self) -> list[str]:

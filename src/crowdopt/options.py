@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -56,14 +56,50 @@ class EngineChoice(StrEnum):
     vote = "vote"
 
 
+class ToolChoice(StrEnum):
+    """The annotation tool whose export the input is."""
+
+    auto = "auto"
+    table = "table"
+    mturk = "mturk"
+    label_studio = "label-studio"
+    toloka = "toloka"
+    prodigy = "prodigy"
+    argilla = "argilla"
+    crowd_kit = "crowd-kit"
+
+    @property
+    def tool(self) -> Any:
+        """What the library calls it."""
+        return "" if self is ToolChoice.table else self.value
+
+
+class FormatChoice(StrEnum):
+    """What the answers are written as."""
+
+    table = "table"
+    label_studio = "label-studio"
+
+
 Inputs = Annotated[
     list[str],
     typer.Argument(
         metavar="INPUT...",
-        help="CSV, TSV, Parquet, JSON Lines or Excel files, globs, or - for standard input; or a database: "
-        "postgresql://user@host/database or sqlite:///file.db.",
+        help="CSV, TSV, Parquet, JSON Lines or Excel files, exports of annotation tools, globs, or - for standard "
+        "input; or a database: postgresql://user@host/database or sqlite:///file.db.",
     ),
 ]
+From = Annotated[
+    ToolChoice,
+    typer.Option("--from", help="The tool that the files come from; auto recognises its exports, table is none."),
+]
+Question = Annotated[
+    str, typer.Option(metavar="NAME", help="The question (control, output) of an export that has several.")
+]
+KeepRejected = Annotated[
+    bool, typer.Option("--keep-rejected", help="Count work of an export that was rejected in the tool.")
+]
+IgnoreGold = Annotated[bool, typer.Option("--ignore-gold", help="Do not use the labels that an export says are known.")]
 Table = Annotated[str, typer.Option("--table", metavar="NAME", help="The table of a database to read.")]
 Query = Annotated[str, typer.Option("--query", metavar="SELECT", help="What to read of a database instead.")]
 TimeLimit = Annotated[

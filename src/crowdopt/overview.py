@@ -10,7 +10,7 @@ import narwhals as nw
 
 from crowdopt.classes import WorkerClass, classed, list_classes
 from crowdopt.errors import InputError
-from crowdopt.frames import Table, fetch, settle
+from crowdopt.frames import Table, distinct_rows, fetch, settle
 from crowdopt.scale import MAX_LABELS, canonical_text, hint_bins
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Overview:
 
     def labels(self) -> list[Any]:
         """The labels that occur, in no particular order."""
-        labels = fetch(self.usable.select("label").unique().head(MAX_LABELS + 1))["label"]
+        labels = fetch(distinct_rows(self.usable.select("label")).head(MAX_LABELS + 1))["label"]
         if len(labels) > MAX_LABELS:
             check_number(labels, int(fetch(self.usable.select(nw.col("label").n_unique()))["label"][0]))
         check_number(labels, len(labels))

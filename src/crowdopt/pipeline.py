@@ -16,7 +16,7 @@ from crowdopt.errors import InputError
 from crowdopt.jobs import n_cores, run_all
 from crowdopt.offsets import number
 from crowdopt.read.columns import choose_group_truth, choose_truth
-from crowdopt.reading import Duplicates, Missing, Reading
+from crowdopt.reading import Duplicates, Missing, Reading, ToolName
 from crowdopt.regrouping import advise_classes, check_alone, checked_number, with_found_classes
 from crowdopt.scale import canonical_text
 from crowdopt.solution import Accuracy, Solution
@@ -60,6 +60,10 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
     na: Sequence[str] = (),
     encoding: str = "",
     delimiter: str = "",
+    tool: ToolName = "auto",
+    question: str = "",
+    keep_rejected: bool = False,
+    ignore_gold: bool = False,
     selectivity: str | dict[Any, float] | None = None,
     gold: Any = None,
     prior_matrix: Any = None,
@@ -82,8 +86,8 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
     """Estimates the true label of every task by maximum likelihood, with a certificate.
 
     Args:
-        data: A path (CSV, TSV, Parquet, JSON Lines, Excel; a list of them or a glob), or a pandas, Polars, PyArrow
-            or DuckDB table; or a ``Database``, or its address (``postgresql://…``, ``sqlite:///…``).
+        data: A path (CSV, TSV, Parquet, JSON Lines, Excel; a list of them or a glob), or a pandas, Polars,
+            PyArrow, DuckDB or PySpark table; or a ``Database``, or its address (``postgresql://…``, ``sqlite:///…``).
         table: The table of the database to read, if ``data`` is an address.
         query: The SELECT to read instead.
         task: Name of the column of tasks.
@@ -104,10 +108,16 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
             once), ``first`` or ``last`` (needs ``order_by``), or ``all`` (count every answer).
         order_by: Column that orders a worker's answers to one task: numbers as numbers; texts as text, unless they come
             from a text file and all look like numbers.
-        missing: Rows without task, worker or label: ``error`` or ``drop``.
+        missing: Rows without task, worker, label or group: ``error`` or ``drop``.
         na: Texts that stand for a missing label.
         encoding: Of text files; UTF-8 if empty.
         delimiter: Of text files; taken from the header if empty.
+        tool: The annotation tool whose export the files are: ``mturk``, ``label-studio``, ``toloka``, ``prodigy``,
+            ``argilla`` or ``crowd-kit``; empty for a plain table. ``auto`` takes what can only be such an export for
+            one, unless columns are named.
+        question: The question of an export that has several.
+        keep_rejected: Whether to count work that was rejected in the tool.
+        ignore_gold: Whether to leave out the labels that an export knows, which are gold otherwise.
         selectivity: ``none``, ``estimate``, or the known share of each label, as a dict or ``"no=0.9,yes=0.1"``. If
             None: ``none``; where classes are found, what held-out responses ask for.
         gold: Tasks of known label (a path or table with the task and label columns, or a dict of labels by task). They
@@ -180,6 +190,10 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
         ranked=tuple(canonical_text(name) for name in ranked),
         encoding=encoding,
         delimiter=delimiter,
+        tool=tool,
+        question=question,
+        keep_rejected=keep_rejected,
+        ignore_gold=ignore_gold,
     )
     report = on_phase or (lambda _: None)
     asked = Asked(
@@ -200,7 +214,9 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
             [*(name for name, value in known.items() if value), *(name for name in tables if tables[name] is not None)]
         )
     if group and gold is not None:
-        raise InputError("tasks of known label (--gold) do not go with --group yet")
+        raise InputError(
+            "tasks of known label (--gold) do not go with --group: aggregate the rows of a group alone, with its gold"
+        )
     with _closed_on_error(data, memory_limit=memory_limit, threads=threads) as workspace:
         report("reading")
         if group:
@@ -216,6 +232,7 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
         source = load(data, reading, workspace, n_bins=n_bins, gold=gold, classes=classes, on_phase=report)
         start = None
         if find_classes is not None:
+            check_alone(["the known labels of an export (--ignore-gold)"] if source.reading.gold else [])
             report("finding classes")
             source, asked, start = with_found_classes(source, find_classes, asked)
         report("solving")

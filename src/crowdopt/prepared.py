@@ -45,13 +45,14 @@ class Prepared:
     reading: Reading
 
     def usable(self) -> Table:
-        """The rows that have a task, with no label where the rest is incomplete: they keep their task alive."""
+        """The rows with a task (and group), without label if the rest is incomplete: they keep their task alive."""
         names = [name for name in self.table.collect_schema().names() if name != "label"]
         known = ~nw.col("worker").is_null()
         if "class" in names:
             known &= ~nw.col("class").is_null()
         label = nw.when(known).then(nw.col("label")).alias("label")
-        return self.table.filter(~nw.col("task").is_null()).select(*names, label)
+        keys = ["task", *(["group"] if "group" in names else [])]
+        return self.table.filter(*(~nw.col(key).is_null() for key in keys)).select(*names, label)
 
 
 def prepare(

@@ -30,6 +30,9 @@ MAX_LINES = 20
 MAX_NAMED, MAX_SHOWN = 6, 12
 """Labels up to which the columns of the matrix have long names, and up to which it is printed at all."""
 
+MAX_WHOLE = 24
+"""Characters up to which a cell of a table is never folded."""
+
 DELAY = 1.0
 """Seconds of work before anything is shown."""
 
@@ -137,16 +140,13 @@ def print_failures(failures: Mapping[str, str]) -> None:
         sys.stderr.write(f"crowdopt: {line}\n")
 
 
-def print_result(
-    result: Solution | Solutions, output: str | None, solution: str | None, report: str | None = None
-) -> None:
-    """Prints the summary of a solution, or of those of groups, for people, and where the files went."""
+def print_result(result: Solution | Solutions, output: str | None, **others: str | None) -> None:
+    """Prints the summary of a solution, or of those of groups, for people, and where the answers and others went."""
     from crowdopt.solution import Solution
     from crowdopt.summary import summarise
 
     written = f"answers in {output}" if output else "answers not written: add -o answers.csv"
-    written += f", solution in {solution}" if solution else ""
-    written += f", report in {report}" if report else ""
+    written += "".join(f", {name.replace('_', ' ')} in {path}" for name, path in others.items() if path)
     if isinstance(result, Solution):
         print_summary(summarise(result), list(result.scale.labels), written)
     else:
@@ -176,12 +176,17 @@ def print_groups(solutions: Solutions, written: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from crowdopt.summary import export_words
+
     console, facts = RichConsole(highlight=False), solutions.summary()
     proofs = ", ".join(f"{number:,} {proof}" for proof, number in facts["proofs"].items())
     accuracy = f"; accuracy {facts['accuracy']:.4f} on {facts['n_truth']:,} tasks" if "accuracy" in facts else ""
     failed = f", {facts['n_failures']:,} failed" if solutions.failures else ""
     numbers = f"{facts['n_tasks']:,} tasks, {facts['n_responses']:,} responses"
-    console.print(f"{facts['n_groups']:,} groups: {proofs}{failed}; {numbers}{accuracy}", soft_wrap=True)
+    left_out = f" ({facts['n_without_group']:,} rows without a group left out)" if facts.get("n_without_group") else ""
+    console.print(f"{facts['n_groups']:,} groups: {proofs}{failed}; {numbers}{left_out}{accuracy}", soft_wrap=True)
+    if export := export_words(solutions.reading):
+        console.print(Text(printable(export)), soft_wrap=True)
     rows = sorted((row for row in solutions.rows() if not row["failure"]), key=_least_certain)
     columns = {name: cell for name, cell in _CELLS.items() if name != "accuracy" or accuracy}
     table = Table(title="Groups, the least certain first", title_justify="left", title_style="bold")
@@ -261,16 +266,22 @@ def print_summary(summary: Summary, labels: list[str], written: str) -> None:
 
 
 def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str]) -> None:
-    """Prints a table for people, its last column as text and all others as numbers, and what else is to be said."""
+    """Prints a table for people, and what else is to be said.
+
+    The first column has names and the last one words; between them are numbers. Where the terminal is narrow only the
+    last one is folded: names and numbers stay whole.
+    """
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console as RichConsole
     from rich.table import Table
     from rich.text import Text
 
     console = RichConsole(highlight=False)
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
     for number, name in enumerate(columns):
-        # Folded where it is too long, not cut: names must stay whole.
-        table.add_column(name, justify="right" if 0 < number < len(columns) - 1 else "left", overflow="fold")
+        last = number == len(columns) - 1
+        whole = not last and all(len(row[number]) <= MAX_WHOLE for row in rows)
+        table.add_column(name, justify="right" if number and not last else "left", overflow="fold", no_wrap=whole)
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     console.print(table)

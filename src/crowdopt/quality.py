@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crowdopt.types import Bools, Floats, Ints
 
 CONFIDENCE = 0.95
@@ -127,6 +129,22 @@ def measure(against_labels: Ints, against_others: Ints, classes: Ints, typical: 
         answer=answer,
         off=n_responses - np.take_along_axis(against_labels.sum(axis=2), answer[:, None], axis=1)[:, 0],
     )
+
+
+def reason(quality: Quality, number: int, labels: Sequence[str]) -> str:
+    """Why a worker is flagged; empty if it is not."""
+    flag = FLAGS[quality.flag[number]]
+    if not flag:
+        return ""
+    if flag == "same":
+        answer, n_off = labels[quality.answer[number]], quality.off[number]
+        return f"always answers {answer!r}, also {n_off} times where the label is another"
+    n = quality.n_compared[number]
+    if not n:
+        return "nobody else answered its tasks"
+    agreement, chance = quality.agreement[number], quality.chance[number]
+    said = f"agrees with the others on {agreement:.0%} of {n}; by chance it would on {chance:.0%}"
+    return f"{said}: too few to tell" if flag == "too few" else said
 
 
 def information(counts: Ints, matrix: Floats, shares: Floats) -> Floats:

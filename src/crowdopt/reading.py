@@ -14,6 +14,7 @@ from crowdopt.scale import Kind
 
 Duplicates = Literal["error", "same", "first", "last", "all"]
 Missing = Literal["error", "drop"]
+ToolName = Literal["", "auto", "mturk", "label-studio", "toloka", "prodigy", "argilla", "crowd-kit"]
 
 PAIRS = ("gold", "classes")
 """The options that are pairs of texts."""
@@ -44,6 +45,10 @@ class Reading:
         ranked: The classes, best first; empty if they are not ranked.
         encoding: Encoding of text files; empty for UTF-8.
         delimiter: Field delimiter of text files; empty to take it from the header.
+        tool: The annotation tool whose export it is; empty for a plain table, ``auto`` if that is to be found out.
+        question: Which of the questions of an export; empty for its only one.
+        keep_rejected: Whether rejected work counts in an export.
+        ignore_gold: Whether the labels that an export knows are no gold.
     """
 
     task: str = "task"
@@ -66,12 +71,17 @@ class Reading:
     ranked: tuple[str, ...] = ()
     encoding: str = ""
     delimiter: str = ""
+    tool: ToolName = ""
+    question: str = ""
+    keep_rejected: bool = False
+    ignore_gold: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "keep", tuple(dict.fromkeys(self.keep)))
         object.__setattr__(self, "bins", checked_edges(self.bins))
         _one_of("duplicates", self.duplicates, get_args(Duplicates))
         _one_of("missing", self.missing, get_args(Missing))
+        _one_of("--from", self.tool, get_args(ToolName))
         if self.scale:
             _one_of("scale", self.scale, get_args(Kind))
         if self.duplicates in {"first", "last"} and not self.order_by:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from crowdopt.alternation import Settings
-from crowdopt.classes import WorkerClass, with_classes
+from crowdopt.classes import MAX_CLASSES, WorkerClass, with_classes
 from crowdopt.coded import code_responses, labels_of_buckets
 from crowdopt.errors import ClassError
-from crowdopt.found_classes import NUMBERS, PULLS, Found, find_classes, judge
+from crowdopt.found_classes import MOST, NUMBERS, find_classes, judge
 from crowdopt.offsets import number
 from crowdopt.responses import Responses, count_tasks
 from crowdopt.solving import Asked, objective_of
+from crowdopt.spark import is_spark
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from crowdopt.scale import Scale
     from crowdopt.solution import Solution
     from crowdopt.source import Source
-    from crowdopt.types import Ints
+    from crowdopt.types import Floats, Ints
 
 ADVISED = (200, 20_000)
 """The fewest and the most responses for which the criterion is asked unbidden: few tell nothing, many take time."""
@@ -40,9 +41,15 @@ def with_found_classes(source: Source, n_classes: int | Literal["auto"], asked: 
     the labels of buckets that the alternation ended with, from where a search for better ones begins.
     """
     responses, scale = source.responses, source.responses.scale
-    coded, workers = code_responses(responses)
     smoothing = None if asked.smoothing is None else number(asked.smoothing, "smoothing")
     shares = _shares(asked.selectivity, scale)
+    if is_spark(responses.table) and source.totals.n_responses > MOST:
+        from crowdopt.spark_classes import find_on_cluster
+
+        there = find_on_cluster(source, n_classes, shares=shares, smoothing=smoothing, seed=asked.seed)
+        model = there.model
+        return there.source, _going_with(model.settings, model.prior, model.shares, asked, scale), there.labels
+    coded, workers = code_responses(responses)
     found = find_classes(coded, n_classes, shares=shares, smoothing=smoothing, seed=asked.seed)
     decision = found.decision
     counts, n_found = source.counts, len(decision.prior)
@@ -51,12 +58,17 @@ def with_found_classes(source: Source, n_classes: int | Literal["auto"], asked: 
         counts = count_tasks(responses, source.workspace.folder if source.workspace else None)
     responses = replace(responses, reading=replace(responses.reading, classes_found=True))
     labels = labels_of_buckets(coded, decision.classes, decision.labels, counts.buckets)
-    if smoothing is None:
-        asked = replace(asked, prior_matrix=decision.prior)
-    if asked.selectivity is None:
-        asked = replace(asked, selectivity=_selectivity(found, scale))
-    asked = replace(asked, space=asked.space or "all")
+    asked = _going_with(found.settings, decision.prior, decision.shares, asked, scale)
     return replace(source, responses=responses, counts=counts), asked, labels
+
+
+def _going_with(settings: Settings, prior: Floats, shares: Floats, asked: Asked, scale: Scale) -> Asked:
+    """What was asked for, and what goes with the classes where nothing was said."""
+    if asked.smoothing is None:
+        asked = replace(asked, prior_matrix=prior)
+    if asked.selectivity is None:
+        asked = replace(asked, selectivity=_selectivity(settings, shares, scale))
+    return replace(asked, space=asked.space or "all")
 
 
 def advise_classes(solution: Solution) -> tuple[str, ...]:
@@ -66,20 +78,21 @@ def advise_classes(solution: Solution) -> tuple[str, ...]:
     if said or not enough or solution.certificate.bound is None or solution.source is None:
         return ()
     coded, _ = code_responses(solution.source.responses)
-    alike, classed = judge(coded, [Settings(number, PULLS[1]) for number in (1, NUMBERS[-2])], most=1)
+    alike, classed = judge(coded, [Settings(number) for number in (1, NUMBERS[-2])], most=1)
     lead, error = alike.lead_of(classed)
     if lead <= CLEARLY * error:
         return ()
-    gain = f"with {NUMBERS[-2]} classes of them, responses that were held out are likelier by {lead:.2f} nats each"
+    gain = f"with {NUMBERS[-2]} classes of them, responses that were held out are likelier by {lead:.2g} nats each"
     return (f"the workers are not alike ({gain}); try --find-classes auto",)
 
 
 def checked_number(wanted: Any) -> int | Literal["auto"]:
     """The number of classes that a user wants; raises if it is neither a whole number nor the word auto."""
-    if isinstance(wanted, str) and wanted == "auto":
+    if isinstance(wanted, str) and wanted.strip().lower() == "auto":
         return "auto"
     if isinstance(wanted, bool) or not isinstance(wanted, Integral):
-        raise ClassError(f"the number of classes to find must be auto or a whole number, not {wanted!r}")
+        wrong = f"the number of classes to find must be auto or a whole number from 1 to {MAX_CLASSES}"
+        raise ClassError(f"{wrong}, not {wanted!r}")
     return int(wanted)
 
 
@@ -112,9 +125,8 @@ def _shares(selectivity: str | dict[Any, float] | None, scale: Scale) -> Shares 
     return objective.shares or ("estimate" if objective.kind == "estimated" else "none")
 
 
-def _selectivity(found: Found, scale: Scale) -> str | dict[Any, float]:
+def _selectivity(settings: Settings, shares: Floats, scale: Scale) -> str | dict[Any, float]:
     """The shares that go with the classes, in the words of a user."""
-    if found.settings.shares == "none":
+    if settings.shares == "none":
         return "none"
-    shares = found.decision.shares
     return dict(zip(scale.labels, (shares / shares.sum()).tolist(), strict=True))

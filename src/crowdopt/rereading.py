@@ -12,7 +12,7 @@ from crowdopt.answers import as_brought
 from crowdopt.errors import ClassError, CrowdoptError, InputError
 from crowdopt.frames import restore
 from crowdopt.read.tables import explain_errors
-from crowdopt.source import Source, load, paths_of, read_classes, workspace_for
+from crowdopt.source import Source, load, paths_of, read_classes, with_found_classes, workspace_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +38,7 @@ def reread(
         with explain_errors(paths_of(solution.source.original)):
             yield solution.source
         return
+    data = with_found_classes(solution.source, data)
     with _opened(data, solution.reading, memory_limit=memory_limit, threads=threads) as source:
         _check_same(solution, source)
         yield source
@@ -75,6 +76,8 @@ def read_new(
         reading = _with_more_classes(reading, classes, class_)
     elif class_:
         reading = replace(reading, class_column=class_, classes=())
+    else:
+        data = with_found_classes(solution.source, data)
     names = [one.name for one in solution.classes]
     known = {"scale": solution.scale, "known": names}
     with _opened(data, reading, memory_limit=memory_limit, threads=threads, **known) as source:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import itertools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -100,6 +101,8 @@ class Scale:
             raise InputError(
                 f"{len(texts)} different labels; at most {MAX_LABELS} are supported: {_listed(texts)}{hint_bins(texts)}"
             )
+        if not named and kind != "nominal":
+            _check_distinct(texts)
         ordered = bool(named) or len(texts) <= 2 or all(as_number(text) is not None for text in texts)
         if kind == "ordinal" and not ordered:
             raise InputError(
@@ -166,6 +169,17 @@ def sorted_texts(texts: Iterable[str]) -> list[str]:
     if all(number is not None for number in numbers.values()):
         return sorted(numbers, key=lambda text: (numbers[text], text))
     return sorted(numbers)
+
+
+def _check_distinct(texts: Sequence[str]) -> None:
+    """Raises if all labels are numbers and two are the same one: they cannot be two steps of one scale."""
+    numbers = [(number, text) for text in texts if (number := as_number(text)) is not None]
+    if len(numbers) < len(texts):
+        return
+    for (number, text), (other, like) in itertools.pairwise(sorted(numbers)):
+        if number == other:
+            same = f"the labels {text!r} and {like!r} are the same number"
+            raise InputError(f"{same}: write them alike, or say --scale nominal if they are names")
 
 
 def _count(number: int, noun: str) -> str:

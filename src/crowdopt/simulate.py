@@ -223,6 +223,25 @@ def uniform_errors(n_labels: int, accuracy: float) -> Floats:
     return np.where(np.eye(n_labels, dtype=bool), accuracy, wrong)
 
 
+def near_errors(n_labels: int, accuracy: float, near: float) -> Floats:
+    """The same of workers who rate: most errors are to a neighbour of the true label.
+
+    Args:
+        n_labels: Number of labels.
+        accuracy: How often they are right.
+        near: How likely a wrong label is against the one a step nearer; 0 if only neighbours are mistaken for it.
+
+    >>> near_errors(3, 0.75, 0.25).round(3).tolist()
+    [[0.75, 0.2, 0.05], [0.125, 0.75, 0.125], [0.05, 0.2, 0.75]]
+    """
+    if n_labels < 2:
+        return np.ones((1, 1))
+    places = np.arange(n_labels)
+    steps = np.abs(places[:, None] - places)
+    errors = np.where(steps == 0, 0.0, near ** np.maximum(steps - 1, 0))
+    return np.where(steps == 0, accuracy, errors / errors.sum(axis=1, keepdims=True) * (1 - accuracy))
+
+
 def _checked(
     n_tasks: int, n_workers: int, responses: int | tuple[int, int], labels: Sequence[str]
 ) -> tuple[tuple[str, ...], int, int]:

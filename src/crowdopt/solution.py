@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt.certificate import Stop
-from crowdopt.errors import CrowdoptError
+from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.metrics import Agreement, agreement
 from crowdopt.objective import Objective, pooled_matrix, posterior, response_matrix
 from crowdopt.problem import Problem
@@ -126,6 +126,17 @@ class Solution:
         return response_matrix(self._by_label[0], self.objective)
 
     @cached_property
+    def soft_matrix(self) -> Floats:
+        """Like :attr:`matrix`, with the labels averaged over by their probability and not chosen.
+
+        The likeliest labels make workers look a little more alike to them than they are: every choice is in favour of
+        the matrix that it is chosen with. To know how often workers err, take this; soft EM from :attr:`matrix` on.
+        """
+        from crowdopt.solve.soft_em import soften
+
+        return soften(self.problem, self.matrix)
+
+    @cached_property
     def shares(self) -> Floats:
         """Share of the answered tasks that each label was given."""
         tasks = self._by_label[1]
@@ -178,10 +189,27 @@ class Solution:
         source = self._need_source()
         return answer_table(self, source.responses, source.counts, probabilities=probabilities)
 
-    def write(self, path: str | Path | Database, *, probabilities: bool = False) -> None:
-        """Writes the answers to a .csv, .tsv, .parquet or .jsonl file or a database, whole or not at all."""
+    def write(self, path: str | Path | Database, *, probabilities: bool = False, output_format: str = "table") -> None:
+        """Writes the answers to a .csv, .tsv, .parquet or .jsonl file or a database, whole or not at all.
+
+        Args:
+            path: Where to.
+            probabilities: Whether to add a column ``p_<label>`` for every label.
+            output_format: ``table``, or ``label-studio`` for a .json file of its tasks with predictions; the responses
+                must then be an export of Label Studio.
+        """
         from crowdopt.write import write_table
 
+        if output_format == "label-studio":
+            from crowdopt.databases import Database
+            from crowdopt.predictions import write_predictions
+
+            if isinstance(path, Database):
+                raise InputError("predictions for Label Studio go to a .json file, not to a database")
+            write_predictions(self, self._need_source(), path)
+            return
+        if output_format != "table":
+            raise InputError(f"the output format must be table or label-studio, not {output_format!r}")
         write_table(self.answers_table(probabilities=probabilities), path, self._need_source().workspace)
 
     def workers(self, data: Any = None) -> Any:
@@ -259,6 +287,20 @@ class Solution:
 
         write_report(self, path, data, command)
 
+    def charts(self) -> dict[str, Any]:
+        """The charts of the report by name, as Altair charts: for notebooks, to change them, or to save them.
+
+        Returns:
+            ``confidence``, how probable the labels are, and ``methods``, how much less likely the labels of the usual
+            methods are.
+
+        Raises:
+            MissingExtraError: The packages of the extra ``report`` are not installed.
+        """
+        from crowdopt.report.pictures import charts_of
+
+        return charts_of(self)
+
     def _repr_html_(self) -> str:
         """What a notebook shows: the verdict, the main facts, how workers answer."""
         from crowdopt.report.notebook import cell_of
@@ -290,6 +332,7 @@ class Solution:
             "n_responses": self.totals.n_responses,
             "n_dropped": self.totals.n_dropped,
             "n_buckets": self.buckets.n_buckets,
+            "tool": self.reading.tool or None,
             "labels": list(self.scale.labels),
             "scale": self.scale.kind,
             "scale_inferred": self.scale.inferred,

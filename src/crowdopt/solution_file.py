@@ -35,6 +35,13 @@ if TYPE_CHECKING:
 FORMAT = "crowdopt solution"
 GROUPS_FORMAT = "crowdopt solutions"
 FORMAT_VERSION = 3
+PARTS = {
+    "certificate": dict, "scale": dict, "reading": dict, "classes": list, "selectivity": dict, "totals": dict,
+    "agreement": dict, "matrix": list, "label_shares": list, "buckets": dict,
+}  # fmt: skip
+"""What a file must have to be read at all, and of what kind that is in JSON."""
+COLUMNS = ("counts", "weights", "label", "margin", "tied")
+"""The lists that the buckets are made of."""
 SHARED = ("format", "format_version", "crowdopt_version", "reading")
 """What the solutions of groups have in common."""
 
@@ -130,8 +137,21 @@ def read_json(path: str | Path) -> Any:
         raise SolutionFileError(f"{path} is not a solution file: it is not UTF-8 text") from error
     try:
         return json.loads(text)
-    except (ValueError, RecursionError) as error:  # ValueError: also numbers of thousands of digits
+    except json.JSONDecodeError as error:
+        raise SolutionFileError(f"{path} is not a solution file: {_where(error, text)}") from error
+    except (ValueError, RecursionError) as error:  # ValueError: numbers of thousands of digits
         raise SolutionFileError(f"{path} is not a solution file: {error}") from error
+
+
+def _where(error: json.JSONDecodeError, text: str) -> str:
+    """What is wrong with a text that is not JSON, and where."""
+    if not text.strip():
+        return "it is empty"
+    place = f"line {error.lineno}, character {error.colno}"
+    unfinished = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
+    return (
+        f"it breaks off at {place}: copy or make it again" if unfinished else f"it is not JSON at {place} ({error.msg})"
+    )
 
 
 def has_groups(data: Any) -> bool:
@@ -151,6 +171,7 @@ def decode(data: Any) -> Solution:
     if data.get("format_version") == 2:
         data = _without_classes(data)
     _check_version(data)
+    _check_parts(data)
     with _damage():
         solution = Solution(**_parse(data))
         _check_derived(solution, data)
@@ -208,11 +229,32 @@ def _without_classes(data: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(reading, dict):
         raise _damaged("it does not say how the data were read")
     nothing = {"class_column": "", "group": "", "classes": [], "classes_found": False, "ranked": []}
+    nothing |= {"tool": "", "question": "", "keep_rejected": False, "ignore_gold": False}
     return data | {"format_version": FORMAT_VERSION, "classes": [], "reading": nothing | reading}
 
 
 def _damaged(what: str) -> SolutionFileError:
     return SolutionFileError(f"the solution file is damaged: {what}")
+
+
+def _check_parts(data: dict[str, Any]) -> None:
+    for name, kind in PARTS.items():
+        if name not in data:
+            raise _damaged(f"{name!r} is missing")
+        if not isinstance(data[name], kind):
+            raise _damaged(f"{name!r} should be a JSON {'object' if kind is dict else 'array'}, not {data[name]!r:.40}")
+    for name in COLUMNS:
+        if not isinstance(data["buckets"].get(name), list):
+            raise _damaged(f"its buckets have no list {name!r}")
+
+
+def _array(values: list[Any], name: str, kind: type) -> Any:
+    """A column of buckets as an array."""
+    try:
+        return np.array(values, dtype=kind)
+    except (TypeError, ValueError, OverflowError):
+        what = "numbers" if kind is float else "true or false" if kind is bool else "whole numbers, as many in each row"
+        raise _damaged(f"the list {name!r} of its buckets does not hold {what}") from None
 
 
 def _parse(data: dict[str, Any]) -> dict[str, Any]:
@@ -227,9 +269,9 @@ def _parse(data: dict[str, Any]) -> dict[str, Any]:
     shares = tuple(_share(share) for share in data["selectivity"]["shares"])
     if shares and len(shares) != len(labels):
         raise _damaged("its selectivity does not have a share for each label")
-    counts = np.array(table["counts"], dtype=np.int64)
-    buckets, index = Buckets.from_arrays(counts, np.array(table["weights"]))
-    mapping = np.array(table["label"], dtype=np.int64)
+    counts, weights = _array(table["counts"], "counts", np.int64), _array(table["weights"], "weights", np.int64)
+    buckets, index = Buckets.from_arrays(counts, weights)
+    mapping = _array(table["label"], "label", np.int64)
     if not np.array_equal(index, np.arange(buckets.n_buckets)):
         raise _damaged("its buckets are not distinct and sorted")
     sizes = {len(mapping), len(table["margin"]), len(table["tied"]), buckets.n_buckets}
@@ -239,12 +281,12 @@ def _parse(data: dict[str, Any]) -> dict[str, Any]:
         raise _damaged("a bucket has a label that is not on the scale")
     if table["margin_kind"] not in {"exact", "upper"}:
         raise _damaged(f"margin kind {table['margin_kind']!r}")
-    margin = np.array([np.inf if value is None else value for value in table["margin"]], dtype=float)
+    margin = _array([np.inf if value is None else value for value in table["margin"]], "margin", float)
     return {
         "scale": Scale(labels, labels, data["scale"]["kind"], data["scale"]["inferred"], frozenset(range(len(labels)))),
         "buckets": buckets,
         "mapping": mapping,
-        "margins": Margins(margin, table["margin_kind"], np.array(table["tied"], dtype=bool)),
+        "margins": Margins(margin, table["margin_kind"], _array(table["tied"], "tied", bool)),
         "objective": Objective(
             data["selectivity"]["kind"], shares, _decode_offsets(data["offsets"], (len(labels), *counts.shape[1:]))
         ),

@@ -127,6 +127,7 @@ class Solutions(Mapping[str, "Solution"]):
             "proofs": dict(sorted(Counter(one.certificate.proof.value for one in self.groups.values()).items())),
             "n_tasks": sum(one.totals.n_tasks for one in self.groups.values()),
             "n_responses": sum(one.totals.n_responses for one in self.groups.values()),
+            **({"n_without_group": self.source.n_without_group} if self.source else {}),
             **({"accuracy": whole.value, "n_truth": whole.n_tasks} if whole else {}),
             "groups": [{"group": group} | self._facts(group, one) for group, one in self.groups.items()],
             "failures": [{"group": group, "reason": reason} for group, reason in self.failures.items()],

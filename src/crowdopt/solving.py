@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from crowdopt.advice import advise, advise_scale, advise_unanswered
+from crowdopt.advice import advise, advise_ranks, advise_scale, advise_unanswered
 from crowdopt.certificate import Space
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.objective import Objective, parse_selectivity
@@ -56,7 +56,7 @@ def solve_counted(counted: Counted, asked: Asked, limits: Limits) -> Solution:
     problem = Problem(buckets, space, objective, len(reading.ranked) > 1, reading.classes_found)
     solved = run(problem, limits, labels=scale.labels, classes=names, engine=asked.engine)
     proved = solved.certificate.bound is not None
-    return Solution(
+    solution = Solution(
         scale=scale,
         buckets=buckets,
         mapping=solved.mapping,
@@ -74,6 +74,7 @@ def solve_counted(counted: Counted, asked: Asked, limits: Limits) -> Solution:
         ),
         runner_up=solved.runner_up,
     )
+    return replace(solution, advice=(*solution.advice, *advise_ranks(solution))) if proved else solution
 
 
 def solve_group(

@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.classes import class_pairs, pairs_of, with_pairs, worker_classes
+from crowdopt.classes import class_pairs, pairs_of, with_found, with_pairs, worker_classes
 from crowdopt.counted import Counted
 from crowdopt.databases import Database, database_of
+from crowdopt.errors import ClassError, ColumnError, InputError
 from crowdopt.read.columns import Choose, choose_classes, choose_responses, choose_truth
 from crowdopt.read.databases import read_database
+from crowdopt.read.exports import Opened, open_files, open_frame
 from crowdopt.read.tables import explain_errors, read_files
 from crowdopt.responses import Responses, TaskCounts, check, count_tasks
 from crowdopt.scale import canonical_text
@@ -24,6 +26,7 @@ from crowdopt.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from crowdopt.frames import Table
     from crowdopt.reading import Reading
     from crowdopt.scale import Scale
 
@@ -40,12 +43,16 @@ class Source:
         counts: Responses per task, and the buckets.
         original: What the user gave.
         workspace: The database that files were read with; None for frames.
+        notes: What was done with the rows of an annotation tool's export, in words.
+        found: The classes of workers that were found, where they are a table of their own (worker, class): on Spark.
     """
 
     responses: Responses
     counts: TaskCounts
     original: Any
     workspace: Workspace | None
+    notes: tuple[str, ...] = ()
+    found: Table | None = None
 
     @property
     def counted(self) -> Counted:
@@ -102,23 +109,39 @@ def load(
     """
     if classes is not None:
         reading = read_classes(classes, reading, workspace)
-    choose = choose_responses(reading)
 
-    def counted(table: Any, server: Server | None = None) -> Source:
-        responses = check(table, reading, n_bins=n_bins, resolved=resolved, scale=scale, known=known, server=server)
-        if gold is not None:
-            responses = replace(responses, reading=read_gold(gold, responses.reading, workspace))
+    def counted(opened_data: Opened, server: Server | None = None) -> Source:
+        with naming(classes, ClassError):
+            responses = check(
+                opened_data.table,
+                opened_data.reading,
+                n_bins=n_bins,
+                resolved=resolved,
+                scale=scale,
+                known=known,
+                server=server,
+            )
+        labels = _known_labels(gold, None if resolved else opened_data.gold)
+        if labels is not None:
+            responses = replace(responses, reading=read_gold(labels, responses.reading, workspace))
         on_phase("counting")
         counts = count_tasks(responses, workspace.folder if workspace else None, server)
-        return Source(responses, counts, data, workspace)
+        return Source(responses, counts, data, workspace, opened_data.notes)
 
     with explain_errors(paths_of(data)):
         if isinstance(data, Database) and workspace is not None and not (n_bins or known):
-            with serving(data, choose, reading, workspace) as server:
+            with serving(data, choose_responses(reading), reading, workspace) as server:
                 if server is not None:
                     with suppress(Repeated):  # which the other way explains
-                        return counted(server.rows(), server)
-        return counted(open_table(data, choose, reading, workspace))
+                        return counted(open_frame(server.rows(), reading), server)
+        return counted(open_responses(data, reading, workspace))
+
+
+def _known_labels(given: Any, exported: Any) -> Any:
+    """The tasks of known label: those that the user gives, or those that an export has."""
+    if given is not None and exported is not None:
+        raise InputError("the export has tasks of known label: leave out --gold, or add --ignore-gold")
+    return exported if given is None else given
 
 
 def read_gold(gold: Any, reading: Reading, workspace: Workspace | None) -> Reading:
@@ -143,8 +166,26 @@ def read_classes(classes: Any, reading: Reading, workspace: Workspace | None) ->
     if isinstance(classes, dict):
         return with_pairs(reading, pairs_of(classes))
     choose = choose_classes(reading)
-    with opened(classes, choose, reading, workspace) as table:
+    with naming(classes, ClassError, ColumnError), opened(classes, choose, reading, workspace) as table:
         return with_pairs(reading, class_pairs(worker_classes(table, choose)))
+
+
+def with_found_classes(source: Source | None, data: Any) -> Any:
+    """Data to be read again, or new ones, with the classes of workers if those found in a source are a table."""
+    if source is None or source.found is None:
+        return data
+    return with_found(data, source.found, source.reading.worker)
+
+
+@contextmanager
+def naming(data: Any, *kinds: type[InputError]) -> Iterator[None]:
+    """Errors of some kinds name the file that they are about, which is not that of the responses."""
+    try:
+        yield
+    except kinds as error:
+        if not paths_of(data):
+            raise
+        raise type(error)(f"{', '.join(paths_of(data))}: {error}") from error
 
 
 @contextmanager
@@ -176,6 +217,16 @@ def paths_of(data: Any) -> list[str]:
     if isinstance(data, list | tuple) and data and all(isinstance(item, str | Path) for item in data):
         return [str(item) for item in data]
     return []
+
+
+def open_responses(data: Any, reading: Reading, workspace: Workspace | None) -> Opened:
+    """A frame as it is, a table of a database, or files, which may be those of an annotation tool."""
+    paths = paths_of(data)
+    if not paths or workspace is None:
+        return open_frame(data, reading)
+    if isinstance(database_of(data), Database):
+        return open_frame(open_table(data, choose_responses(reading), reading, workspace), reading)
+    return open_files(paths, reading, workspace)
 
 
 def open_table(data: Any, choose: Choose, reading: Reading, workspace: Workspace | None) -> Any:

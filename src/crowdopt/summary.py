@@ -10,6 +10,9 @@ import numpy as np
 from crowdopt.certificate import Proof, Space, Stop
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crowdopt.reading import Reading
     from crowdopt.solution import Solution
     from crowdopt.types import Floats
 
@@ -40,7 +43,8 @@ def summarise(solution: Solution) -> Summary:
     """The summary of a solution."""
     totals, buckets = solution.totals, solution.buckets
     uncertain = share_uncertain(solution)
-    facts = {
+    export = export_words(solution.reading, solution.source.notes if solution.source else ())
+    facts = ({"source": export} if export else {}) | {
         "tasks": f"{totals.n_tasks:,}"
         + _but(totals.n_gold, "of known label")
         + _but(totals.n_no_response, "without a response"),
@@ -53,6 +57,11 @@ def summarise(solution: Solution) -> Summary:
         "uncertain": f"{uncertain:.1%} of the tasks have a label less probable than {UNCERTAIN_BELOW:.0%}"
         + _but(int(buckets.weights[solution.margins.tied].sum()), "tied with another answer"),
     }
+    if _smoothing_found(solution):
+        facts["smoothing"] = (
+            "found along with the classes of workers; it is part of the log-likelihood, which does not compare with "
+            "one under another smoothing"
+        )
     if next_best := solution.summary()["next_best"]:
         facts["next best"] = (
             f"the likeliest other labels lose {next_best['loss']:,.3g} nats; they differ on "
@@ -66,6 +75,18 @@ def summarise(solution: Solution) -> Summary:
     names = [one.name for one in solution.classes] or [""]
     matrices = {name: _cells(solution, matrix) for name, matrix in zip(names, solution.matrix, strict=True)}
     return Summary(headline(solution), facts, matrices, solution.advice)
+
+
+def export_words(reading: Reading, notes: Sequence[str] = ()) -> str:
+    """Which tool the responses come from, and what was made of its export; empty for a plain table."""
+    if not reading.tool:
+        return ""
+    from crowdopt.read.tools import TOOLS
+
+    parts = [f"an export of {TOOLS[reading.tool].title}"]
+    parts += [f"question {reading.question!r}"] if reading.question else []
+    parts += [*notes, *(["known labels ignored"] if reading.ignore_gold else [])]
+    return "; ".join(parts)
 
 
 def headline(solution: Solution) -> str:
@@ -86,13 +107,25 @@ def _proved(solution: Solution) -> str:
         "all possible answers" if certificate.space is Space.ALL else "all answers that respect the order of the labels"
     )
     if certificate.given:
-        where += f", given the {' and '.join(certificate.given)}"
+        where += f", given the {' and '.join(given_of(solution))}"
     how = f"({certificate.engine}, {certificate.seconds:.3f} s)"
     if certificate.proof is Proof.PROVED:
         return f"PROVED: the most likely among {where}; {value} {how}"
     stopped = _STOPPED.get(certificate.stop, "search finished")
     gap = f"{certificate.gap:,.0f}" if (certificate.gap or 0.0) >= 1000 else f"{certificate.gap:,.3g}"
     return f"BOUNDED: within {gap} nats of the most likely among {where}; {value}; {stopped} {how}"
+
+
+def given_of(solution: Solution) -> tuple[str, ...]:
+    """What the proof takes for granted, by name; a prior that was found with the classes is no prior of the user's."""
+    found = {"prior matrix": "found smoothing"} if _smoothing_found(solution) else {}
+    return tuple(found.get(name, name) for name in solution.certificate.given)
+
+
+def _smoothing_found(solution: Solution) -> bool:
+    """Whether how far matrices are smoothed was found with the classes: nobody else can then have given a prior."""
+    offsets = solution.objective.offsets
+    return solution.classes_found and offsets is not None and offsets.prior is not None
 
 
 def share_uncertain(solution: Solution) -> float:

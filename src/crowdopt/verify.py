@@ -100,7 +100,7 @@ def verify(
     Raises:
         InputError: The data cannot be read at all, or there is no solution file.
     """
-    from crowdopt.source import load, workspace_for
+    from crowdopt.source import load, with_found_classes, workspace_for
 
     data = database_of(data, table, query)
     if isinstance(solution, str | Path):
@@ -114,6 +114,7 @@ def verify(
         limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads, "jobs": jobs}
         return verify_groups(solution, data, time_limit=time_limit, on_group=on_group, **limits)
     workspace = workspace_for(data, memory_limit=memory_limit, threads=threads)
+    data = with_found_classes(solution.source, data)
     try:
         source = load(data, solution.reading, workspace, resolved=True)
         scale, buckets = source.responses.scale, source.counts.buckets

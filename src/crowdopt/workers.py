@@ -19,6 +19,7 @@ from crowdopt.fitted import label_counts
 from crowdopt.frames import (
     Table,
     coded,
+    distinct_rows,
     fetch,
     fetch_integers,
     settle,
@@ -26,9 +27,10 @@ from crowdopt.frames import (
     small_table,
     surely_distinct,
 )
-from crowdopt.quality import FLAGS, Quality, Typical, measure, typical_agreement, wilson
+from crowdopt.quality import FLAGS, Quality, Typical, measure, reason, typical_agreement, wilson
 from crowdopt.rereading import as_frame, reread
 from crowdopt.scale import canonical_text
+from crowdopt.spark import is_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -155,18 +157,7 @@ class Workers:
 
     def reason(self, number: int) -> str:
         """Why a worker is flagged; empty if it is not."""
-        quality, flag = self.quality, FLAGS[self.quality.flag[number]]
-        if not flag:
-            return ""
-        if flag == "same":
-            answer, n_off = self.labels[quality.answer[number]], quality.off[number]
-            return f"always answers {answer!r}, also {n_off} times where the label is another"
-        n = quality.n_compared[number]
-        if not n:
-            return "nobody else answered its tasks"
-        agreement, chance = quality.agreement[number], quality.chance[number]
-        said = f"agrees with the others on {agreement:.0%} of {n}; by chance it would on {chance:.0%}"
-        return f"{said}: too few to tell" if flag == "too few" else said
+        return reason(self.quality, number, self.labels)
 
     def _named(self, columns: dict[str, Any]) -> Table:
         """Columns by the number of a worker, with the worker instead."""
@@ -176,7 +167,7 @@ class Workers:
 
 def workers_of(solution: Solution, source: Source) -> Workers:
     """Counts and measures the workers of a source against the labels of a solution that was made from it."""
-    cells = _cells(solution, source)
+    cells = cells_of(solution, source)
     who = cells.select("worker", "class").unique().with_row_index(NUMBER, order_by="worker")
     who = settle(who.with_columns(nw.col(NUMBER).cast(nw.Int64)))
     numbered = cells.join(who.select(NUMBER, "worker"), on="worker", how="inner").drop("worker")
@@ -197,6 +188,10 @@ def workers_of(solution: Solution, source: Source) -> Workers:
 def worker_frame(solution: Solution, data: Any = None, *, confusion: bool = False) -> Any:
     """The table of workers, or of their answers by label, as the kind of table that was brought."""
     with reread(solution, data) as source:
+        if is_spark(source.counts.table):
+            from crowdopt.spark_workers import confusion_table, worker_table
+
+            return (confusion_table if confusion else worker_table)(solution, source).to_native()
         workers = workers_of(solution, source)
         return as_frame(workers.confusion if confusion else workers.table, source)
 
@@ -212,7 +207,7 @@ def with_class(table: Table, responses: Responses) -> Table:
     return table.with_columns((coded("class", codes, NOBODY) if codes else nw.lit(0)).alias("class"))
 
 
-def _cells(solution: Solution, source: Source) -> Table:
+def cells_of(solution: Solution, source: Source) -> Table:
     """Responses by (worker, class, label of the task, label without the worker, answer)."""
     counts, scale = source.counts, source.responses.scale
     codes = {scale.values[j]: j for j in sorted({at % scale.n_labels for at in counts.columns.values()})}
@@ -248,7 +243,7 @@ def _with_own_counts(answered: Table, solution: Solution, folder: Any) -> tuple[
         lambda table: table.group_by("task", "worker", "class").agg(nw.col(name).count() for name in columns),
         folder,
     )
-    kinds = fetch_integers(by_pair.select("class", *columns).unique())
+    kinds = fetch_integers(distinct_rows(by_pair.select("class", *columns)))
     own = np.zeros((len(kinds["class"]), n_classes, n_labels), np.int64)
     for name, j in columns.items():
         own[np.arange(len(own)), kinds["class"], j] = kinds[name]
@@ -285,9 +280,7 @@ def _sums(numbered: Table, label: str) -> dict[str, Ints]:
 def _measured(solution: Solution, counts: dict[str, Ints], others: dict[str, Ints], classes: Ints) -> Quality:
     """The statistics of all workers, some at a time."""
     n_labels = solution.scale.n_labels
-    by_class = np.zeros((len(solution.matrix), n_labels, n_labels), np.int64)
-    np.add.at(by_class, (classes[others[NUMBER]], others["others"], others["answer"]), others["n"])
-    typical = Typical(solution.matrix, typical_agreement(by_class), solution.shares)
+    typical = typical_of(solution, others | {"class": classes[others[NUMBER]]})
     step = max(1, CELLS // n_labels**2)
     parts = [
         measure(
@@ -296,6 +289,14 @@ def _measured(solution: Solution, counts: dict[str, Ints], others: dict[str, Int
         for part in _slices(len(classes), step)
     ]
     return Quality(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Quality)))
+
+
+def typical_of(solution: Solution, others: dict[str, Ints]) -> Typical:
+    """What is to be expected of a worker, from responses by (class, label of the others, answer)."""
+    n_labels = solution.scale.n_labels
+    by_class = np.zeros((len(solution.matrix), n_labels, n_labels), np.int64)
+    np.add.at(by_class, tuple(others[name] for name in ("class", "others", "answer")), others["n"])
+    return Typical(solution.matrix, typical_agreement(by_class), solution.shares)
 
 
 def _slices(length: int, step: int) -> Iterator[slice]:

@@ -40,10 +40,10 @@ def check_target(target: str | Path, suffixes: tuple[str, ...]) -> None:
     if is_address(target):
         raise InputError(f"cannot write {target}: name a table with -o ADDRESS --output-table NAME")
     path = Path(target)
-    if path.suffix.lower() not in suffixes:
-        raise InputError(f"cannot write {path.name!r}: the name must end in {', '.join(suffixes)}")
     if path.is_dir():
         raise InputError(f"cannot write {path}: it is a folder")
+    if path.suffix.lower() not in suffixes:
+        raise InputError(f"cannot write {path.name!r}: the name must end in {', '.join(suffixes)}")
     if not path.parent.is_dir():
         raise InputError(f"cannot write {path}: the folder {path.parent} does not exist")
     if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
@@ -145,11 +145,15 @@ def _in_workspace(table: Table, workspace: Workspace) -> duckdb.DuckDBPyRelation
 
 
 def _copy(table: Table, path: Path, suffix: str, workspace: Workspace) -> None:
+    copy_query(_in_workspace(table, workspace), "SELECT * FROM _answers", path, FORMATS[suffix])
+
+
+def copy_query(answers: Any, query: str, path: Path, form: str) -> None:
+    """Writes what a query makes of answers that are in the database, where they are called ``_answers``."""
     import duckdb
 
     try:
-        native = _in_workspace(table, workspace)
-        native.query("_answers", f"COPY (SELECT * FROM _answers) TO {literal(str(path))} ({FORMATS[suffix]})")
+        answers.query("_answers", f"COPY ({query}) TO {literal(str(path))} ({form})")
     except query_errors():
         raise  # a bug of ours, or an interrupt
     except duckdb.Error as error:

@@ -158,6 +158,10 @@ def compare(
     phase = on_phase or (lambda _: None)
     solution = aggregate(data, engine="vote", seed=seed, time_limit=time_limit, on_phase=phase, **options)
     try:
+        if solution.reading.gold:
+            raise InputError(
+                "the export has tasks of known label, which not every method could heed: add --ignore-gold"
+            )
         wanted, notes = methods_for(solution, methods)
         smoothing = number(options.get("smoothing", 0.0), "smoothing")
         rows = _rows(solution, smoothing)

@@ -42,7 +42,7 @@ def json_part(sources: Sequence[Source], workspace: Workspace) -> Part:
     columns = _keys(sources, table, workspace)
 
     def select(chosen: Sequence[str]) -> tuple[str, frozenset[str]]:
-        pointers = ", ".join(literal(_pointer(name)) for name in chosen)
+        pointers = ", ".join(literal(pointer(name)) for name in chosen)
         types = _types(sources, table, pointers, chosen, workspace)
         cells = ", ".join(
             f"cells[{place + 1}]::{one} AS {quote(name)}"
@@ -111,10 +111,10 @@ def _type(name: str, kinds: set[str], sources: Sequence[Source]) -> str:
     return "BIGINT" if kinds else '"NULL"'
 
 
-def _pointer(name: str) -> str:
+def pointer(name: str) -> str:
     """A JSON pointer (RFC 6901), which unlike a path has no wildcards.
 
-    >>> _pointer("a/b~c")
+    >>> pointer("a/b~c")
     '/a~1b~0c'
     """
     return "/" + name.replace("~", "~0").replace("/", "~1")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from crowdopt.workspace import Workspace
 
-Kind = Literal["csv", "tsv", "parquet", "jsonl", "xlsx"]
+Kind = Literal["csv", "tsv", "parquet", "jsonl", "json", "xlsx"]
 Packing = Literal["uncompressed", "gzip", "zstd"]
 
 KINDS: dict[str, Kind] = {
@@ -35,11 +35,12 @@ KINDS: dict[str, Kind] = {
     ".pq": "parquet",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "json",
     ".xlsx": "xlsx",
 }
 PACKINGS: dict[str, Packing] = {".gz": "gzip", ".zst": "zstd"}
-TEXTS: tuple[Kind, ...] = ("csv", "tsv", "jsonl")
-READ = ".csv, .tsv, .txt, .jsonl and .ndjson (each also with .gz or .zst), .parquet, .pq, .xlsx"
+TEXTS: tuple[Kind, ...] = ("csv", "tsv", "jsonl", "json")
+READ = ".csv, .tsv, .txt, .jsonl, .ndjson and .json (each also with .gz or .zst), .parquet, .pq, .xlsx"
 
 MAGIC = {
     b"PAR1": "a Parquet file",
@@ -205,8 +206,6 @@ def _by_suffix(path: Path) -> tuple[Kind, Packing]:
     inner = KINDS.get(suffixes[-2]) if len(suffixes) > 1 else None
     if last in PACKINGS and inner in TEXTS:
         return inner, PACKINGS[last]
-    if last == ".json":
-        raise InputError(f"{path}: JSON is read as JSON Lines, one object per line, suffix .jsonl")
     if last == ".xls":
         raise InputError(f"{path}: the old .xls format is not read; save it as .xlsx")
     if last == ".bz2":
@@ -235,7 +234,10 @@ def _spool(stream: IO[bytes], name: str, workspace: Workspace, encoding: str) ->
         text = _head(source).decode(encoding or "utf-8", "ignore")
     except LookupError:
         text = ""  # an unknown encoding is reported where it is used
-    return replace(source, kind="jsonl") if text.lstrip("\ufeff \t\r\n").startswith("{") else source
+    text = text.lstrip("\ufeff \t\r\n")
+    if text.startswith("[") and text[1:].lstrip().startswith("{"):
+        return replace(source, kind="json")
+    return replace(source, kind="jsonl") if text.startswith("{") else source
 
 
 def _head(source: Source) -> bytes:

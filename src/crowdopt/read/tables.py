@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crowdopt.errors import InputError
 from crowdopt.read.delimited import Dialect, check_delimiter, inspect, select_csv
 from crowdopt.read.jsonlines import json_part
 from crowdopt.read.parts import Part, available_columns, check_columns, concatenate
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 
     from crowdopt.read.columns import Choose
 
-__all__ = ["explain_errors", "read_files"]
+__all__ = ["explain_errors", "find_files", "open_parts", "read_files", "select", "with_numbers"]
+
+JSON = ("json", "jsonl")
 
 
 def read_files(
@@ -52,14 +55,24 @@ def read_files(
         ColumnError: A column is missing, nested, or of different types in different files.
         MissingExtraError: An Excel file is named and openpyxl is not installed.
     """
-    encoding, delimiter = check_encoding(encoding), check_delimiter(delimiter)
-    files = [_decoded(source, workspace, encoding) for source in find_sources(sources, workspace, encoding)]
+    delimiter = check_delimiter(delimiter)
+    files = find_files(sources, workspace, encoding)
     with explain_errors(sources):
-        parts = _parts(files, workspace, delimiter)
-        chosen = choose(available_columns(parts))
-        check_columns(parts, chosen)
-        query = concatenate(parts, chosen, workspace)
-        return workspace.sql(_with_numbers(query, numeric, workspace) if numeric in chosen else query)
+        return select(open_parts(files, workspace, delimiter), workspace, choose, numeric)
+
+
+def find_files(sources: Sequence[str | Path], workspace: Workspace, encoding: str) -> list[Source]:
+    """The files that are meant, as UTF-8 where they are text. Standard input can be found only once."""
+    encoding = check_encoding(encoding)
+    return [_decoded(source, workspace, encoding) for source in find_sources(sources, workspace, encoding)]
+
+
+def select(parts: Sequence[Part], workspace: Workspace, choose: Choose, numeric: str = "") -> duckdb.DuckDBPyRelation:
+    """Some columns of all parts; see :func:`read_files`."""
+    chosen = choose(available_columns(parts))
+    check_columns(parts, chosen)
+    query = concatenate(parts, chosen, workspace)
+    return workspace.sql(with_numbers(query, numeric, workspace) if numeric in chosen else query)
 
 
 def _decoded(source: Source, workspace: Workspace, encoding: str) -> Source:
@@ -69,14 +82,14 @@ def _decoded(source: Source, workspace: Workspace, encoding: str) -> Source:
     with explain_unreadable(source.name):
         if encoding:
             return transcode(source, workspace, encoding)
-        if source.kind == "jsonl" and source.packing != "uncompressed":
+        if source.kind in JSON and source.packing != "uncompressed":
             check_whole(source)
-        if source.kind == "jsonl" and has_bom(source):
+        if source.kind in JSON and has_bom(source):
             return transcode(source, workspace, "utf-8-sig")  # JSON may not begin with a byte order mark
     return source
 
 
-def _parts(files: Sequence[Source], workspace: Workspace, delimiter: str) -> list[Part]:
+def open_parts(files: Sequence[Source], workspace: Workspace, delimiter: str) -> list[Part]:
     """Groups files that one query can read, in the order of the first of each group."""
     groups: dict[object, list[Source]] = {}
     for file in files:
@@ -85,6 +98,11 @@ def _parts(files: Sequence[Source], workspace: Workspace, delimiter: str) -> lis
         if file.kind in ("csv", "tsv"):
             with explain_unreadable(file.name):
                 source, key = inspect(file, workspace, delimiter)
+        elif file.kind == "json":
+            raise InputError(
+                f"{file.name}: JSON is read as JSON Lines, one object per line, suffix .jsonl; as it is, only if it is "
+                "the export of an annotation tool (--from)"
+            )
         elif file.kind == "parquet":
             key = _parquet_schema(file, workspace)
         else:
@@ -133,7 +151,7 @@ def _parquet(group: Sequence[Source]) -> str:
     return f"read_parquet([{paths}], hive_partitioning = false)"
 
 
-def _with_numbers(query: str, name: str, workspace: Workspace) -> str:
+def with_numbers(query: str, name: str, workspace: Workspace) -> str:
     """Reads a column of text as numbers if each of its cells is one: whole ones exactly, others as fractions."""
     found = workspace.sql(query)
     if str(found.types[found.columns.index(name)]) != "VARCHAR":

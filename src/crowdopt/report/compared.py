@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from crowdopt._version import __version__
 from crowdopt.report.page import SUFFIXES, check_installed, fill
 from crowdopt.report.pictures import loss_chart
+from crowdopt.report.texts import visible
 from crowdopt.write import check_target, write_text
 
 if TYPE_CHECKING:
@@ -32,7 +33,10 @@ def render_comparison(comparison: Comparison, command: str = "") -> str:
 
 
 def _again(command: str) -> dict[str, Any]:
-    return {"command": command, "versions": {"crowdopt": __version__, "Python": platform.python_version()} | _peer()}
+    return {
+        "command": visible(command),
+        "versions": {"crowdopt": __version__, "Python": platform.python_version()} | _peer(),
+    }
 
 
 def _peer() -> dict[str, str]:

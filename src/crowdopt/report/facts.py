@@ -19,7 +19,7 @@ from crowdopt.frames import fetch
 from crowdopt.order import violation
 from crowdopt.reading import Reading
 from crowdopt.report.lattice import lattice_of
-from crowdopt.report.layout import clip
+from crowdopt.report.texts import clip, isolated, shown, visible
 from crowdopt.report.verdict import METHODS, verdict_of
 from crowdopt.scale import canonical_text
 from crowdopt.summary import summarise
@@ -59,20 +59,21 @@ def gather(solution: Solution, source: Source, command: str = "") -> dict[str, A
         source: The data behind it.
         command: The command that made it; empty if it was made in Python.
     """
-    verdict, summary = verdict_of(solution), summarise(solution)
+    named = shown(solution)
+    verdict, summary = verdict_of(named), summarise(named)
     return {
         "verdict": {"word": verdict.word, "sentence": verdict.sentence, "more": list(verdict.more)},
         "summary": solution.summary(),
         "lines": summary.facts,
-        "advice": list(solution.advice),
-        "labels": list(solution.scale.labels),
+        "advice": list(named.advice),
+        "labels": list(named.scale.labels),
         "scale": solution.scale.kind,
-        "matrices": _matrices(solution),
-        "lattice": lattice_of(solution),
+        "matrices": _matrices(named),
+        "lattice": lattice_of(named),
         "tasks": _tasks(solution, source),
         "workers": _workers(solution, source),
         "others": compare_engines(solution),
-        "accuracy": _accuracy(solution),
+        "accuracy": _accuracy(named),
         "reproduce": _reproduce(solution, command),
     }
 
@@ -109,7 +110,7 @@ def _tasks(solution: Solution, source: Source) -> dict[str, Any]:
     table = answer_table(solution, source.responses, source.counts).select(*columns)
     unsure = table.filter(nw.col("status") != "gold", nw.col("status") != "no_response")
     found = fetch(unsure.sort("confidence", "task").head(MAX_TASKS))
-    texts = shortened({name: found[name] for name in ("task", "label", *keep)})
+    texts = shortened({name: _texts(found[name]) for name in ("task", "label", *keep)})
     rows = [
         {
             "task": texts["task"][i],
@@ -120,7 +121,7 @@ def _tasks(solution: Solution, source: Source) -> dict[str, Any]:
         for i in range(len(found["task"]))
     ]
     return {
-        "keep": keep,
+        "keep": [visible(name) for name in keep],
         "n_not_shown": len(solution.reading.keep) - len(keep),
         "rows": rows,
         "n_tasks": solution.buckets.n_tasks,
@@ -128,7 +129,11 @@ def _tasks(solution: Solution, source: Source) -> dict[str, Any]:
     }
 
 
-def shortened(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[str]]:
+def _texts(values: Sequence[Any]) -> list[str]:
+    return ["" if value is None else visible(canonical_text(value)) for value in values]
+
+
+def shortened(columns: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """The texts of some columns, all cut to a length at which they are not too much for a page."""
     length, texts = MAX_TEXT, {name: _cut(values, MAX_TEXT) for name, values in columns.items()}
     while (
@@ -140,22 +145,22 @@ def shortened(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[str]]:
     return texts
 
 
-def _cut(values: Sequence[Any], length: int) -> list[str]:
-    return ["" if value is None else clip(canonical_text(value), length) for value in values]
+def _cut(texts: Sequence[str], length: int) -> list[str]:
+    return [clip(text, length) for text in texts]
 
 
 def _workers(solution: Solution, source: Source) -> dict[str, Any]:
     """The workers of whom least can be hoped first."""
     facts = workers_of(solution, source).summary(MAX_WORKERS)
-    names = shortened({name: [row[name] for row in facts["worst"]] for name in ("worker", "reason")})
+    names = shortened({name: _texts([row[name] for row in facts["worst"]]) for name in ("worker", "reason")})
     rows = [
-        {**row, "worker": worker, "reason": reason, "confusion": None}
+        {**row, "worker": worker, "reason": reason, "class": isolated(row["class"] or ""), "confusion": None}
         for row, worker, reason in zip(facts["worst"], names["worker"], names["reason"], strict=True)
     ]
     return {
         "n_workers": facts["n_workers"],
         "flags": {name: n for name, n in facts["flags"].items() if n},
-        "classes": [{"name": one.name, "n_workers": one.n_workers} for one in solution.classes],
+        "classes": [{"name": isolated(one.name), "n_workers": one.n_workers} for one in solution.classes],
         "rows": rows,
     }
 
@@ -171,7 +176,7 @@ def compare_engines(solution: Solution) -> list[dict[str, Any]]:
         try:
             solved = run(solution.problem, Limits(COMPARED_SECONDS), labels=solution.scale.labels, engine=engine)
         except InputError as error:
-            rows.append(row | {"error": str(error)})
+            rows.append(row | {"error": visible(str(error))})
             continue
         value = solution.objective.of_mapping(solution.buckets, solved.mapping)
         rows.append(
@@ -232,11 +237,15 @@ def _reproduce(solution: Solution, command: str) -> dict[str, Any]:
     pairs = {name: len(getattr(solution.reading, name)) for name in ("gold", "classes")}
     options |= {name: f"{n:,} pairs, in the solution file" for name, n in pairs.items() if n}
     return {
-        "command": command,
-        "options": {name: ", ".join(map(str, v)) if isinstance(v, list) else str(v) for name, v in options.items()},
+        "command": visible(command),
+        "options": {name: _option(value) for name, value in options.items()},
         "engine": solution.certificate.engine,
         "seed": solution.seed,
         "fingerprint": solution.certificate.fingerprint,
         "versions": {"crowdopt": __version__, "Python": platform.python_version()}
         | {name: version(name) for name in PACKAGES},
     }
+
+
+def _option(value: Any) -> str:
+    return ", ".join(isolated(str(one)) for one in value) if isinstance(value, list) else isolated(str(value))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from crowdopt.order import Order
+from crowdopt.report.texts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -253,12 +254,3 @@ def _inside(start: Point, end: Point, width: float, height: float) -> tuple[floa
 
 def _few(links: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(links) if len(links) <= MAX_LINKS else ()
-
-
-def clip(text: str, length: int) -> str:
-    """The text, cut to a length.
-
-    >>> clip("perhaps", 5)
-    'perh…'
-    """
-    return text if len(text) <= length else text[: length - 1] + "…"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from crowdopt.charts import GREEN, ORANGE, RED
 from crowdopt.errors import MissingExtraError
 from crowdopt.report.colours import ink_on
+from crowdopt.report.texts import shown
 from crowdopt.report.verdict import verdict_of
 from crowdopt.summary import summarise
 
@@ -24,6 +25,7 @@ _GROUND = {"PROVED": GREEN, "BOUNDED": ORANGE}
 
 def cell_of(solution: Solution) -> str:
     """A solution as HTML: verdict, facts, matrices, and the histogram of confidence where charts can be drawn."""
+    solution = shown(solution)
     verdict, summary = verdict_of(solution), summarise(solution)
     ground = _GROUND.get(verdict.word, RED)
     look = f"background:{ground};color:{ink_on(ground)};padding:.1em .6em;border-radius:1em"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crowdopt.charts import Axis, bars, described, histogram, svg_of
+from crowdopt.charts import Axis, bars, chart_of, described, histogram, svg_of
 from crowdopt.report.verdict import nats
 
 if TYPE_CHECKING:
@@ -28,30 +28,47 @@ def confidence_bins(solution: Solution) -> list[dict[str, Any]]:
 
 def confidence_chart(solution: Solution) -> str:
     """The histogram of the probability of labels, as SVG."""
+    words = "; ".join(
+        f"{one['low']:.0%} to {one['high']:.0%}: {one['n']:,} tasks" for one in confidence_bins(solution) if one["n"]
+    )
+    return described(svg_of(_histogram(solution)), f"Histogram of the probability of labels. {words}.")
+
+
+def _histogram(solution: Solution) -> dict[str, Any]:
     bins = confidence_bins(solution)
     mean = float(_confidence(solution) @ solution.buckets.weights / solution.buckets.n_tasks)
-    words = "; ".join(f"{one['low']:.0%} to {one['high']:.0%}: {one['n']:,} tasks" for one in bins if one["n"])
-    drawing = histogram(
+    return histogram(
         bins,
         title="How probable the labels are",
         subtitle=f"tasks by the probability of their label; {mean:.1%} on average",
         x_axis=Axis("probability of the label under the fitted model", values=_tens(bins[0]["low"])),
         y_axis=Axis("tasks"),
     )
-    return described(svg_of(drawing), f"Histogram of the probability of labels. {words}.")
 
 
 def loss_chart(rows: Sequence[Mapping[str, Any]], than: str) -> str:
     """By how many nats methods fall short, as SVG; rows have a name and a loss."""
-    values = [{"name": row["name"], "value": row["loss"], "text": _lost(row["loss"])} for row in rows]
-    words = "; ".join(f"{one['name']}: {one['text']}" for one in values)
-    drawing = bars(
-        values,
+    words = "; ".join(f"{row['name']}: {_lost(row['loss'])}" for row in rows)
+    return described(svg_of(_bars(rows, than)), f"Bars of the log-likelihood that methods lose. {words}.")
+
+
+def _bars(rows: Sequence[Mapping[str, Any]], than: str) -> dict[str, Any]:
+    return bars(
+        [{"name": row["name"], "value": row["loss"], "text": _lost(row["loss"])} for row in rows],
         title="How much less likely",
         subtitle=f"nats less {than}; longer is worse",
         x_axis=Axis("nats of log-likelihood lost", symlog=True),
     )
-    return described(svg_of(drawing), f"Bars of the log-likelihood that methods lose. {words}.")
+
+
+def charts_of(solution: Solution) -> dict[str, Any]:
+    """The charts of a solution by name, as Altair has them: to show in a notebook, to change, or to save."""
+    from crowdopt.report.facts import compare_engines
+
+    charts = {"confidence": chart_of(_histogram(solution))}
+    if rows := [row for row in compare_engines(solution) if row.get("loss") is not None]:
+        charts["methods"] = chart_of(_bars(rows, "than these answers"))
+    return charts
 
 
 def _confidence(solution: Solution) -> Any:

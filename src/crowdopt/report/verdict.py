@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crowdopt.certificate import Proof, Space, Stop
+from crowdopt.summary import given_of
 
 if TYPE_CHECKING:
     from crowdopt.solution import Solution
@@ -29,6 +30,7 @@ _STOPPED = {
 _GIVEN = {
     "classes": "these classes of workers",
     "found classes": "these classes of workers, which were found in the data",
+    "found smoothing": "the smoothing that was found along with the classes",
     "ranked classes": "their ranking",
     "gold": "the tasks of known label",
     "selectivity": "the shares of the labels",
@@ -52,26 +54,28 @@ class Verdict:
 
 def verdict_of(solution: Solution) -> Verdict:
     """The verdict on a solution."""
-    certificate = solution.certificate
-    among = f"{_space(solution)}{_given(certificate.given)}"
+    certificate, model = solution.certificate, _model(solution)
+    among = f"{_space(solution)}{_given(given_of(solution))}"
     if certificate.proof is Proof.NONE:
         who = METHODS.get(certificate.engine, certificate.engine)
         sentence = f"These answers come from {who}. Nothing was proved: others may be more likely."
-        return Verdict("NOT PROVED", sentence, (MODEL,))
+        return Verdict("NOT PROVED", sentence, (model,))
     if certificate.proof is Proof.PROVED:
         sentence = f"These answers are the most likely among {among}."
-        return Verdict("PROVED", sentence, (_beyond(solution), MODEL))
+        return Verdict("PROVED", sentence, (_beyond(solution), model))
     gap = nats(certificate.gap or 0.0)
     sentence = f"These answers are within {gap} nats of the most likely among {among}."
     stopped = _STOPPED.get(certificate.stop, "The search ended with this gap still open")
-    return Verdict("BOUNDED", sentence, (f"{stopped}: an answer that is up to {gap} nats likelier may exist.", MODEL))
+    return Verdict("BOUNDED", sentence, (f"{stopped}: an answer that is up to {gap} nats likelier may exist.", model))
 
 
-MODEL = (
-    "Likely means: under the model that workers answer independently, each by the response matrix of its class. "
-    "The likeliest answers need not be true; they are what explains the responses best."
-)
-"""What no certificate can promise."""
+def _model(solution: Solution) -> str:
+    """What no certificate can promise."""
+    how = "each by the response matrix of its class" if solution.classes else "all by one response matrix"
+    return (
+        f"Likely means: under the model that workers answer independently, {how}. The likeliest answers need not be "
+        "true; they are what explains the responses best."
+    )
 
 
 def _beyond(solution: Solution) -> str:

@@ -4,17 +4,22 @@
 maximises F, and stops at the first mapping that its own matrix confirms. It ends where its start leads it, so starts
 have names: "1", "2" and "3" are the paper's, "vote" is the matrix of the majority vote. A round takes
 O(buckets · labels² · classes).
+
+From workers mostly wrong, EM ends upside down: the same clusters of tasks under exchanged names, exactly as likely. An
+engine has to name them all the same, and to count such labels as errors would judge EM by a choice that it never made.
+So where the likelihood cannot tell names apart, the engines here take those that agree with most responses, as all
+others do. :func:`hard_em` itself leaves them as the start has them.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from crowdopt.certificate import Stop
+from crowdopt.certificate import Space, Stop
 from crowdopt.errors import InputError
 from crowdopt.solve.em_steps import (
     MAX_ROUNDS,
@@ -31,6 +36,7 @@ from crowdopt.solve.em_steps import (
     start_matrix,
 )
 from crowdopt.solve.engine import Limits, Outcome
+from crowdopt.solve.names import renamed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -166,9 +172,17 @@ def _likeliest(problem: Problem, limits: Limits, names: tuple[str, ...]) -> Outc
         watch.best, watch.rounds = max(watch.best, run.value), watch.rounds + run.rounds
         if run.stop is not Stop.FINISHED:
             break
-    best = likeliest(problem, runs)
+    mapping = _named(problem, likeliest(problem, runs).mapping)
+    value = problem.objective.of_mapping(problem.buckets, mapping)
     work = watch.rounds * problem.buckets.n_buckets
-    return Outcome(best.mapping, best.value, bound=None, space=problem.space, work=work, stop=runs[-1].stop)
+    return Outcome(mapping, value, bound=None, space=problem.space, work=work, stop=runs[-1].stop)
+
+
+def _named(problem: Problem, mapping: Ints) -> Ints:
+    """The mapping under the names that agree with most responses, if its likelihood is the same under all of them."""
+    if not problem.objective.interchangeable:
+        return mapping
+    return renamed(replace(problem, space=Space.ALL), mapping)  # EM looks at no order, so neither do its names
 
 
 def likeliest(problem: Problem, runs: Sequence[HardRun]) -> HardRun:

@@ -114,6 +114,15 @@ def soft_em(
                 log_shares = np.log(known / known.sum())
 
 
+def soften(problem: Problem, matrix: Floats) -> Floats:
+    """The matrix that soft EM makes of a fitted one: the labels averaged over, and not chosen.
+
+    Rows of which nothing is known (not-a-number) stay so.
+    """
+    doubt = 0.01  # or an answer that was never given would stay impossible
+    return soft_em(problem, (1 - doubt) * matrix + doubt / matrix.shape[-1]).matrix
+
+
 def soft_em_engine(problem: Problem, limits: Limits) -> Outcome:
     """Soft EM from the majority vote, each bucket with its most probable label."""
     run = soft_em(problem, "vote", limits=limits)
