@@ -258,9 +258,8 @@ def print_costs(result: dict[str, Any]) -> None:
     runs = [(size["n_responses"], size["median"][CROWDOPT]) for size in result["sizes"]]
     if "big" in result:
         runs.append((result["big"]["n_responses"], result["big"]["runs"][CROWDOPT]))
-    print(
-        f"\ncrowdopt through DuckDB; a start takes {start:.2f} s of CPU\n{'responses':>12} {'CPU':>10} {'per response':>14} {'peak':>10}"
-    )
+    print(f"\ncrowdopt through DuckDB; a start takes {start:.2f} s of CPU")
+    print(f"{'responses':>12} {'CPU':>10} {'per response':>14} {'peak':>10}")
     for n_responses, run in runs:
         cost = "failed" if run["error"] else f"{(run['cpu'] - start) / n_responses * 1e6:.3f} µs"
         print(f"{n_responses:12,} {run['cpu']:8.1f} s {cost:>14} {run['peak_mb']:7,.0f} MB")
