@@ -166,3 +166,9 @@ def test_found_classes_in_many_responses(tmp_path):
     assert shown[0]["way"] == "crowdopt aggregate --find-classes 3"
     assert not shown[0]["error"]
     assert float(shown[0]["accuracy"]) > 0.9
+
+
+def test_databases_count_the_same_as_by_hand():
+    lines = [line.split("|") for line in run("databases.py", "--quick").splitlines()[2:]]
+    assert [line[1].strip() for line in lines] == ["DuckDB", "PostgreSQL"]
+    assert all(float(line[3].split()[0]) > 0 and float(line[5]) > 0 for line in lines)

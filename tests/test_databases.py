@@ -11,6 +11,7 @@ import time
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
+from traceback import format_exception_only
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -329,10 +330,9 @@ def test_errors_in_python_hold_no_password_either():
     for address in addresses().values():
         with pytest.raises(InputError) as caught:
             aggregate(address, table="t")
-        for error in (caught.value, caught.value.__cause__, caught.value.__context__):
-            assert caught.value.__cause__ is None
-            assert "s3cret" not in f"{error}"
-            assert "wr0ngpass" not in f"{error}" or error is caught.value.__context__
+        shown = "".join(format_exception_only(caught.value)) + str(caught.value.__context__)
+        for secret in ("s3cret", "wr0ngpass", "%2F%40"):
+            assert secret not in shown
     assert PASSWORD not in repr(Database(server().address, table="t"))
     assert QUOTED not in repr(Database(server().address, table="t"))
 

@@ -175,11 +175,23 @@ def test_numbers_of_other_kinds_are_numbers(smoothing):
     assert crowdopt.verify(crowdopt.Solution.from_dict(found.to_dict()), FRAME).verdict == "CONFIRMED"
 
 
-def test_names_with_a_double_quote_need_a_new_name_in_files(tmp_path):
+def test_columns_that_are_read_may_have_dots_and_quotes(tmp_path):
     path = tmp_path / "r.csv"
-    FRAME.rename(columns={"task": 'the "task"'}).to_csv(path, index=False)
+    named = {"task": 'the "task"', "worker": "a.worker", "label": "it's.a.label"}
+    FRAME.rename(columns=named).to_csv(path, index=False)
+    for data in (path, duckdb.connect().from_df(FRAME.rename(columns=named))):
+        found = crowdopt.aggregate(data, **named)
+        assert found.certificate == crowdopt.aggregate(FRAME).certificate
+        assert crowdopt.verify(found, path).verdict == "CONFIRMED"
     with pytest.raises(ColumnError, match="double quote"):
-        crowdopt.aggregate(path, task='the "task"')
+        crowdopt.aggregate(path, **named | {"worker": "it's.a.label", "label": "a.worker"}, keep=["a.worker"])
+    FRAME.pivot_table(index="task", columns="worker", values="label", aggfunc="first").add_suffix(".x").to_csv(path)
+    with pytest.raises(ColumnError, match="no worker may have a dot"):
+        crowdopt.aggregate(path, wide=True)
+
+
+def test_answers_in_files_have_no_columns_with_a_double_quote(tmp_path):
+    path = tmp_path / "r.csv"
     FRAME.replace("yes", '"yes"').to_csv(path, index=False)
     solution = crowdopt.aggregate(path)
     with pytest.raises(ColumnError, match="double quote"):
