@@ -81,7 +81,9 @@ def server() -> Server:
         port = free.getsockname()[1]
     listen = ["-h", "127.0.0.1", "-p", str(port), "-k", "", "-F"]
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([programs / "postgres", "-D", data, *listen], user=user, cwd=data, stderr=log)
+        tied = ["setpriv", "--pdeathsig", "INT"]  # so that it ends with this process, however that ends
+        command = [*tied, programs / "postgres", "-D", data, *listen]
+        process = subprocess.Popen(command, user=user, cwd=data, stderr=log)
     atexit.register(_stop, process, folder)
     started = Server(port, process)
     for _ in range(300):
