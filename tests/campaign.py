@@ -27,7 +27,7 @@ import pandas as pd
 import oracle
 from crowdopt import Solution, aggregate, verify
 from crowdopt.buckets import Buckets
-from crowdopt.certificate import Proof, Space, Stop
+from crowdopt.certificate import Proof, Space
 from crowdopt.errors import CrowdoptError
 from crowdopt.objective import Objective
 from crowdopt.offsets import Offsets
@@ -41,6 +41,8 @@ from test_enumerate import KINDS, random_objective, random_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from crowdopt.solve import Solved
 
 REGRESSIONS = Path(__file__).parent / "regressions"
 
@@ -149,28 +151,31 @@ def disagreements(case: Case, tally: Tally | None = None, seed: int = 0) -> list
         except Exception as error:  # noqa: BLE001 - whatever it is, it is to be kept
             found.append(f"{engine}: {type(error).__name__}: {error}")
             continue
-        certificate = solved.certificate
-        # Those that prove nothing do not keep to the order either.
-        best = optima["all" if certificate.proof is Proof.NONE else certificate.space.value]
         if tally is not None:
-            tally.counts[f"{engine} {certificate.proof}"] += 1
-        slack, words = 2 * certificate.tolerance + 1e-9, f"{engine} ({certificate.proof}, stop {certificate.stop})"
-        value = problem.objective.of_mapping(problem.buckets, solved.mapping)
-        if certificate.proof is not Proof.NONE and certificate.space is Space.DOMINANCE:
-            tasks = np.repeat(problem.buckets.counts, problem.buckets.weights, axis=0)
-            if not oracle.respects_order(tasks, np.repeat(solved.mapping, problem.buckets.weights), ranked=case.ranked):
-                found.append(f"{words}: the labels do not respect the order")
-        if abs(value - certificate.objective) > slack:
-            found.append(f"{words}: says {certificate.objective!r}, its labels give {value!r}")
-        if certificate.objective > best + slack:
-            found.append(f"{words}: {certificate.objective!r} is above the optimum {best!r}")
-        if certificate.bound is not None and certificate.bound < best - slack:
-            found.append(f"{words}: the bound {certificate.bound!r} is below the optimum {best!r}")
-        if certificate.proof is Proof.PROVED and certificate.objective < best - slack:
-            found.append(f"{words}: {certificate.objective!r} is called proved, and {best!r} is better")
-        if certificate.stop is Stop.INTERRUPT and certificate.proof is Proof.PROVED and certificate.gap > slack:
-            found.append(f"{words}: interrupted with a gap, and called proved")
+            tally.counts[f"{engine} {solved.certificate.proof}"] += 1
+        words = f"{engine} ({solved.certificate.proof}, stop {solved.certificate.stop})"
+        found += [f"{words}: {fault}" for fault in faults(problem, solved, optima)]
     return found
+
+
+def faults(problem: Problem, solved: Solved, optima: dict[str, float]) -> Iterator[str]:
+    """What is wrong with one answer."""
+    certificate, slack = solved.certificate, 2 * solved.certificate.tolerance + 1e-9
+    claims = certificate.proof is not Proof.NONE
+    # Those that prove nothing do not keep to the order either.
+    best = optima[certificate.space.value if claims else "all"]
+    value = problem.objective.of_mapping(problem.buckets, solved.mapping)
+    if abs(value - certificate.objective) > slack:
+        yield f"says {certificate.objective!r}, its labels give {value!r}"
+    if certificate.objective > best + slack:
+        yield f"{certificate.objective!r} is above the optimum {best!r}"
+    if certificate.bound is not None and certificate.bound < best - slack:
+        yield f"the bound {certificate.bound!r} is below the optimum {best!r}"
+    if certificate.proof is Proof.PROVED and certificate.objective < best - slack:
+        yield f"{certificate.objective!r} is called proved, and {best!r} is better"
+    ordered = claims and certificate.space is Space.DOMINANCE
+    if ordered and not oracle.respects_order(problem.buckets.counts, solved.mapping, ranked=problem.ranked):
+        yield "the labels do not respect the order"
 
 
 def ways(rng: np.random.Generator) -> Iterator[tuple[str, Limits]]:
