@@ -12,7 +12,13 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
-demo: $(READY)
+# What the demonstration needs is much less than what the tests need.
+$(VENV)/.demo: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[report]'
+	touch $@
+
+demo: $(VENV)/.demo
 	mkdir -p demo
 	$(BIN)/crowdopt simulate -o demo/responses.csv --truth demo/truth.csv --tasks 1000 --workers 40 --responses 3-7 --accuracy 0.8 --seed 7
 	$(BIN)/crowdopt aggregate demo/responses.csv --truth demo/truth.csv -o demo/answers.csv --solution demo/solution.json --report demo/report.html

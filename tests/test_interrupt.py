@@ -242,6 +242,25 @@ main()
     assert done.stderr == "crowdopt: interrupted; nothing was written\n"
 
 
+def test_interrupt_while_the_package_itself_is_imported_is_one_line():
+    code = """
+import os, signal, sys
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "crowdopt.solve":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Slow())
+sys.argv = [NAME, "aggregate", "data.csv"]
+import crowdopt
+print("imported")
+"""
+    for name, expected in (("crowdopt", 130), ("another program", -2)):
+        command = [sys.executable, "-c", code.replace("NAME", repr(name))]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert (done.returncode, done.stdout) == (expected, "")
+        assert (done.stderr == "crowdopt: interrupted; nothing was written\n") is (expected == 130)
+
+
 def test_interrupt_while_verifying_is_no_verdict(program, long, tmp_path):
     small, saved = tmp_path / "small.csv", tmp_path / "solution.json"
     small.write_text("task,worker,label\na,ann,yes\nb,ann,no\n")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import crowdopt._early  # noqa: F401 - before all that takes time
 from crowdopt import errors
 from crowdopt._version import __version__
 from crowdopt.certificate import Certificate, Proof, Space, Stop

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from crowdopt._early import INTERRUPTED
 from crowdopt._version import __version__
 from crowdopt.arguments import shown, split_numbers, split_texts, target_of
 from crowdopt.commands_report import ReportFile, check_report, command_line, compare, report
@@ -43,7 +44,6 @@ from crowdopt.options import (
     ToolChoice,
 )
 from crowdopt.progress import print_json, printable, shortened
-from crowdopt.start import INTERRUPTED
 
 if TYPE_CHECKING:
     from crowdopt.databases import Database

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 ADVISED = (200, 20_000)
 """The fewest and the most responses for which the criterion is asked unbidden: few tell nothing, many take time."""
 
-CLEARLY = 3.0
-"""Standard errors by which several classes must be better than one to be worth a word."""
+CLEARLY, WORTH = 3.0, 0.005
+"""Standard errors, and nats per response, by which several classes must be better than one to be worth a word."""
 
 
 def with_found_classes(source: Source, n_classes: int | Literal["auto"], asked: Asked) -> tuple[Source, Asked, Ints]:
@@ -80,7 +80,7 @@ def advise_classes(solution: Solution) -> tuple[str, ...]:
     coded, _ = code_responses(solution.source.responses)
     alike, classed = judge(coded, [Settings(number) for number in (1, NUMBERS[-2])], most=1)
     lead, error = alike.lead_of(classed)
-    if lead <= CLEARLY * error:
+    if lead <= max(CLEARLY * error, WORTH):
         return ()
     gain = f"with {NUMBERS[-2]} classes of them, responses that were held out are likelier by {lead:.2g} nats each"
     return (f"the workers are not alike ({gain}); try --find-classes auto",)

@@ -6,8 +6,7 @@ import errno
 import os
 import sys
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C."""
+from crowdopt._early import INTERRUPTED, started
 
 
 def main() -> None:
@@ -16,6 +15,7 @@ def main() -> None:
         try:
             from crowdopt.cli import main as run
 
+            started()
             run()
         finally:
             sys.stdout.flush()  # here, where a full device can still be told

@@ -1,0 +1,30 @@
+"""What the package does first of all: Ctrl-C while a command is still being imported is one line, not a traceback.
+
+Imported by other programs, the package leaves signals alone.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
+
+
+def _end(*_: Any) -> None:
+    os.write(2, b"crowdopt: interrupted; nothing was written\n")
+    os._exit(INTERRUPTED)
+
+
+def started() -> None:
+    """From here on an interrupt is an exception like everywhere."""
+    if signal.getsignal(signal.SIGINT) is _end:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+_command = os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else ""  # noqa: PTH119 - pathlib takes time
+if _command in {"crowdopt", "-m"} and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, _end)
