@@ -432,6 +432,62 @@ def test_what_is_no_table_is_not_replaced():
 
 
 @pytest.mark.parametrize(
+    ("read", "write", "name", "said"),
+    [
+        (("--table", "responses"), "sqlite:///data.db", "Responses", "it is the input"),
+        (("--table", "responses"), "sqlite:///sub/../data.db", "responses", "it is the input"),
+        (("--table", "responses"), "sqlite:///link.db", "responses", "it is the input"),
+        (("--table", "main.responses"), "sqlite:///data.db", "responses", "it is the input"),
+        (("--query", "SELECT * FROM responses"), "sqlite:///link.db", "responses", "what is read may come from it"),
+        (("--table", "seen"), "sqlite:///data.db", "responses", "what is read may come from it"),
+        (("--table", "responses"), "sqlite:///data.db", "main.new", "written without a dot"),
+    ],
+)
+def test_the_input_is_not_replaced_however_it_is_spelt_in_sqlite(read, write, name, said, tmp_path, crowdopt):
+    data = to_sqlite(to_arrow(ROWS), tmp_path / "data.db")
+    (tmp_path / "link.db").symlink_to("data.db")
+    (tmp_path / "sub").mkdir()
+    with closing(sqlite3.connect(tmp_path / "data.db")) as connection, connection:
+        connection.execute("CREATE VIEW seen AS SELECT * FROM responses")
+    before = (tmp_path / "data.db").read_bytes()
+    words = ("-o", write, "--output-table", name, "--replace")
+    done = crowdopt("aggregate", data.address, *read, *words, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert (tmp_path / "data.db").read_bytes() == before
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+@pytest.mark.parametrize(
+    ("read", "name", "said"),
+    [
+        (("--table", "{t}"), "public.{t}", "it is the input"),
+        (("--table", "public.{t}"), "{t}", "it is the input"),
+        (("--query", "SELECT * FROM {t}"), "public.{t}", "what is read may come from it"),
+        (("--table", "parent_{t}"), "{t}", "what is read may come from it"),
+    ],
+)
+def test_the_input_is_not_replaced_however_it_is_spelt_in_postgresql(host, read, name, said, tmp_path, crowdopt):
+    data = server().load(to_arrow(ROWS))
+    table = data.table
+    server().run(f"CREATE TABLE parent_{table} (LIKE {table})", f"ALTER TABLE {table} INHERIT parent_{table}")
+    words = [word.format(t=table) for word in (*read, "--output-table", name)]
+    target = data.address.replace("127.0.0.1", host)
+    done = crowdopt("aggregate", data.address, *words, "-o", target, "--replace", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert server().run(f"SELECT count(*) FROM {table}") == [(len(ROWS),)]
+
+
+def test_another_table_of_the_same_database_is_replaced(tmp_path, crowdopt):
+    for data in (server().load(to_arrow(ROWS)), to_sqlite(to_arrow(ROWS), tmp_path / "data.db")):
+        words = ("-o", data.address, "--output-table", f"answers_{data.table}", "--replace")
+        for _ in range(2):
+            done = crowdopt("aggregate", data.address, "--table", data.table, *words, cwd=tmp_path)
+            assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
         (("{a}", "--table", "{t}", "-o", "{a}", "--output-table", "{t}", "--replace"), "it is the input"),

@@ -107,11 +107,6 @@ class Database:
         return Path(found[1])
 
     @property
-    def place(self) -> str:
-        """Where the database is, to tell whether two are the same."""
-        return str(self.path.absolute()) if self.kind == "sqlite" else _shown(self.address).rpartition("@")[2]
-
-    @property
     def schema_and_name(self) -> tuple[str, str]:
         """The table's schema, empty if it is the usual one, and its name."""
         schema, _, name = self.table.rpartition(".")
