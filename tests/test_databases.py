@@ -17,9 +17,11 @@ import pyarrow as pa
 import pytest
 
 import crowdopt.read.databases as reading_databases
-from crowdopt import Database, aggregate, verify
+from crowdopt import Database, Solution, Solutions, aggregate, verify
 from crowdopt.cli import main
+from crowdopt.commands_report import command_line
 from crowdopt.errors import ColumnError, InputError, MissingExtraError, OutputError
+from crowdopt.paper.output import check_folder
 from crowdopt.write_database import write_rows
 from servers import PASSWORD, QUOTED, server, to_sqlite
 from ways import ROWS, canonical, facts, plain, to_arrow, to_pandas
@@ -337,6 +339,68 @@ def test_errors_in_python_hold_no_password_either():
     assert QUOTED not in repr(Database(server().address, table="t"))
 
 
+def chain(error):
+    """An error, and all that are shown with it."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+@pytest.mark.parametrize("form", [str, Path, str.upper])
+def test_an_address_where_a_file_is_meant_is_not_shown(form):
+    address, frame = form("postgresql://ann:s3cret@h/db.csv"), to_pandas(ROWS)
+    solution = aggregate(frame)
+    for wrong in (
+        lambda: aggregate(frame, prior_matrix=address),
+        lambda: aggregate(frame, truth=address),
+        lambda: solution.save(address),
+        lambda: solution.write(address),
+        lambda: solution.report(address),
+        lambda: Solution.load(address),
+        lambda: Solutions.load(address),
+        lambda: verify(address, frame),
+        lambda: check_folder(Path(address)),
+    ):
+        with pytest.raises(InputError, match="a file is meant|is a database: say what") as caught:
+            wrong()
+        for error in chain(caught.value):
+            assert "s3cret" not in f"{error!r}{error}".lower()
+
+
+@pytest.mark.parametrize("address", [
+    "postgresql://my user:s3cret@h/db", "postgresql://ann:s3 cret@h/db", "postgresql://ann:s3\ncret@h/db",
+    "postgres://h/db?password=s3 cret", "postgresql://h/db?pass%77ord=s3 cret&sslmode=prefer",
+    "postgresql://ann:s3/cret@h/db", "postgresql://ann:s3@cret@h/db", "postgresql://ann:1/s3cret@h/db",
+])  # fmt: skip
+@pytest.mark.parametrize("option", ["", "--output=", "-o"])
+def test_the_command_of_a_report_holds_no_password(address, option, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["crowdopt", "aggregate", option + address, "--table", "t 1"])
+    told = command_line()
+    assert "s3" not in told
+    assert "cret" not in told
+    assert told.endswith(" --table 't 1'")
+    assert f"{option}postgres" in told
+
+
+@pytest.mark.parametrize("text", [
+    "postgresql://h:5432/db: worker ann@x.com answered twice", "postgresql://h/db: worker ann@x.com answered twice",
+    "postgresql://ann@h:5432/db: worker bob@x.com", "postgresql://h: worker ann@x.com", "sqlite:///a.db: ann@x.com",
+    "postgresql://[::1]:5432/db: worker ann@x.com", "100% of ann@x.com = b",
+])  # fmt: skip
+def test_the_last_net_lets_other_text_pass(text):
+    assert str(InputError(text)) == text
+
+
+@pytest.mark.parametrize("text", [
+    "postgresql:/ann:s3cret@h/db: no", "x://my user:s3 cret@h", "x://u:a@s3cret@h", "x://h?password=s3 cret",
+    "x://h?a=b&pass%77ord=s3 cret", "x://ann:s3\ncret@h",
+])  # fmt: skip
+def test_the_last_net_holds_passwords(text):
+    said = str(InputError(text))
+    assert "s3" not in said
+    assert "cret" not in said
+
+
 def test_nothing_that_is_written_holds_a_password(tmp_path, crowdopt):
     data = server().load(to_arrow(ROWS))
     target = ("-o", server().address, "--output-table", f"answers_{data.table}")
@@ -496,7 +560,7 @@ def test_another_table_of_the_same_database_is_replaced(tmp_path, crowdopt):
         (("{a}", "--table", "{t}", "-o", "a.csv", "--replace"), "only if -o is the address of a database"),
         (("{a}", "{a}", "--table", "{t}"), "a database must be the only input"),
         (("responses.csv", "--table", "{t}"), "a table or query is part of a database"),
-        (("{a}", "--table", "{t}", "--solution", "{a}"), "cannot write"),
+        (("{a}", "--table", "{t}", "--solution", "{a}"), "a file is meant"),
         (("{a}", "--table", "{t}", "-o", "sqlite:///nowhere/a.db", "--output-table", "x"), "does not exist"),
     ],
 )
