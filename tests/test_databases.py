@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 import crowdopt.read.databases as reading_databases
+import crowdopt.server as counting
 from crowdopt import Database, Solution, Solutions, aggregate, verify
 from crowdopt.cli import main
 from crowdopt.commands_report import command_line
@@ -54,12 +55,11 @@ def crowdopt(monkeypatch, capsys):
 def queries(monkeypatch):
     """The queries whose rows come over."""
     seen = []
-    copy = reading_databases._copy
-    monkeypatch.setattr(
-        reading_databases,
-        "_copy",
-        lambda cursor, query, workspace: seen.append(query) or copy(cursor, query, workspace),
-    )
+    copy = reading_databases.copy
+    for module in (reading_databases, counting):
+        monkeypatch.setattr(
+            module, "copy", lambda cursor, query, workspace: seen.append(query) or copy(cursor, query, workspace)
+        )
     return seen
 
 
@@ -116,7 +116,8 @@ def test_the_server_counts_and_only_counts_come_over(chosen, queries):
     assert solution.answers.num_rows == 25
     assert len(queries) == 2
     assert solution.workers().num_rows == 9
-    assert len(queries) == 3
+    assert queries[2:4] == queries[:2]  # counted once more, with the rows
+    assert len(queries) == 5
 
 
 @pytest.mark.parametrize("missing", ["task", "worker", "label"])
@@ -171,12 +172,15 @@ def test_labels_keep_their_types_in_postgresql():
 
 
 def test_texts_are_compared_byte_by_byte_whatever_the_column_says():
-    table = pa.table({"task": ["a", "A", "é", "e\u0301"], "worker": ["u"] * 4, "label": ["x", "X", "x", "X"]})
+    table = pa.table({"task": ["a", "A", "é", "e\u0301"], "worker": ["u"] * 4, "label": ["x", "X", "y", "X"]})
     data = server().load(table)
     server().run("CREATE COLLATION alike (provider = icu, locale = 'und-u-ks-level1', deterministic = false)")
     columns = ", ".join(f'{name} COLLATE "alike" AS {name}' for name in table.column_names)
     solution = aggregate(data.address, query=f"SELECT {columns} FROM {data.table}")
     assert facts(solution) == facts(aggregate(table))
+    fewer = aggregate(data.address, query=f"SELECT {columns} FROM {data.table}", na=["X"], missing="drop")
+    assert facts(fewer) == facts(aggregate(table, na=["X"], missing="drop"))
+    assert fewer.totals.n_responses == 2
 
 
 def test_nulls_before_the_first_value_do_not_change_its_type_in_sqlite(tmp_path):
@@ -227,12 +231,28 @@ def test_a_table_of_another_schema():
         aggregate(data.address, table="mine")
 
 
-def test_rows_that_changed_since_they_were_counted_are_noticed():
+@pytest.mark.parametrize(
+    "change",
+    [
+        "INSERT INTO {t} VALUES (1, 'w9', 'no')",
+        "UPDATE {t} SET label = CASE label WHEN 'no' THEN 'yes' ELSE 'no' END",
+        "UPDATE {t} SET task = task + 1",
+        "UPDATE {t} SET worker = 'x' || worker",
+    ],
+)
+def test_rows_that_changed_since_they_were_counted_are_noticed(change):
     data = server().load(to_arrow(ROWS))
     solution = aggregate(data, smoothing=0.5)
-    server().run(f"INSERT INTO {data.table} VALUES (1, 'w9', 'no')")
+    server().run(change.format(t=data.table))
     with pytest.raises(InputError, match="other rows than when they were counted"):
         solution.workers()
+
+
+def test_rows_that_did_not_change_come_over_later():
+    data = server().load(to_arrow(ROWS))
+    solution = aggregate(data, smoothing=0.5)
+    server().run(f"UPDATE {data.table} SET label = label")  # other places, the same rows
+    assert plain(solution.workers()) == plain(aggregate(to_pandas(ROWS), smoothing=0.5).workers())
 
 
 @pytest.mark.parametrize("kind", KINDS)

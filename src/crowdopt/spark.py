@@ -46,6 +46,11 @@ def check_columns(table: Any, chosen: Sequence[str]) -> None:
     """
     if table.implementation.is_pyspark_connect():
         raise InputError("a table of Spark Connect cannot be kept between steps: bring one of a classic Spark session")
+    names = [field.name for field in table.to_native().schema]
+    for name in chosen:
+        alike = [other for other in names if other.lower() == name.lower()]
+        if len(alike) > 1:  # which Spark does not tell apart, unless it is told to
+            raise ColumnError(f"the columns {', '.join(map(repr, alike))} differ in case only: rename all but one")
     native, schema = table.to_native().schema, table.collect_schema()
     for name in chosen:
         if "." in name or "`" in name:  # which Narwhals does not quote
