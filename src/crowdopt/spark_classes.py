@@ -195,7 +195,7 @@ def find_part(first: int, count: Callable[[int], int]) -> int:
         if 0 < n_rows <= 2 * MOST:
             return part
         empty, overfull = (empty, part) if n_rows else (part, overfull)
-        part = (empty + overfull) // 2
+        part = min(2 * part, SIEVE) if overfull > SIEVE else (empty + overfull) // 2
     raise ClassError(f"classes are judged by at most {2 * MOST} responses, and one task has more than these")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from crowdopt.errors import ColumnError, InputError
 from crowdopt.read.columns import choose_responses
 from crowdopt.read.delimited import check_delimiter
-from crowdopt.read.jsonlines import KINDS
+from crowdopt.read.jsonlines import KINDS, kind_of, number_type
 from crowdopt.read.sources import new_copy
 from crowdopt.read.tables import find_files, select, with_numbers
 from crowdopt.read.tools import TOOLS, recognise
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from crowdopt.reading import Reading
     from crowdopt.workspace import Workspace
 
-WHOLE = {"UBIGINT", "BIGINT"}
 GOLD, ONLY_GOLD, LEFT_OUT, PROBLEM = "crowdopt_gold", "crowdopt_only_gold", "crowdopt_left_out", "crowdopt_problem"
 
 
@@ -156,14 +155,13 @@ def _checked(files: Files, query: str, *, nested: bool) -> tuple[str, dict[str, 
 def _typed(query: str, name: str, reading: Reading, files: Files) -> str:
     """The expression for a column of JSON as whole numbers, numbers or texts, whichever all its values are."""
     cell = quote(name)
+    text = f"json_extract_string({cell}, '$')"
     rows = files.ask(
-        f"SELECT DISTINCT json_type({cell}) FROM ({query}) WHERE {LEFT_OUT} IS NULL AND {cell} IS NOT NULL"
+        f"SELECT DISTINCT {kind_of(f'json_type({cell})', text)} FROM ({query}) "
+        f"WHERE {LEFT_OUT} IS NULL AND {cell} IS NOT NULL"
     )
     kinds = {str(kind) for (kind,) in rows} - {"NULL"}
     if name == reading.label and len({KINDS[kind] for kind in kinds}) > 1:
         both = " and ".join(f"{kind} in some" for kind in sorted({KINDS[kind] for kind in kinds}))
         raise InputError(f"{files.name}: the labels are {both} responses; make them one type")
-    text = f"json_extract_string({cell}, '$')"
-    if kinds and kinds <= WHOLE:
-        return f"{text}::BIGINT"
-    return f"{text}::DOUBLE" if kinds and kinds <= {*WHOLE, "DOUBLE"} else text
+    return f"{text}::{number_type(kinds)}" if {KINDS[kind] for kind in kinds} == {"a number"} else text
