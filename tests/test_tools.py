@@ -18,6 +18,7 @@ from crowdopt.errors import GoldError, InputError
 from crowdopt.options import ToolChoice
 from crowdopt.read.tools import TOOLS
 from crowdopt.reading import ToolName
+from crowdopt.summary import summarise
 
 SAMPLES = Path(__file__).parent / "samples"
 PLAIN = SAMPLES / "responses.csv"
@@ -239,6 +240,9 @@ def test_named_columns_make_an_export_a_plain_table():
     columns = {"task": "HITId", "worker": "WorkerId", "label": "AssignmentStatus"}
     solution = aggregate("mturk.csv", **columns)
     assert (solution.reading.tool, solution.totals.n_responses) == ("", 26)  # which knows nothing of rejected ones
+    source = "a plain table, rejected work counts; --from mturk reads it as an export of MTurk (batch results)"
+    assert summarise(solution).facts["source"] == source
+    assert "source" not in summarise(crowdopt.aggregate(PLAIN)).facts
     with pytest.raises(InputError, match="no column named 'task'"):
         aggregate("mturk.csv", tool="")
 

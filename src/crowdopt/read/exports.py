@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt.read.columns import Choose
-    from crowdopt.reading import Reading
+    from crowdopt.reading import Reading, ToolName
     from crowdopt.workspace import Workspace
 
 GOLD, ONLY_GOLD, LEFT_OUT, PROBLEM = "crowdopt_gold", "crowdopt_only_gold", "crowdopt_left_out", "crowdopt_problem"
@@ -49,14 +49,17 @@ def open_files(paths: Sequence[str], reading: Reading, workspace: Workspace) -> 
         InputError: A file is not what it should be, or an option does not go with what it is.
     """
     files = Files(find_files(paths, workspace, reading.encoding), workspace, check_delimiter(reading.delimiter))
+    notes: tuple[str, ...] = ()
     if reading.tool == "auto":
-        found = recognise(files.columns) if _may_be_export(files, reading) else ""
+        found = recognise(files.columns)
+        if found and not _may_be_export(files, reading):
+            found, notes = "", _not_left_out(found)
         reading = replace(reading, tool=found)
     choose = choose_responses(reading)
     if reading.tool:
         return _open_export(files, reading, choose)
     _check_plain(files.name, reading)
-    return Opened(select(files.parts, workspace, choose, reading.order_by), reading)
+    return Opened(select(files.parts, workspace, choose, reading.order_by), reading, notes=notes)
 
 
 def open_frame(frame: Any, reading: Reading) -> Opened:
@@ -86,6 +89,13 @@ def _may_be_export(files: Files, reading: Reading) -> bool:
     """Whether to look for a tool: not where the user says what the columns are."""
     usual = (reading.task, reading.worker, reading.label, reading.wide) == ("task", "worker", "label", False)
     return usual or bool(_given(reading)) or any(source.kind == "json" for source in files.sources)
+
+
+def _not_left_out(tool: ToolName) -> tuple[str, ...]:
+    """What to say of an export whose columns the user names, so that it is read as any other table."""
+    if "keep_rejected" not in TOOLS[tool].options:
+        return ()
+    return (f"a plain table, rejected work counts; --from {tool} reads it as an export of {TOOLS[tool].title}",)
 
 
 def _open_export(files: Files, reading: Reading, choose: Choose) -> Opened:
