@@ -18,9 +18,12 @@ import pyarrow as pa
 import pytest
 
 import crowdopt.read.databases as reading_databases
-from crowdopt import Database, aggregate, verify
+import crowdopt.server as counting
+from crowdopt import Database, Solution, Solutions, aggregate, verify
 from crowdopt.cli import main
+from crowdopt.commands_report import command_line
 from crowdopt.errors import ColumnError, InputError, MissingExtraError, OutputError
+from crowdopt.paper.output import check_folder
 from crowdopt.write_database import write_rows
 from servers import PASSWORD, QUOTED, server, to_sqlite
 from ways import ROWS, canonical, facts, plain, to_arrow, to_pandas
@@ -53,12 +56,11 @@ def crowdopt(monkeypatch, capsys):
 def queries(monkeypatch):
     """The queries whose rows come over."""
     seen = []
-    copy = reading_databases._copy
-    monkeypatch.setattr(
-        reading_databases,
-        "_copy",
-        lambda cursor, query, workspace: seen.append(query) or copy(cursor, query, workspace),
-    )
+    copy = reading_databases.copy
+    for module in (reading_databases, counting):
+        monkeypatch.setattr(
+            module, "copy", lambda cursor, query, workspace: seen.append(query) or copy(cursor, query, workspace)
+        )
     return seen
 
 
@@ -115,7 +117,8 @@ def test_the_server_counts_and_only_counts_come_over(chosen, queries):
     assert solution.answers.num_rows == 25
     assert len(queries) == 2
     assert solution.workers().num_rows == 9
-    assert len(queries) == 3
+    assert queries[2:4] == queries[:2]  # counted once more, with the rows
+    assert len(queries) == 5
 
 
 @pytest.mark.parametrize("missing", ["task", "worker", "label"])
@@ -170,12 +173,15 @@ def test_labels_keep_their_types_in_postgresql():
 
 
 def test_texts_are_compared_byte_by_byte_whatever_the_column_says():
-    table = pa.table({"task": ["a", "A", "é", "e\u0301"], "worker": ["u"] * 4, "label": ["x", "X", "x", "X"]})
+    table = pa.table({"task": ["a", "A", "é", "e\u0301"], "worker": ["u"] * 4, "label": ["x", "X", "y", "X"]})
     data = server().load(table)
     server().run("CREATE COLLATION alike (provider = icu, locale = 'und-u-ks-level1', deterministic = false)")
     columns = ", ".join(f'{name} COLLATE "alike" AS {name}' for name in table.column_names)
     solution = aggregate(data.address, query=f"SELECT {columns} FROM {data.table}")
     assert facts(solution) == facts(aggregate(table))
+    fewer = aggregate(data.address, query=f"SELECT {columns} FROM {data.table}", na=["X"], missing="drop")
+    assert facts(fewer) == facts(aggregate(table, na=["X"], missing="drop"))
+    assert fewer.totals.n_responses == 2
 
 
 def test_nulls_before_the_first_value_do_not_change_its_type_in_sqlite(tmp_path):
@@ -226,12 +232,28 @@ def test_a_table_of_another_schema():
         aggregate(data.address, table="mine")
 
 
-def test_rows_that_changed_since_they_were_counted_are_noticed():
+@pytest.mark.parametrize(
+    "change",
+    [
+        "INSERT INTO {t} VALUES (1, 'w9', 'no')",
+        "UPDATE {t} SET label = CASE label WHEN 'no' THEN 'yes' ELSE 'no' END",
+        "UPDATE {t} SET task = task + 1",
+        "UPDATE {t} SET worker = 'x' || worker",
+    ],
+)
+def test_rows_that_changed_since_they_were_counted_are_noticed(change):
     data = server().load(to_arrow(ROWS))
     solution = aggregate(data, smoothing=0.5)
-    server().run(f"INSERT INTO {data.table} VALUES (1, 'w9', 'no')")
+    server().run(change.format(t=data.table))
     with pytest.raises(InputError, match="other rows than when they were counted"):
         solution.workers()
+
+
+def test_rows_that_did_not_change_come_over_later():
+    data = server().load(to_arrow(ROWS))
+    solution = aggregate(data, smoothing=0.5)
+    server().run(f"UPDATE {data.table} SET label = label")  # other places, the same rows
+    assert plain(solution.workers()) == plain(aggregate(to_pandas(ROWS), smoothing=0.5).workers())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -337,6 +359,68 @@ def test_errors_in_python_hold_no_password_either():
     assert QUOTED not in repr(Database(server().address, table="t"))
 
 
+def chain(error):
+    """An error, and all that are shown with it."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+@pytest.mark.parametrize("form", [str, Path, str.upper])
+def test_an_address_where_a_file_is_meant_is_not_shown(form):
+    address, frame = form("postgresql://ann:s3cret@h/db.csv"), to_pandas(ROWS)
+    solution = aggregate(frame)
+    for wrong in (
+        lambda: aggregate(frame, prior_matrix=address),
+        lambda: aggregate(frame, truth=address),
+        lambda: solution.save(address),
+        lambda: solution.write(address),
+        lambda: solution.report(address),
+        lambda: Solution.load(address),
+        lambda: Solutions.load(address),
+        lambda: verify(address, frame),
+        lambda: check_folder(Path(address)),
+    ):
+        with pytest.raises(InputError, match="a file is meant|is a database: say what") as caught:
+            wrong()
+        for error in chain(caught.value):
+            assert "s3cret" not in f"{error!r}{error}".lower()
+
+
+@pytest.mark.parametrize("address", [
+    "postgresql://my user:s3cret@h/db", "postgresql://ann:s3 cret@h/db", "postgresql://ann:s3\ncret@h/db",
+    "postgres://h/db?password=s3 cret", "postgresql://h/db?pass%77ord=s3 cret&sslmode=prefer",
+    "postgresql://ann:s3/cret@h/db", "postgresql://ann:s3@cret@h/db", "postgresql://ann:1/s3cret@h/db",
+])  # fmt: skip
+@pytest.mark.parametrize("option", ["", "--output=", "-o"])
+def test_the_command_of_a_report_holds_no_password(address, option, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["crowdopt", "aggregate", option + address, "--table", "t 1"])
+    told = command_line()
+    assert "s3" not in told
+    assert "cret" not in told
+    assert told.endswith(" --table 't 1'")
+    assert f"{option}postgres" in told
+
+
+@pytest.mark.parametrize("text", [
+    "postgresql://h:5432/db: worker ann@x.com answered twice", "postgresql://h/db: worker ann@x.com answered twice",
+    "postgresql://ann@h:5432/db: worker bob@x.com", "postgresql://h: worker ann@x.com", "sqlite:///a.db: ann@x.com",
+    "postgresql://[::1]:5432/db: worker ann@x.com", "100% of ann@x.com = b",
+])  # fmt: skip
+def test_the_last_net_lets_other_text_pass(text):
+    assert str(InputError(text)) == text
+
+
+@pytest.mark.parametrize("text", [
+    "postgresql:/ann:s3cret@h/db: no", "x://my user:s3 cret@h", "x://u:a@s3cret@h", "x://h?password=s3 cret",
+    "x://h?a=b&pass%77ord=s3 cret", "x://ann:s3\ncret@h",
+])  # fmt: skip
+def test_the_last_net_holds_passwords(text):
+    said = str(InputError(text))
+    assert "s3" not in said
+    assert "cret" not in said
+
+
 def test_nothing_that_is_written_holds_a_password(tmp_path, crowdopt):
     data = server().load(to_arrow(ROWS))
     target = ("-o", server().address, "--output-table", f"answers_{data.table}")
@@ -432,6 +516,62 @@ def test_what_is_no_table_is_not_replaced():
 
 
 @pytest.mark.parametrize(
+    ("read", "write", "name", "said"),
+    [
+        (("--table", "responses"), "sqlite:///data.db", "Responses", "it is the input"),
+        (("--table", "responses"), "sqlite:///sub/../data.db", "responses", "it is the input"),
+        (("--table", "responses"), "sqlite:///link.db", "responses", "it is the input"),
+        (("--table", "main.responses"), "sqlite:///data.db", "responses", "it is the input"),
+        (("--query", "SELECT * FROM responses"), "sqlite:///link.db", "responses", "what is read may come from it"),
+        (("--table", "seen"), "sqlite:///data.db", "responses", "what is read may come from it"),
+        (("--table", "responses"), "sqlite:///data.db", "main.new", "written without a dot"),
+    ],
+)
+def test_the_input_is_not_replaced_however_it_is_spelt_in_sqlite(read, write, name, said, tmp_path, crowdopt):
+    data = to_sqlite(to_arrow(ROWS), tmp_path / "data.db")
+    (tmp_path / "link.db").symlink_to("data.db")
+    (tmp_path / "sub").mkdir()
+    with closing(sqlite3.connect(tmp_path / "data.db")) as connection, connection:
+        connection.execute("CREATE VIEW seen AS SELECT * FROM responses")
+    before = (tmp_path / "data.db").read_bytes()
+    words = ("-o", write, "--output-table", name, "--replace")
+    done = crowdopt("aggregate", data.address, *read, *words, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert (tmp_path / "data.db").read_bytes() == before
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+@pytest.mark.parametrize(
+    ("read", "name", "said"),
+    [
+        (("--table", "{t}"), "public.{t}", "it is the input"),
+        (("--table", "public.{t}"), "{t}", "it is the input"),
+        (("--query", "SELECT * FROM {t}"), "public.{t}", "what is read may come from it"),
+        (("--table", "parent_{t}"), "{t}", "what is read may come from it"),
+    ],
+)
+def test_the_input_is_not_replaced_however_it_is_spelt_in_postgresql(host, read, name, said, tmp_path, crowdopt):
+    data = server().load(to_arrow(ROWS))
+    table = data.table
+    server().run(f"CREATE TABLE parent_{table} (LIKE {table})", f"ALTER TABLE {table} INHERIT parent_{table}")
+    words = [word.format(t=table) for word in (*read, "--output-table", name)]
+    target = data.address.replace("127.0.0.1", host)
+    done = crowdopt("aggregate", data.address, *words, "-o", target, "--replace", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert server().run(f"SELECT count(*) FROM {table}") == [(len(ROWS),)]
+
+
+def test_another_table_of_the_same_database_is_replaced(tmp_path, crowdopt):
+    for data in (server().load(to_arrow(ROWS)), to_sqlite(to_arrow(ROWS), tmp_path / "data.db")):
+        words = ("-o", data.address, "--output-table", f"answers_{data.table}", "--replace")
+        for _ in range(2):
+            done = crowdopt("aggregate", data.address, "--table", data.table, *words, cwd=tmp_path)
+            assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
         (("{a}", "--table", "{t}", "-o", "{a}", "--output-table", "{t}", "--replace"), "it is the input"),
@@ -440,7 +580,7 @@ def test_what_is_no_table_is_not_replaced():
         (("{a}", "--table", "{t}", "-o", "a.csv", "--replace"), "only if -o is the address of a database"),
         (("{a}", "{a}", "--table", "{t}"), "a database must be the only input"),
         (("responses.csv", "--table", "{t}"), "a table or query is part of a database"),
-        (("{a}", "--table", "{t}", "--solution", "{a}"), "cannot write"),
+        (("{a}", "--table", "{t}", "--solution", "{a}"), "a file is meant"),
         (("{a}", "--table", "{t}", "-o", "sqlite:///nowhere/a.db", "--output-table", "x"), "does not exist"),
     ],
 )

@@ -205,6 +205,23 @@ def test_quiet_shows_no_progress_on_a_terminal(program, terminal, hard):
     assert (stopped.returncode, out, terminal.rest()) == (0, b"", b"")
 
 
+def test_termination_leaves_nothing_behind(program, tmp_path):
+    reading = program("aggregate", "-", "-o", "answers.csv", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    reading.stdin.write(b"task,worker,label\n" + b"a,ann,yes\n" * 300_000)
+    reading.stdin.flush()
+    wait_for(lambda: any(path.is_file() for path in (tmp_path / "temporary").rglob("*")), "the copy to begin")
+    reading.send_signal(signal.SIGTERM)
+    out, err = reading.communicate(timeout=60)
+    assert (reading.returncode, out, err) == (143, b"", b"")
+    assert [*(tmp_path / "work").iterdir(), *(tmp_path / "temporary").iterdir()] == []
+
+
+def test_a_closed_standard_output_is_no_error():
+    command = ["sh", "-c", '"$0" --version >&-', PROGRAM]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
 def test_interrupt_while_reading_a_pipe_writes_nothing(program, tmp_path):
     reading = program("aggregate", "-", "-o", "answers.csv", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     reading.stdin.write(b"task,worker,label\n" + b"a,ann,yes\n" * 300_000)

@@ -243,6 +243,33 @@ def test_classes_of_many_responses_are_found_on_the_cluster(spark, monkeypatch, 
         Solution.load(tmp_path / "solution.json").predict(there)
 
 
+@pytest.mark.parametrize("first", [0, 1, 1000, 1 << 29, 1 << 30])
+@pytest.mark.parametrize(
+    "tasks",
+    [
+        [(5, 1)],
+        [(1 << 29, 10)],
+        [((1 << 30) - 1, 3)],
+        [(1000, 2), (1001, 50)],
+        [(n, 1) for n in range(0, 10_000, 3)],
+    ],
+)
+def test_a_part_of_the_sieve_is_found_wherever_the_tasks_are(first, tasks, monkeypatch):
+    monkeypatch.setattr(spark_classes, "MOST", 5)
+
+    def count(part):
+        return min(11, sum(n for hashed, n in tasks if hashed < part))
+
+    assert 0 < count(spark_classes.find_part(first, count)) <= 10
+
+
+@pytest.mark.parametrize("first", [0, 1, 1000, 1 << 29, 1 << 30])
+@pytest.mark.parametrize("hashed", [0, 700, 1 << 29, (1 << 30) - 1])
+def test_tasks_of_too_many_responses_end_the_search(first, hashed):
+    with pytest.raises(ClassError, match="one task has more than these"):
+        spark_classes.find_part(first, lambda part: 2 * spark_classes.MOST + 1 if part > hashed else 0)
+
+
 def test_no_round_on_the_cluster_makes_the_labels_less_likely(spark, monkeypatch):
     table, _ = classed_crowd(150)
     for module in ("regrouping", "spark_classes"):
@@ -285,6 +312,8 @@ def test_bad_tables_of_spark_are_input_errors(spark):
         aggregate(data.withColumnRenamed("worker", "annotator"))
     with pytest.raises(ColumnError, match=r"rename 'a\.label'"):
         aggregate(data.withColumnRenamed("label", "a.label"), label="a.label")
+    with pytest.raises(ColumnError, match="the columns 'label', 'Label' differ in case only"):
+        aggregate(data.selectExpr("*", "label AS Label"))
     with pytest.raises(InputError, match="no rows"):
         aggregate(data.limit(0))
     with pytest.raises(InputError, match="5 \\(task, worker\\) pairs occur more than once"):

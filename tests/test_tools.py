@@ -18,6 +18,7 @@ from crowdopt.errors import GoldError, InputError
 from crowdopt.options import ToolChoice
 from crowdopt.read.tools import TOOLS
 from crowdopt.reading import ToolName
+from crowdopt.summary import summarise
 
 SAMPLES = Path(__file__).parent / "samples"
 PLAIN = SAMPLES / "responses.csv"
@@ -153,6 +154,19 @@ def test_ids_keep_their_type_and_columns_of_the_export_can_be_named():
     assert latest.totals.n_responses == 23
 
 
+@pytest.mark.parametrize(
+    ("start", "shown"), [(2**64, str), (2**63, str), (2**53, int), (-(2**63) - 9, str)], ids=["2^64", "2^63", "2^53", "-"]
+)
+def test_large_ids_of_an_export_stay_apart(start, shown, tmp_path):
+    tasks = json.loads((SAMPLES / "label_studio_enterprise.json").read_text())
+    for task in tasks:
+        task["id"] += start
+    (tmp_path / "large.json").write_text(json.dumps(tasks))
+    solution = crowdopt.aggregate(tmp_path / "large.json", **SENTIMENT)
+    assert sorted(map(int, solution.answers["task"].to_pylist())) == [start + n for n in range(1, 9)]
+    assert {type(task) for task in solution.answers["task"].to_pylist()} == {shown}
+
+
 def test_toloka_without_task_ids_tells_tasks_apart_by_what_was_put_in(tmp_path):
     table = duckdb.read_csv(str(SAMPLES / "toloka.tsv"), all_varchar=True)
     one, two = tmp_path / "one.tsv", tmp_path / "two.tsv"
@@ -226,6 +240,9 @@ def test_named_columns_make_an_export_a_plain_table():
     columns = {"task": "HITId", "worker": "WorkerId", "label": "AssignmentStatus"}
     solution = aggregate("mturk.csv", **columns)
     assert (solution.reading.tool, solution.totals.n_responses) == ("", 26)  # which knows nothing of rejected ones
+    source = "a plain table, rejected work counts; --from mturk reads it as an export of MTurk (batch results)"
+    assert summarise(solution).facts["source"] == source
+    assert "source" not in summarise(crowdopt.aggregate(PLAIN)).facts
     with pytest.raises(InputError, match="no column named 'task'"):
         aggregate("mturk.csv", tool="")
 

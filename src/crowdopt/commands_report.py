@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crowdopt.arguments import split_texts
-from crowdopt.databases import database_of
-from crowdopt.errors import without_passwords
+from crowdopt.databases import database_of, shown_argument
 from crowdopt.options import (
     AsJson,
     DuplicatesChoice,
@@ -157,7 +156,7 @@ def check_report(target: str | None, read: Sequence[str]) -> None:
 
 def command_line() -> str:
     """The command that is running, as one would type it, without passwords."""
-    return shlex.join(["crowdopt", *map(without_passwords, sys.argv[1:])])
+    return shlex.join(["crowdopt", *map(shown_argument, sys.argv[1:])])
 
 
 def _show(found: Comparison, report: str | None) -> None:

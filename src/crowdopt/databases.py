@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from crowdopt.errors import CrowdoptError, InputError, MissingExtraError, OutputError
+from crowdopt.errors import CrowdoptError, InputError, MissingExtraError, OutputError, without_passwords
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 Kind = Literal["postgresql", "sqlite"]
 
 ADDRESS = re.compile(r"(postgresql|postgres|sqlite)://", re.IGNORECASE)
+
+LIKE_ADDRESS = re.compile(r"\s*(postgresql|postgres|sqlite):/", re.IGNORECASE)
+"""The same, also where Path made one slash of two."""
+
+ARGUMENT = re.compile(
+    r"(?P<option>(--[\w-]+=|-\w)?\s*)(?P<address>(?P<kind>postgresql|postgres|sqlite)://.*)", re.IGNORECASE | re.DOTALL
+)
 
 FORMS = "postgresql://user@host/database or sqlite:///file.db"
 
@@ -47,6 +54,30 @@ def is_address(text: object) -> bool:
     (True, False)
     """
     return isinstance(text, str) and ADDRESS.match(text) is not None
+
+
+def check_path(path: object) -> None:
+    """Raises if the address of a database stands where a file is meant; does not show it, as it may hold a password."""
+    if LIKE_ADDRESS.match(str(path)):
+        raise InputError(
+            "a file is meant where the address of a database was given; databases are read with --table or --query, "
+            "and written with -o ADDRESS --output-table NAME"
+        )
+
+
+def shown_argument(text: str) -> str:
+    """An argument of the command line without the password of the address that it may be, or that an option has.
+
+    >>> shown_argument("--output=postgresql://ann:my secret@host/crowd?password=my secret")
+    '--output=postgresql://ann@host/crowd'
+    """
+    found = ARGUMENT.fullmatch(text)
+    if found is None or found["kind"].lower() == "sqlite":
+        return without_passwords(text)
+    try:
+        return found["option"] + _shown(found["address"])
+    except InputError:
+        return f"{found['option']}{found['kind']}://..."
 
 
 @dataclass(frozen=True)
@@ -105,11 +136,6 @@ class Database:
         if found is None:
             raise InputError(f"{self.address} names no file: write sqlite:///file.db, or sqlite:////folder/file.db")
         return Path(found[1])
-
-    @property
-    def place(self) -> str:
-        """Where the database is, to tell whether two are the same."""
-        return str(self.path.absolute()) if self.kind == "sqlite" else _shown(self.address).rpartition("@")[2]
 
     @property
     def schema_and_name(self) -> tuple[str, str]:

@@ -15,12 +15,15 @@ Exceptions::
 
 import re
 
-_LOGIN = re.compile(r"(\w+://[^\s:/@]*):.*@")
-_OPTION = re.compile(r"(\w*password=)[^&\s]+", re.IGNORECASE)
+_LOGIN = re.compile(r"(\w+:/+(?!\[)[^:/@]*):(?!\s|\d+(?:[/?:\s]|$)).*@", re.DOTALL)
+"""An address, a user and a password; but not an address and a port, or the end of an address, and other text."""
+
+_OPTION = re.compile(r"((?:\w*password|[?&][^=&]*%[^=&]*)=)[^&]+", re.IGNORECASE)
+"""An option that is a password, or whose name is written so that nobody sees what it is."""
 
 
 def without_passwords(text: str) -> str:
-    """A text in which the addresses of databases have lost their passwords.
+    """A text in which the addresses of databases have lost their passwords: the last net, where all else failed.
 
     >>> without_passwords("postgresql://ann:secret@host/crowd")
     'postgresql://ann@host/crowd'

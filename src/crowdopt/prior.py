@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
+from crowdopt.databases import check_path
 from crowdopt.errors import InputError
 from crowdopt.offsets import pseudo_counts
 from crowdopt.scale import canonical_text
@@ -31,6 +32,7 @@ def read_prior(source: Any, scale: Scale, buckets: Buckets, classes: Sequence[st
     from crowdopt.solution import Solution
 
     if isinstance(source, str | Path):
+        check_path(source)
         path = Path(source)
         source = Solution.load(path) if path.suffix.lower() == ".json" else _read_table(path)
     if isinstance(source, Solution):
@@ -70,7 +72,7 @@ def _read_table(path: Path) -> dict[str, dict[str, float]]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = [row for row in csv.reader(file, delimiter=delimiter) if row]
     except OSError as error:
-        raise InputError(f"cannot read the prior matrix {path}: {error.strerror}") from error
+        raise InputError(f"cannot read the prior matrix {path}: {error.strerror}") from None
     except (ValueError, csv.Error) as error:  # not text, or not even the name of a file
         raise InputError(f"the prior matrix {path} is not a table of text: {error}") from error
     if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows):

@@ -9,7 +9,7 @@ import narwhals as nw
 
 from crowdopt.databases import Database, connected
 from crowdopt.frames import fetch
-from crowdopt.read.databases import RowsLater, copied, find_columns
+from crowdopt.read.databases import RowsLater, copy, find_columns, opened_copy
 from crowdopt.workspace import literal
 
 if TYPE_CHECKING:
@@ -70,10 +70,10 @@ class Server:
         """A column with nulls where something is missing."""
         if column.type in INTEGERS or column.type == "bool":
             return f"{column.value}::text" if role == "class" else column.value
-        value = f"nullif({column.value}, '')"
+        value = f"nullif({column.value} COLLATE \"C\", '')"
         for text in self.reading.na if role == "label" else ():
             value = f"nullif({value}, {literal(text)})"
-        return f'{value} COLLATE "C"'
+        return value
 
     def rows(self) -> Any:
         """The rows themselves, which come over only if somebody asks for them."""
@@ -82,11 +82,9 @@ class Server:
     def overview(self) -> Table:
         """Responses per (worker, class, label): how many, and how many have a task; see ``overview.Overview``."""
         keys = ", ".join(self.keys)
-        table = self._counted(
+        return self._counted(
             f"SELECT {keys}, count(*) AS n, count(task) AS with_task FROM {self.responses} GROUP BY {keys}"
         )
-        self.later.n_rows = sum(fetch(table.select("n"))["n"])
-        return table
 
     def per_task(self, places: Mapping[str, tuple[str | None, Any]], *, complete: bool) -> Table:
         """Responses per task and (class, label), given the names of the columns to count them in.
@@ -116,7 +114,9 @@ class Server:
         return table.drop("repeated") if once else table
 
     def _counted(self, query: str) -> Table:
-        table: Table = nw.from_native(copied(self.cursor, query, self.workspace))
+        path = copy(self.cursor, query, self.workspace)
+        self.later.counted.append((query, path))
+        table: Table = nw.from_native(opened_copy(path, self.workspace))
         return table
 
 

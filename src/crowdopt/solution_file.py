@@ -20,6 +20,7 @@ from crowdopt._version import __version__
 from crowdopt.buckets import Buckets
 from crowdopt.certificate import Certificate
 from crowdopt.classes import WorkerClass
+from crowdopt.databases import check_path
 from crowdopt.errors import InputError, SolutionFileError
 from crowdopt.margins import Margins
 from crowdopt.objective import Objective
@@ -129,10 +130,11 @@ def read(path: str | Path) -> Solution:
 
 def read_json(path: str | Path) -> Any:
     """Reads a file of JSON; raises if it is none."""
+    check_path(path)
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise SolutionFileError(f"{path} is not a solution file: it is not UTF-8 text") from error
     try:

@@ -47,6 +47,7 @@ def check_columns(table: Any, chosen: Sequence[str]) -> None:
     if table.implementation.is_pyspark_connect():
         raise InputError("a table of Spark Connect cannot be kept between steps: bring one of a classic Spark session")
     native, schema = table.to_native().schema, table.collect_schema()
+    _check_case(table.to_native(), chosen)
     for name in chosen:
         if "." in name or "`" in name:  # which Narwhals does not quote
             raise ColumnError(f"a column name with a dot or a backtick cannot be used here: rename {name!r}")
@@ -56,6 +57,16 @@ def check_columns(table: Any, chosen: Sequence[str]) -> None:
                 f"the column {name!r} is of type {kind}, which does not hold one plain value per row: cast it to "
                 "string, or to a number"
             )
+
+
+def _check_case(native: Any, chosen: Sequence[str]) -> None:
+    """Raises if Spark takes another column for one of these, as it does not look at case unless it is told to."""
+    if native.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
+        return
+    for name in chosen:
+        alike = [other for other in native.columns if other.lower() == name.lower()]
+        if len(alike) > 1:
+            raise ColumnError(f"the columns {', '.join(map(repr, alike))} differ in case only: rename all but one")
 
 
 def keep(table: Table) -> Table:

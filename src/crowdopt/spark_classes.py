@@ -14,7 +14,7 @@ All that is summed on the cluster are integers: the result does not depend on ho
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -40,7 +40,7 @@ from crowdopt.offsets import Offsets
 from crowdopt.responses import Responses, TaskCounts, count_tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from crowdopt.alternation import Shares
     from crowdopt.buckets import Buckets
@@ -170,15 +170,33 @@ def _sample(source: Source, seed: int) -> Responses:
     texts = with_texts(responses.table.with_columns(nw.col("task").alias("crowdopt_hash")), ["crowdopt_hash"])
     number = sql.pmod(sql.xxhash64(sql.lit(seed), hashed), sql.lit(SIEVE))
     native = texts.to_native().withColumn("crowdopt_hash", number)
-    part = int(SIEVE * MOST / source.totals.n_responses)
-    while True:
-        some = native.filter(hashed < part).drop(hashed)
-        n_rows = some.limit(2 * MOST + 1).count()
+
+    def some(part: int) -> Any:
+        return native.filter(hashed < part).drop(hashed)
+
+    first = int(SIEVE * MOST / source.totals.n_responses)
+    part = find_part(first, lambda part: int(some(part).limit(2 * MOST + 1).count()))
+    return replace(responses, table=nw.from_native(some(part)))
+
+
+def find_part(first: int, count: Callable[[int], int]) -> int:
+    """A part of the sieve that lets some rows through, but not too many.
+
+    Args:
+        first: The part to begin with.
+        count: The number of rows of a part, which grows with the part; it need not be right beyond ``2 * MOST``.
+
+    Raises:
+        ClassError: There is none: the next tasks of a part without rows have too many.
+    """
+    empty, overfull, part = 0, SIEVE + 1, min(max(first, 1), SIEVE)
+    while overfull - empty > 1:
+        n_rows = count(part)
         if 0 < n_rows <= 2 * MOST:
-            return replace(responses, table=nw.from_native(some))
-        if part in {0, SIEVE}:
-            raise ClassError(f"classes are judged by at most {2 * MOST} responses, and one task has more than these")
-        part = part // 2 if n_rows else min(2 * part, SIEVE)
+            return part
+        empty, overfull = (empty, part) if n_rows else (part, overfull)
+        part = min(2 * part, SIEVE) if overfull > SIEVE else (empty + overfull) // 2
+    raise ClassError(f"classes are judged by at most {2 * MOST} responses, and one task has more than these")
 
 
 def _start(source: Source, fit: Fit) -> State:

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
+from typing import NoReturn
 
 from crowdopt._early import INTERRUPTED, started
+
+TERMINATED = 143
+"""Exit code after SIGTERM."""
+
+NO_MORE = {errno.EPIPE, errno.ENOSPC}
+"""What can be wrong with standard output; any other error is one of the program."""
 
 
 def main() -> None:
     """Runs the command line; an interrupt while it is still being imported is one line, as it is later."""
+    signal.signal(signal.SIGTERM, _terminate)
+    if sys.stdout is None:  # closed by who started it
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 -- for as long as the program runs
     try:
         try:
             from crowdopt.cli import main as run
@@ -23,8 +34,16 @@ def main() -> None:
         print("crowdopt: interrupted; nothing was written", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except OSError as error:
+        if error.errno not in NO_MORE:
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try, and complain, once more
         if error.errno == errno.EPIPE:  # who reads has had enough
             sys.exit(1)
         print(f"crowdopt: cannot write to standard output: {error.strerror}", file=sys.stderr)
         sys.exit(2)
+
+
+def _terminate(number: int, frame: object) -> NoReturn:
+    """Ends the program as an error would, so that temporary files are taken away."""
+    del number, frame
+    sys.exit(TERMINATED)

@@ -78,9 +78,9 @@ def summarise(solution: Solution) -> Summary:
 
 
 def export_words(reading: Reading, notes: Sequence[str] = ()) -> str:
-    """Which tool the responses come from, and what was made of its export; empty for a plain table."""
+    """Which tool the responses come from, and what was made of its export; for a plain table, what is to be said of it."""
     if not reading.tool:
-        return ""
+        return "; ".join(notes)
     from crowdopt.read.tools import TOOLS
 
     parts = [f"an export of {TOOLS[reading.tool].title}"]

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.databases import Database, is_address
+from crowdopt.databases import Database, check_path, is_address
 from crowdopt.errors import InputError, OutputError
 from crowdopt.frames import adopt
 from crowdopt.read.columns import check_answer_columns
@@ -37,8 +37,7 @@ def check_target(target: str | Path, suffixes: tuple[str, ...]) -> None:
     """Raises if a file cannot be written there, before any work is done."""
     if str(target) == "-" and ".csv" in suffixes:
         return
-    if is_address(target):
-        raise InputError(f"cannot write {target}: name a table with -o ADDRESS --output-table NAME")
+    check_path(target)
     path = Path(target)
     if path.is_dir():
         raise InputError(f"cannot write {path}: it is a folder")
@@ -87,13 +86,14 @@ def check_stdout(*outputs: str | None, as_json: bool) -> None:
 @contextmanager
 def whole_file(target: str | Path) -> Iterator[Path]:
     """A temporary path beside ``target`` that takes its place on success and is gone on failure."""
+    check_path(target)
     path = Path(target)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
     try:
         yield temporary
         temporary.replace(path)
     except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.databases import Database, connected
@@ -20,6 +21,12 @@ WIDER = {"TINYINT": "SMALLINT", "UTINYINT": "SMALLINT", "USMALLINT": "INTEGER", 
 
 BATCH = 100_000
 
+PLACE = (
+    "SELECT system_identifier, (SELECT oid::int8 FROM pg_database WHERE datname = current_database()) "
+    "FROM pg_control_system()"
+)
+"""What no two databases of PostgreSQL have in common, on any servers but those that are copies of each other."""
+
 
 def check_table(database: Database, read: Any = None) -> None:
     """Raises if a table cannot be written, before any work is done.
@@ -28,14 +35,21 @@ def check_table(database: Database, read: Any = None) -> None:
         database: The table.
         read: What is read, which must not be the same table.
     """
-    if isinstance(read, Database) and (read.place, read.table) == (database.place, database.table):
-        raise InputError(f"cannot write {database.where}: it is the input")
-    if database.kind == "sqlite" and not database.path.exists():
-        if not database.path.parent.is_dir():
-            raise InputError(f"cannot write {database}: the folder {database.path.parent} does not exist")
-        return
+    if database.kind == "sqlite":
+        _check_sqlite(database)
+        if not database.path.exists():
+            return
     with connected(database, write=True) as cursor:
+        if isinstance(read, Database):
+            _check_not_read(cursor, database, read)
         _check_free(cursor, database)
+
+
+def _check_sqlite(database: Database) -> None:
+    if not database.path.parent.is_dir():
+        raise InputError(f"cannot write {database}: the folder {database.path.parent} does not exist")
+    if database.schema_and_name[0]:
+        raise InputError(f"cannot write {database.where}: the name of a table of SQLite is written without a dot")
 
 
 def write_rows(rows: duckdb.DuckDBPyRelation, database: Database) -> None:
@@ -56,20 +70,67 @@ def write_rows(rows: duckdb.DuckDBPyRelation, database: Database) -> None:
         raise
 
 
-def _check_free(cursor: Any, database: Database) -> None:
+@dataclass(frozen=True)
+class _Found:
+    """A table or the like, as the database knows it, however its name is spelt.
+
+    Attributes:
+        key: What no other one in the database has.
+        is_table: Whether it is a table, and no view or the like.
+        alone: Whether it has all its rows itself, and none of other tables.
+    """
+
+    key: Any
+    is_table: bool
+    alone: bool
+
+
+def _find(cursor: Any, database: Database) -> _Found | None:
     schema, name = database.schema_and_name
     if database.kind == "sqlite":
-        cursor.execute("SELECT type FROM sqlite_master WHERE lower(name) = lower(?)", (name,))
-    else:
-        cursor.execute(
-            "SELECT relkind::text FROM pg_class WHERE oid = to_regclass($1)",
-            (".".join(quote(part) for part in (schema, name) if part),),
-        )
+        cursor.execute("SELECT lower(name), type FROM sqlite_master WHERE lower(name) = lower(?)", (name,))
+        found = cursor.fetchone()
+        return found and _Found(found[0], found[1] == "table", found[1] == "table")
+    cursor.execute(
+        "SELECT oid::int8, relkind::text, relhassubclass FROM pg_class WHERE oid = to_regclass($1)",
+        (".".join(quote(part) for part in (schema, name) if part),),
+    )
     found = cursor.fetchone()
+    return found and _Found(found[0], found[1] == "r", found[1] == "r" and not found[2])
+
+
+def _check_free(cursor: Any, database: Database) -> None:
+    found = _find(cursor, database)
     if found is not None and not database.replace:
         raise OutputError(f"cannot write {database.where}: it exists; add --replace to write a new one in its place")
-    if found is not None and found[0] not in {"r", "table"}:
+    if found is not None and not found.is_table:
         raise OutputError(f"cannot write {database.where}: it is no table, but a view or the like")
+
+
+def _check_not_read(cursor: Any, database: Database, read: Database) -> None:
+    """Raises if a table to be replaced is what is read, or may be a part of that: of a query, nobody knows."""
+    target = _find(cursor, database)
+    if target is None or database.kind != read.kind:
+        return
+    with connected(read) as other:
+        if not _same_place(cursor, database, other, read):
+            return
+        source = None if read.query else _find(other, read)
+    if source is not None and source.key == target.key:
+        raise InputError(f"cannot write {database.where}: it is the input")
+    if database.replace and (source is None or not source.alone):
+        raise InputError(
+            f"cannot replace {database.where}: what is read may come from it; write to a new table or another database"
+        )
+
+
+def _same_place(cursor: Any, database: Database, other: Any, read: Database) -> bool:
+    """Whether two connections are to one database, whatever the addresses are."""
+    if database.kind == "sqlite":
+        return database.path.samefile(read.path)
+    for one in (cursor, other):
+        one.execute(PLACE)
+    return bool(cursor.fetchone() == other.fetchone())
 
 
 def _portable(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:

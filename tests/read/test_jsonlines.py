@@ -48,8 +48,31 @@ def test_odd_keys_and_large_integers(tmp_path, workspace):
     data = b'{"a.b/c~d[*]": "v", "$": 18446744073709551615, "*": 9223372036854775807}\n'
     columns, types, rows = read(write(tmp_path / "a.ndjson", data), workspace)
     assert columns == ["a.b/c~d[*]", "$", "*"]
-    assert types == ["VARCHAR", "HUGEINT", "BIGINT"]
-    assert rows == [("v", 18446744073709551615, 9223372036854775807)]
+    assert types == ["VARCHAR", "VARCHAR", "BIGINT"]
+    assert rows == [("v", "18446744073709551615", 9223372036854775807)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kind"),
+    [
+        ("18446744073709551616", "18446744073709551617", "VARCHAR"),
+        ("-9223372036854775809", "-9223372036854775810", "VARCHAR"),
+        ("100000000000000000000", "1", "VARCHAR"),
+        ("18446744073709551615", "-9223372036854775808", "VARCHAR"),
+        ("9007199254740993", "9007199254740992", "BIGINT"),
+        ("9007199254740993", "1.5", "VARCHAR"),
+        ("18446744073709551615", "0.5", "VARCHAR"),
+        ("-9007199254740993", "-0.5", "VARCHAR"),
+        ("9007199254740992", "1.5", "DOUBLE"),
+        ("1e300", "7", "DOUBLE"),
+    ],
+)
+def test_numbers_are_exact_or_text(first, second, kind, tmp_path, workspace):
+    data = f'{{"id": {first}}}\n{{"id": {second}}}\n'.encode()
+    _, types, rows = read(write(tmp_path / "a.jsonl", data), workspace)
+    assert types == [kind]
+    number = str if kind == "VARCHAR" else float if kind == "DOUBLE" else int
+    assert sorted(one for (one,) in rows) == sorted(map(number, (first, second)))
 
 
 @pytest.mark.parametrize(

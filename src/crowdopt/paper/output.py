@@ -8,6 +8,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
+from crowdopt.databases import check_path
 from crowdopt.errors import InputError, OutputError
 from crowdopt.write import whole_file, write_text
 
@@ -38,6 +39,7 @@ COLUMNS = (
 
 def check_folder(folder: Path) -> None:
     """Raises if the files cannot be written there, before any work is done; makes nothing yet."""
+    check_path(folder)
     try:
         there = folder
         while not there.exists():

@@ -78,18 +78,17 @@ def read_database(
     """
     with connected(database) as cursor:
         columns = find_columns(cursor, database, choose, order_by)
-        rows = copied(cursor, _with_example(columns, database), workspace)
+        rows = opened_copy(copy(cursor, _with_example(columns, database), workspace), workspace)
     return rows.filter(f"{EXAMPLE} = 0").project(_listed(columns)) if database.kind == "sqlite" else rows
 
 
-def copied(cursor: Any, query: str, workspace: Workspace) -> duckdb.DuckDBPyRelation:
-    """What a query finds, copied to the temporary folder."""
-    path = _copy(cursor, query, workspace)
+def opened_copy(path: Path, workspace: Workspace) -> duckdb.DuckDBPyRelation:
+    """What was copied to the temporary folder."""
     return workspace.sql(f"SELECT * FROM read_parquet({path_literal(path)})")
 
 
-def _copy(cursor: Any, query: str, workspace: Workspace) -> Path:
-    """Batch by batch, so that memory does not grow with the rows."""
+def copy(cursor: Any, query: str, workspace: Workspace) -> Path:
+    """What a query finds, copied to the temporary folder: batch by batch, so that memory does not grow with the rows."""
     import pyarrow.parquet as pq
 
     cursor.execute(query)
@@ -104,14 +103,19 @@ def _copy(cursor: Any, query: str, workspace: Workspace) -> Path:
 class RowsLater:
     """The rows of a database for DuckDB, which asks for them only if and when a query needs them.
 
-    They are then copied once. If the database was changed after they were counted, that does not pass unseen.
+    They are then copied once. What was counted before is counted again in the same snapshot, so that rows which were
+    changed in between do not pass unseen.
+
+    Attributes:
+        counted: The queries that counted the rows, and where what they found is.
     """
 
     def __init__(self, cursor: Any, columns: Sequence[Column], database: Database, workspace: Workspace) -> None:
         self.query, self.database, self.workspace = select_rows(columns, database), database, workspace
         self.schema = cursor.adbc_execute_schema(self.query).remove_metadata()
-        self.n_rows: int | None = None
+        self.counted: list[tuple[str, Path]] = []
         self._path: Path | None = None
+        self._n_compared = 0
 
     def __arrow_c_schema__(self) -> Any:
         return self.schema.__arrow_c_schema__()
@@ -121,14 +125,23 @@ class RowsLater:
         import pyarrow.parquet as pq
 
         del requested_schema
-        if self._path is None:
+        if self._path is None or self._n_compared < len(self.counted):
             with connected(self.database) as cursor:
-                self._path = _copy(cursor, self.query, self.workspace)
-        file = pq.ParquetFile(self._path)
-        if self.n_rows not in {None, file.metadata.num_rows}:
-            raise InputError(f"{self.database} has other rows than when they were counted: start again")
-        reader = pa.RecordBatchReader.from_batches(self.schema, file.iter_batches())
+                for query, path in self.counted:
+                    self._compare(path, copy(cursor, query, self.workspace))
+                self._path = copy(cursor, self.query, self.workspace)
+            self._n_compared = len(self.counted)
+        reader = pa.RecordBatchReader.from_batches(self.schema, pq.ParquetFile(self._path).iter_batches())
         return reader.__arrow_c_stream__()
+
+    def _compare(self, before: Path, now: Path) -> None:
+        """Raises if two counts differ; on a connection of its own, as that of the workspace waits for the rows."""
+        old, new = (f"(FROM read_parquet({path_literal(path)}))" for path in (before, now))
+        with self.workspace.connection.cursor() as own:
+            other = own.sql(f"({old} EXCEPT ALL {new}) UNION ALL ({new} EXCEPT ALL {old}) LIMIT 1").fetchall()
+        now.unlink()
+        if other:
+            raise InputError(f"{self.database} has other rows than when they were counted: start again")
 
 
 def _check_table(cursor: Any, database: Database) -> None:

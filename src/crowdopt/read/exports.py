@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from crowdopt.errors import ColumnError, InputError
 from crowdopt.read.columns import choose_responses
 from crowdopt.read.delimited import check_delimiter
-from crowdopt.read.jsonlines import KINDS
+from crowdopt.read.jsonlines import KINDS, kind_of, number_type
 from crowdopt.read.sources import new_copy
 from crowdopt.read.tables import find_files, select, with_numbers
 from crowdopt.read.tools import TOOLS, recognise
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt.read.columns import Choose
-    from crowdopt.reading import Reading
+    from crowdopt.reading import Reading, ToolName
     from crowdopt.workspace import Workspace
 
-WHOLE = {"UBIGINT", "BIGINT"}
 GOLD, ONLY_GOLD, LEFT_OUT, PROBLEM = "crowdopt_gold", "crowdopt_only_gold", "crowdopt_left_out", "crowdopt_problem"
 
 
@@ -50,14 +49,17 @@ def open_files(paths: Sequence[str], reading: Reading, workspace: Workspace) -> 
         InputError: A file is not what it should be, or an option does not go with what it is.
     """
     files = Files(find_files(paths, workspace, reading.encoding), workspace, check_delimiter(reading.delimiter))
+    notes: tuple[str, ...] = ()
     if reading.tool == "auto":
-        found = recognise(files.columns) if _may_be_export(files, reading) else ""
+        found = recognise(files.columns)
+        if found and not _may_be_export(files, reading):
+            found, notes = "", _not_left_out(found)
         reading = replace(reading, tool=found)
     choose = choose_responses(reading)
     if reading.tool:
         return _open_export(files, reading, choose)
     _check_plain(files.name, reading)
-    return Opened(select(files.parts, workspace, choose, reading.order_by), reading)
+    return Opened(select(files.parts, workspace, choose, reading.order_by), reading, notes=notes)
 
 
 def open_frame(frame: Any, reading: Reading) -> Opened:
@@ -87,6 +89,13 @@ def _may_be_export(files: Files, reading: Reading) -> bool:
     """Whether to look for a tool: not where the user says what the columns are."""
     usual = (reading.task, reading.worker, reading.label, reading.wide) == ("task", "worker", "label", False)
     return usual or bool(_given(reading)) or any(source.kind == "json" for source in files.sources)
+
+
+def _not_left_out(tool: ToolName) -> tuple[str, ...]:
+    """What to say of an export whose columns the user names, so that it is read as any other table."""
+    if "keep_rejected" not in TOOLS[tool].options:
+        return ()
+    return (f"a plain table, rejected work counts; --from {tool} reads it as an export of {TOOLS[tool].title}",)
 
 
 def _open_export(files: Files, reading: Reading, choose: Choose) -> Opened:
@@ -156,14 +165,13 @@ def _checked(files: Files, query: str, *, nested: bool) -> tuple[str, dict[str, 
 def _typed(query: str, name: str, reading: Reading, files: Files) -> str:
     """The expression for a column of JSON as whole numbers, numbers or texts, whichever all its values are."""
     cell = quote(name)
+    text = f"json_extract_string({cell}, '$')"
     rows = files.ask(
-        f"SELECT DISTINCT json_type({cell}) FROM ({query}) WHERE {LEFT_OUT} IS NULL AND {cell} IS NOT NULL"
+        f"SELECT DISTINCT {kind_of(f'json_type({cell})', text)} FROM ({query}) "
+        f"WHERE {LEFT_OUT} IS NULL AND {cell} IS NOT NULL"
     )
     kinds = {str(kind) for (kind,) in rows} - {"NULL"}
     if name == reading.label and len({KINDS[kind] for kind in kinds}) > 1:
         both = " and ".join(f"{kind} in some" for kind in sorted({KINDS[kind] for kind in kinds}))
         raise InputError(f"{files.name}: the labels are {both} responses; make them one type")
-    text = f"json_extract_string({cell}, '$')"
-    if kinds and kinds <= WHOLE:
-        return f"{text}::BIGINT"
-    return f"{text}::DOUBLE" if kinds and kinds <= {*WHOLE, "DOUBLE"} else text
+    return f"{text}::{number_type(kinds)}" if {KINDS[kind] for kind in kinds} == {"a number"} else text

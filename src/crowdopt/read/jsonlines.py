@@ -25,7 +25,8 @@ KINDS = {
     "BOOLEAN": "true or false",
     "UBIGINT": "a number",
     "BIGINT": "a number",
-    "HUGEINT": "a number",
+    "LARGE": "a number",
+    "HUGE": "a number",
     "DOUBLE": "a number",
     "OBJECT": "an object",
     "ARRAY": "a list",
@@ -81,11 +82,7 @@ def _types(
         f"SELECT unnest(range({len(chosen)})) AS place, unnest(json_type(json, [{pointers}])) AS type, "
         f"unnest(json_extract_string(json, [{pointers}])) AS cell FROM {table}"
     )
-    # json_type says UBIGINT for all integers that are not negative, of which few do not fit BIGINT
-    huge = "type = 'UBIGINT' AND len(cell) >= 19 AND cell::HUGEINT > 9223372036854775807"
-    found = workspace.sql(
-        f"SELECT DISTINCT place, CASE WHEN {huge} THEN 'HUGEINT' ELSE type END FROM ({cells})"
-    ).fetchall()
+    found = workspace.sql(f"SELECT DISTINCT place, {kind_of('type', 'cell')} FROM ({cells})").fetchall()
     kinds: list[set[str]] = [set() for _ in chosen]
     for place, one in found:
         if one not in (None, "NULL"):
@@ -105,10 +102,34 @@ def _type(name: str, kinds: set[str], sources: Sequence[Source]) -> str:
             f"column {name!r} is {other} in some rows and {KINDS[odd]} in others "
             f"(first {KINDS[odd]} at line {line} of {file}); make it one type"
         )
-    for wide in ("VARCHAR", "BOOLEAN", "DOUBLE", "HUGEINT"):
-        if wide in kinds:
-            return wide
-    return "BIGINT" if kinds else '"NULL"'
+    if own := next(iter(kinds & {"VARCHAR", "BOOLEAN"}), None):
+        return own
+    return number_type(kinds) if kinds else '"NULL"'
+
+
+def kind_of(own: str, cell: str) -> str:
+    """The SQL for the kind of a value of JSON, a key of KINDS, given its type in the words of DuckDB and its text.
+
+    Those words tell nothing of the size of integers: UBIGINT is for all that are not negative, of which few do not fit
+    BIGINT, and DOUBLE also for those that fit neither.
+    """
+    return (
+        f"CASE WHEN {own} = 'DOUBLE' AND regexp_full_match({cell}, '-?[0-9]+') THEN 'HUGE' "
+        f"WHEN {own} IS NULL OR {own} NOT IN ('UBIGINT', 'BIGINT') OR len({cell}) < 16 THEN {own} "
+        f"WHEN TRY_CAST({cell} AS BIGINT) IS NULL THEN 'HUGE' "
+        f"WHEN abs(TRY_CAST({cell} AS HUGEINT)) > {1 << 53} THEN 'LARGE' ELSE {own} END"
+    )
+
+
+def number_type(kinds: set[str]) -> str:
+    """The type that holds numbers of some kinds exactly: text if none does, so that no two numbers become one.
+
+    >>> number_type({"UBIGINT", "DOUBLE"}), number_type({"UBIGINT", "LARGE"}), number_type({"LARGE", "DOUBLE"})
+    ('DOUBLE', 'BIGINT', 'VARCHAR')
+    """
+    if "HUGE" in kinds or {"LARGE", "DOUBLE"} <= kinds:
+        return "VARCHAR"
+    return "DOUBLE" if "DOUBLE" in kinds else "BIGINT"
 
 
 def pointer(name: str) -> str:

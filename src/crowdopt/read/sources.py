@@ -16,6 +16,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, cast
 
+from crowdopt.databases import check_path
 from crowdopt.errors import InputError
 from crowdopt.workspace import path_literal
 
@@ -106,6 +107,7 @@ def find_sources(named: Sequence[str | Path], workspace: Workspace, encoding: st
 
 def expand(name: str) -> list[str]:
     """The files that a path or glob pattern stands for; a literal file wins over the pattern that its name may be."""
+    check_path(name)
     try:
         if os.path.lexists(name) or not glob.has_magic(name):
             return [name]
@@ -128,7 +130,7 @@ def explain_unreadable(name: str) -> Iterator[None]:
             raise InputError(DISK_FULL) from error
         if error.errno is None or isinstance(error, gzip.BadGzipFile):
             raise InputError(f"{name} is damaged or cut short: it does not decompress") from error
-        raise InputError(f"cannot read {name}: {error.strerror}") from error
+        raise InputError(f"cannot read {name}: {error.strerror}") from None
     except (EOFError, zlib.error) as error:
         raise InputError(f"{name} is damaged or cut short: it does not decompress") from error
 
