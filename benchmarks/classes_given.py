@@ -165,10 +165,11 @@ def show_recovery(found: list[tuple[Setting, list[dict[str, Any]]]]) -> None:
     show("classes_given.py (b)", caption, columns, rows)
 
 
-def run_weather(folder: Path) -> list[dict[str, Any]]:
+def run_weather(folder: Path, time_limit: float) -> list[dict[str, Any]]:
     """The set with its two crowds, in several ways."""
     responses, classes = folder / "responses.csv", folder / "workers.csv"
     common: dict[str, Any] = {"truth": folder / "truth.csv", "duplicates": "all", "scale": "nominal"}
+    common["time_limit"] = time_limit
     ways: dict[str, dict[str, Any]] = {
         "classes": {"classes": classes},
         "classes, shares estimated": {"classes": classes, "selectivity": "estimate"},
@@ -236,7 +237,7 @@ def main() -> None:
     show_recovery(found)
     figures["simulated"] = [one for _, runs in found for one in runs]
     if (chosen.data / "weather" / "workers.csv").is_file():
-        figures["weather"] = run_weather(chosen.data / "weather")
+        figures["weather"] = run_weather(chosen.data / "weather", 2.0 if chosen.quick else 60.0)
         show_weather(figures["weather"])
     else:
         print("There is no set `weather` in the folder given by --data (by default ../shared/data): left out.")

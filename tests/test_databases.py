@@ -381,7 +381,7 @@ def test_an_address_where_a_file_is_meant_is_not_shown(form):
         lambda: verify(address, frame),
         lambda: check_folder(Path(address)),
     ):
-        with pytest.raises(InputError, match="a file is meant|is a database: say what") as caught:
+        with pytest.raises(InputError, match=r"a file is meant|is a database: say what") as caught:
             wrong()
         for error in chain(caught.value):
             assert "s3cret" not in f"{error!r}{error}".lower()

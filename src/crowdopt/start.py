@@ -13,6 +13,9 @@ from crowdopt._early import INTERRUPTED, started
 TERMINATED = 143
 """Exit code after SIGTERM."""
 
+NOBODY_READS = 141
+"""Exit code where who reads standard output has had enough, as of other programs that SIGPIPE ends; 1 is a verdict."""
+
 NO_MORE = {errno.EPIPE, errno.ENOSPC}
 """What can be wrong with standard output; any other error is one of the program."""
 
@@ -30,6 +33,10 @@ def main() -> None:
             run()
         finally:
             sys.stdout.flush()  # here, where a full device can still be told
+    except SystemExit as end:
+        if end.code == 1 and type(sys.stdout).__name__ == "PacifyFlushWrapper":  # how Typer ends on a closed pipe
+            sys.exit(NOBODY_READS)
+        raise
     except KeyboardInterrupt:
         print("crowdopt: interrupted; nothing was written", file=sys.stderr)
         sys.exit(INTERRUPTED)
@@ -37,8 +44,8 @@ def main() -> None:
         if error.errno not in NO_MORE:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try, and complain, once more
-        if error.errno == errno.EPIPE:  # who reads has had enough
-            sys.exit(1)
+        if error.errno == errno.EPIPE:
+            sys.exit(NOBODY_READS)
         print(f"crowdopt: cannot write to standard output: {error.strerror}", file=sys.stderr)
         sys.exit(2)
 

@@ -88,7 +88,7 @@ def opened_copy(path: Path, workspace: Workspace) -> duckdb.DuckDBPyRelation:
 
 
 def copy(cursor: Any, query: str, workspace: Workspace) -> Path:
-    """What a query finds, copied to the temporary folder: batch by batch, so that memory does not grow with the rows."""
+    """What a query finds, copied to the temporary folder batch by batch: memory does not grow with the rows."""
     import pyarrow.parquet as pq
 
     cursor.execute(query)
