@@ -155,7 +155,8 @@ def test_ids_keep_their_type_and_columns_of_the_export_can_be_named():
 
 
 @pytest.mark.parametrize(
-    ("start", "shown"), [(2**64, str), (2**63, str), (2**53, int), (-(2**63) - 9, str)], ids=["2^64", "2^63", "2^53", "-"]
+    ("start", "shown"),
+    [(2**64, str), (2**63, str), (2**53, int), (-(2**63) - 9, str)],
 )
 def test_large_ids_of_an_export_stay_apart(start, shown, tmp_path):
     tasks = json.loads((SAMPLES / "label_studio_enterprise.json").read_text())

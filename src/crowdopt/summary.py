@@ -78,7 +78,7 @@ def summarise(solution: Solution) -> Summary:
 
 
 def export_words(reading: Reading, notes: Sequence[str] = ()) -> str:
-    """Which tool the responses come from, and what was made of its export; for a plain table, what is to be said of it."""
+    """Which tool the responses come from, and what was made of its export; of a plain table, what is to be said."""
     if not reading.tool:
         return "; ".join(notes)
     from crowdopt.read.tools import TOOLS
