@@ -223,6 +223,33 @@ def test_names_of_any_signs_are_quoted(kind, tmp_path):
     assert facts(solution) == facts(aggregate(to_arrow(ROWS)))
 
 
+def test_backslashes_are_themselves_whatever_the_server_is_set_to():
+    table = pa.table({"task": [1, 1, 2, 2], "worker": ["u", "v"] * 2, "label": ["a\\b", "it's", "a\\b", "a\\b"]})
+    data = server().load(table)
+    address = f"{data.address}?options=-c%20standard_conforming_strings%3Doff"
+    assert facts(aggregate(address, table=data.table)) == facts(aggregate(table))
+
+
+def test_two_columns_of_one_name_are_refused():
+    query = "SELECT 1 AS task, 'w' AS worker, 'x' AS label, 'y' AS label"
+    with pytest.raises(ColumnError, match="the query has two columns named 'label'"):
+        aggregate(server().address, query=query)
+
+
+def test_the_smallest_integer_of_sqlite(tmp_path):
+    table = pa.table({"task": [-(2**63), 2**63 - 1], "worker": ["u", "u"], "label": ["x", "y"]})
+    solution = aggregate(to_sqlite(table, tmp_path / "data.db"))
+    assert sorted(solution.answers["task"].to_pylist()) == [-(2**63), 2**63 - 1]
+
+
+def test_a_text_that_is_not_utf8_names_the_database(tmp_path):
+    data = to_sqlite(to_arrow(ROWS), tmp_path / "data.db")
+    with closing(sqlite3.connect(tmp_path / "data.db")) as connection, connection:
+        connection.execute("UPDATE responses SET label = CAST(x'ff41' AS TEXT) WHERE task = 7")
+    with pytest.raises(InputError, match=r"data\.db: a text is not UTF-8"):
+        aggregate(data)
+
+
 def test_a_table_of_another_schema():
     data = server().load(to_arrow(ROWS))
     server().run("CREATE SCHEMA elsewhere", f"CREATE TABLE elsewhere.mine AS SELECT * FROM {data.table}")

@@ -278,6 +278,19 @@ print("imported")
         assert (done.stderr == "crowdopt: interrupted; nothing was written\n") is (expected == 130)
 
 
+def test_a_closed_pipe_is_no_verdict(tmp_path):
+    small, saved = tmp_path / "small.csv", tmp_path / "solution.json"
+    small.write_text("task,worker,label\na,ann,yes\nb,ann,no\n")
+    subprocess.run([PROGRAM, "aggregate", small, "--solution", saved, "-q"], check=True, timeout=60)
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing) as closed:
+        done = subprocess.run(
+            [PROGRAM, "verify", saved, small], stdout=closed, stderr=subprocess.PIPE, check=False, timeout=60
+        )
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
 def test_interrupt_while_verifying_is_no_verdict(program, long, tmp_path):
     small, saved = tmp_path / "small.csv", tmp_path / "solution.json"
     small.write_text("task,worker,label\na,ann,yes\nb,ann,no\n")

@@ -37,6 +37,9 @@ PATIENCE = 10
 
 READ_ONLY = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
+STANDARD_TEXTS = "SET standard_conforming_strings = on"
+"""A backslash in a text is a backslash, whatever the server is set to."""
+
 CANCELLED = "canceling statement due to user request"
 """What PostgreSQL says when an interrupt made the driver stop it."""
 
@@ -240,10 +243,11 @@ def _connect(database: Database, *, write: bool) -> Any:
             raise InputError(f"{database}: there is no file {path}")
         return dbapi.connect(f"file:{quote(str(path.absolute()))}?mode={'rwc' if write else 'ro'}")
     connection = dbapi.connect(_dialled(database.address))
-    if not write:
-        with connection.cursor() as cursor:
+    with connection.cursor() as cursor:
+        cursor.execute(STANDARD_TEXTS)
+        if not write:
             cursor.execute(READ_ONLY)
-        connection.commit()
+    connection.commit()
     return connection
 
 
@@ -252,11 +256,15 @@ class _StreamError(Exception):
 
 
 def batches(reader: Any) -> Iterator[Any]:
-    """The batches of a reader of Arrow that a driver feeds."""
+    """The batches of a reader of Arrow that a driver feeds; SQLite takes any bytes for a text, Arrow does not."""
     import pyarrow as pa
 
     try:
-        yield from reader
+        for batch in reader:
+            batch.validate(full=True)
+            yield batch
+    except pa.ArrowInvalid as error:
+        raise _StreamError("a text is not UTF-8" if "UTF8" in str(error) else str(error)) from None
     except (pa.ArrowException, OSError) as error:
         raise _StreamError(str(error)) from None
 

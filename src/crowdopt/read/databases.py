@@ -176,6 +176,8 @@ def _postgresql_columns(cursor: Any, database: Database, choose: Choose, order_b
 
 
 def _chosen(names: Sequence[str], database: Database, choose: Choose) -> list[str]:
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ColumnError(f"{database}: the query has two columns named {twice[0]!r}; name them apart with AS")
     chosen = choose(names)
     check_columns([Part(str(database), names, lambda _: ("", frozenset()))], chosen)
     return chosen
@@ -203,7 +205,8 @@ def _sqlite_columns(cursor: Any, database: Database, choose: Choose, order_by: s
     chosen = _chosen([one[0] for one in cursor.description], database, choose)
     kinds = ("integer", "real", "text", "blob")
     tests = [f"max(typeof({quote(name)}) = '{kind}')" for name in chosen for kind in kinds]
-    tests += [f"max(typeof({quote(name)}) = 'integer' AND abs({quote(name)}) > {EXACT})" for name in chosen]
+    within = f"BETWEEN -{EXACT} AND {EXACT}"
+    tests += [f"max(typeof({quote(name)}) = 'integer' AND {quote(name)} NOT {within})" for name in chosen]
     cursor.execute(f"SELECT {', '.join(tests)} FROM {database.relation}")
     found = cursor.fetchone()
     columns = []
