@@ -17,6 +17,7 @@ from crowdopt.errors import InputError
 from crowdopt.scale import canonical_text
 from servers import server, to_sqlite
 from ways import (
+    BACKENDS,
     NAMES,
     ROWS,
     WAYS,
@@ -199,3 +200,12 @@ def test_files_in_pieces_and_threads_change_nothing(tmp_path, suffix, threads):
         write(ROWS[cut], tmp_path / str(number))
     solution = aggregate(str(tmp_path / "*" / f"data{suffix}"), threads=threads)
     assert facts(solution) == facts(aggregate(to_pandas(ROWS)))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_one_label_has_no_margins(backend):
+    """There is nothing to tell it from; the column is there all the same."""
+    rows = {"task": ["t1", "t1", "t2"], "worker": ["w1", "w2", "w1"], "label": ["a", "a", "a"]}
+    answers = plain(aggregate(BACKENDS[backend](pa.table(rows))).answers)
+    assert answers["label"] == ["a", "a"]
+    assert all(value is None or value != value for value in answers["margin"])  # noqa: PLR0124 - not-a-number

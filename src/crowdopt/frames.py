@@ -213,7 +213,9 @@ def small_table(columns: Mapping[str, Sequence[Any] | Objects], like: Table) -> 
     plain = {
         name: column.tolist() if isinstance(column, np.ndarray) else list(column) for name, column in columns.items()
     }
-    return nw.from_dict(plain, backend=backend).lazy()
+    # A column of nothing but None has no type, and PyArrow does not join it; here it is one of numbers.
+    empty = [name for name, column in plain.items() if all(value is None for value in column)]
+    return nw.from_dict(plain, backend=backend).lazy().with_columns(nw.col(*empty).cast(nw.Float64) if empty else [])
 
 
 def lengthen(table: Table, index: Mapping[str, str], columns: Sequence[str]) -> Table:
