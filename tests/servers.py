@@ -106,6 +106,7 @@ def to_sqlite(table, path: Path, name: str = "responses") -> Database:
     """Makes a table of an Arrow one."""
     columns = ", ".join('"' + one.replace('"', '""') + '"' for one in table.column_names)
     with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"DROP TABLE IF EXISTS {name}")
         connection.execute(f"CREATE TABLE {name} ({columns})")
         marks = ", ".join("?" * table.num_columns)
         connection.executemany(
