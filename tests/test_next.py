@@ -20,6 +20,7 @@ from crowdopt.errors import InputError
 from crowdopt.gains import expected_gains, look_ahead
 from crowdopt.scale import canonical_text
 from crowdopt.simulate import uniform_errors
+from printed import first_cells
 from ways import NAMES, ROWS, WAYS, crowd, plain, to_pandas
 
 COLUMNS = ["task", "label", "confidence", "n_responses", "gain", "gain_per_response", "n_more"]
@@ -211,7 +212,7 @@ def test_command_ranks_and_writes(crowdopt, folder):
     said = crowdopt("next", "solution.json", "data.csv", "-n", 22, "-o", "next.csv")
     assert "and 2 more" in said
     assert "all of them in next.csv" in said
-    shown = [line.split()[1] for line in said.splitlines() if line.startswith("│")]
+    shown = first_cells(said)
     with (folder / "next.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == COLUMNS

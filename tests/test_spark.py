@@ -227,7 +227,7 @@ def test_classes_of_many_responses_are_found_on_the_cluster(spark, monkeypatch, 
     expected = aggregate(table, **asked)  # which looks at all responses where the cluster looked at a sample
     theirs = plain(expected.workers())["class"]
     assert sum(ours == other for ours, other in zip(workers["class"], theirs, strict=True)) >= 20
-    assert solution.certificate.objective == pytest.approx(expected.certificate.objective, rel=0.01)
+    assert solution.certificate.objective >= 1.01 * expected.certificate.objective  # at most a hundredth less likely
     right, by_vote = (
         np.mean([label == true for label, true in zip(plain(found.answers)["label"], truth, strict=True)])
         for found in (solution, aggregate(table, engine="vote"))

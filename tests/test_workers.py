@@ -22,6 +22,7 @@ from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.quality import Typical, information, measure, wilson
 from crowdopt.scale import canonical_text
 from crowdopt.simulate import crowd, uniform_errors
+from printed import first_cells
 from ways import NAMES, ROWS, WAYS, plain, to_pandas
 
 Z = 1.959963984540054
@@ -467,7 +468,7 @@ def test_table_shows_the_worst_first_and_says_how_many_more(crowdopt, files):
     assert "44 workers, worst first" in said
     assert "and 24 more, better ones" in said
     assert "flagged: 1 same, 1 opposite, 1 chance, 1 too few" in said
-    lines = [line.split()[1] for line in said.splitlines() if line.startswith("│")]
+    lines = first_cells(said)
     assert len(lines) == 20
     assert lines[0] == "1002"  # the opposite of everyone
     assert set(lines[1:3]) == {"1000", "1001"}

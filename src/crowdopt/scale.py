@@ -7,6 +7,7 @@ import decimal
 import itertools
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -177,7 +178,7 @@ def _check_distinct(texts: Sequence[str]) -> None:
     if len(numbers) < len(texts):
         return
     for (number, text), (other, like) in itertools.pairwise(sorted(numbers)):
-        if number == other:
+        if number == other and Decimal(text) == Decimal(like):  # large whole numbers may be one only when rounded
             same = f"the labels {text!r} and {like!r} are the same number"
             raise InputError(f"{same}: write them alike, or say --scale nominal if they are names")
 

@@ -87,7 +87,7 @@ def _release(kept: Any) -> None:
 def _forget(kept: Any) -> None:
     from py4j.protocol import Py4JError
 
-    with suppress(Py4JError):  # Spark has stopped: there is nothing to forget
+    with suppress(Py4JError, OSError):  # Spark has stopped: there is nothing to forget
         kept.unpersist()
 
 
