@@ -271,7 +271,7 @@ sys.argv = [NAME, "aggregate", "data.csv"]
 import crowdopt
 print("imported")
 """
-    for name, expected in (("crowdopt", 130), ("another program", -2)):
+    for name, expected in (("crowdopt", 130), ("another program", -2), ("-m", -2)):
         command = [sys.executable, "-c", code.replace("NAME", repr(name))]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
         assert (done.returncode, done.stdout) == (expected, "")

@@ -25,6 +25,13 @@ def started() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-_command = os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else ""  # noqa: PTH119 - pathlib takes time
-if _command in {"crowdopt", "-m"} and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+def _is_command() -> bool:
+    """Whether this process is ``crowdopt`` or ``python -m crowdopt``; of the latter Python tells only "-m" so early."""
+    name = os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else ""  # noqa: PTH119 - pathlib takes time
+    return name == "crowdopt" or (
+        name == "-m" and ("-m", "crowdopt") in zip(sys.orig_argv, sys.orig_argv[1:], strict=False)
+    )
+
+
+if _is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, _end)
