@@ -24,8 +24,8 @@ from crowdopt.buckets import Buckets
 from crowdopt.problem import Problem
 from crowdopt.simulate import uniform_errors
 from crowdopt.solve.soft_em import soften
-from ratings import describe, duration, nats, parser, say, show, tally, write_json
-from spine import environment
+from processes import environment
+from tables import describe, duration, nats, parser, say, show, tally, write_json
 
 if TYPE_CHECKING:
     from crowdopt.types import Ints

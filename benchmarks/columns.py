@@ -26,9 +26,9 @@ from crowdopt.recheck import Recheck, Undecided
 from crowdopt.simulate import random_matrix, uniform_errors
 from crowdopt.simulate_tables import Lattice
 from crowdopt.solve import Limits, run
-from ratings import describe, duration, nats, parser, say, show, span, write_json
+from processes import environment
 from real_sets import DATA, SETS
-from spine import environment
+from tables import describe, duration, nats, parser, say, show, span, write_json
 
 if TYPE_CHECKING:
     from crowdopt.solve import Solved

@@ -22,9 +22,9 @@ import crowdopt
 from crowdopt.coded import code_responses
 from crowdopt.found_classes import NUMBERS
 from dawid_skene import crowd_kit, dawid_skene
-from ratings import describe, duration, parser, say, show, write_json
+from processes import environment
 from real_sets import DATA, SETS
-from spine import environment
+from tables import describe, duration, parser, say, show, write_json
 
 QUICK = {"ic", "bluebirds"}
 KINDS = {name: kind for kind, names in SETS.items() for name in names}

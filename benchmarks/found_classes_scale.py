@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ratings import describe, parser, say, show, write_json
-from spine import elsewhere, environment, measure
+from processes import elsewhere, environment, measure
+from tables import describe, parser, say, show, write_json
 
 PER_TASK = 5
 SKILLS = (0.95, 0.75, 0.55)

@@ -16,9 +16,9 @@ import pandas as pd
 
 import crowdopt
 from dawid_skene import dawid_skene
-from ratings import describe, parser, say, show, write_json
+from processes import environment
 from simulated_crowds import MAKES, Drawn, draw
-from spine import environment
+from tables import describe, parser, say, show, write_json
 
 SEEDS = "100:103"
 WAYS = ("majority", "Dawid-Skene", "one matrix", "found classes")

@@ -29,8 +29,8 @@ from crowdopt.simulate import crowd
 from crowdopt.solution import Totals
 from crowdopt.solving import Asked, solve_group
 from crowdopt.write import write_columns
-from ratings import describe, duration, parser, say, show, write_json
-from spine import environment
+from processes import environment
+from tables import describe, duration, parser, say, show, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,8 +19,8 @@ import pyarrow as pa
 
 import crowdopt
 from crowdopt.simulate import uniform_errors
-from ratings import describe, parser, say, show, write_json
-from spine import environment
+from processes import environment
+from tables import describe, parser, say, show, write_json
 
 if TYPE_CHECKING:
     from crowdopt.types import Floats, Ints

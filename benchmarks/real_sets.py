@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import crowdopt
-from ratings import describe, duration, nats, parser, say, show, write_json
-from spine import environment
+from processes import environment
+from tables import describe, duration, nats, parser, say, show, write_json
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SETS = {

@@ -19,7 +19,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from spine import HERE, compare, elsewhere, environment, make_responses
+from processes import elsewhere, environment
+from spine import HERE, compare, make_responses
 
 MASTER = "local-cluster[2,1,2048]"
 TICKS = os.sysconf("SC_CLK_TCK")

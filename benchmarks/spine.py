@@ -12,24 +12,13 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import multiprocessing
-import os
-import platform
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    import duckdb
+from processes import Run, database, elsewhere, environment, measure, median, stay_small
 
 HERE = Path(__file__).resolve().parent
 RESPONSES_PER_TASK = 5
@@ -37,9 +26,6 @@ WORKERS = 1000
 BIG = 10**8
 BIG_LIMIT = "1GB"
 BIG_TARGET_MB = 1600.0
-DRIVER_LIMIT_MB = 50.0
-"""Peak memory of this process beyond which what it reports of its children would be in doubt."""
-
 CROWDOPT = "crowdopt"
 BY_HAND = "by hand"
 CROWDOPT_ALL = "crowdopt, no duplicate check"
@@ -54,16 +40,6 @@ VARIANTS = {
     BY_HAND_UNSORTED: ["--unsorted"],
 }
 """The options of each variant."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """What one process took; ``error`` is the last thing it said if it failed."""
-
-    wall: float
-    cpu: float
-    peak_mb: float
-    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -121,24 +97,6 @@ def is_sorted(path: str) -> bool:
     return bool(wrong == 0)
 
 
-@contextmanager
-def database() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database for the work around the measurements; to be used ``elsewhere``."""
-    import duckdb
-
-    with (
-        tempfile.TemporaryDirectory(prefix="crowdopt-bench-") as spill,
-        duckdb.connect(config={"memory_limit": "4GB", "temp_directory": spill}) as con,
-    ):
-        yield con
-
-
-def elsewhere(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls a function in a new process, so that this one does not grow."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(function, arguments)
-
-
 def command(variant: str, source: Path, target: Path, memory_limit: str = "") -> list[str]:
     """The command line of a variant."""
     options = [*VARIANTS[variant], *(["--memory-limit", memory_limit] if memory_limit else [])]
@@ -146,25 +104,6 @@ def command(variant: str, source: Path, target: Path, memory_limit: str = "") ->
         program = str(Path(sys.executable).with_name("crowdopt"))
         return [program, "aggregate", str(source), "-o", str(target), "--json", *options]
     return [sys.executable, str(HERE / "by_hand.py"), str(source), str(target), *options]
-
-
-def measure(arguments: list[str]) -> Run:
-    """Runs a command and waits for it to end."""
-    with tempfile.TemporaryFile() as errors:
-        before = time.perf_counter()
-        process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=errors)
-        _, status, usage = os.wait4(process.pid, 0)
-        wall = time.perf_counter() - before
-        process.returncode = os.waitstatus_to_exitcode(status)
-        errors.seek(0)
-        said = errors.read().decode(errors="replace").strip().splitlines()
-    failed = f"exit code {process.returncode}: {said[-1] if said else ''}" if process.returncode else ""
-    return Run(wall, usage.ru_utime + usage.ru_stime, peak_mb(usage.ru_maxrss), failed)
-
-
-def peak_mb(maxrss: int) -> float:
-    """The peak in megabytes; Linux counts in units of 1024 bytes, macOS in bytes."""
-    return maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
 
 
 def check_answers(folder: Path, variants: list[str]) -> None:
@@ -220,13 +159,6 @@ def run_big(folder: Path) -> dict[str, Any]:
     }
 
 
-def median(runs: list[Run]) -> Run:
-    """The median of each measure."""
-    columns = zip(*((run.wall, run.cpu, run.peak_mb) for run in runs), strict=True)
-    wall, cpu, peak = (statistics.median(column) for column in columns)
-    return Run(wall, cpu, peak)
-
-
 def numbers(run: Run) -> str:
     """The measures as they stand in a table."""
     return f"{run.wall:9.2f} s {run.cpu:9.2f} s {run.peak_mb:9.0f} MB"
@@ -265,20 +197,6 @@ def print_costs(result: dict[str, Any]) -> None:
         print(f"{n_responses:12,} {run['cpu']:8.1f} s {cost:>14} {run['peak_mb']:7,.0f} MB")
 
 
-def environment() -> dict[str, Any]:
-    """What the numbers depend on."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
-    packages = ("crowdopt", "duckdb", "narwhals", "numpy", "pyarrow")
-    return {
-        "system": f"{platform.system()} {platform.machine()}",
-        "cpus": os.cpu_count(),
-        "memory_gb": round(memory, 1),
-        "load_at_start": os.getloadavg()[0],
-        "python": platform.python_version(),
-        "packages": {name: version(name) for name in packages},
-    }
-
-
 def options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Measures crowdopt against the same job written by hand.")
@@ -305,11 +223,7 @@ def main() -> None:
         if chosen.big:
             result["big"] = run_big(folder)
     print_costs(result)
-    import resource
-
-    driver = peak_mb(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-    if driver > DRIVER_LIMIT_MB:
-        sys.exit(f"this process grew to {driver:.0f} MB, so the peaks of small children are in doubt; nothing written")
+    stay_small()
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     chosen.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(f"\nwritten to {chosen.out}")

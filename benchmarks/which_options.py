@@ -16,8 +16,8 @@ from crowdopt import solve
 from crowdopt.simulate import random_matrix
 from crowdopt.simulate_tables import Lattice, tasks_by_share
 from crowdopt.solve.vote import majority
-from ratings import describe, parser, say, show, write_json
-from spine import environment
+from processes import environment
+from tables import describe, parser, say, show, write_json
 
 if TYPE_CHECKING:
     from crowdopt.simulate import MatrixKind

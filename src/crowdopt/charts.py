@@ -51,12 +51,14 @@ class Axis:
         values: The values to mark, if not those that the chart would choose.
         zero: Whether it starts at zero, below which nothing can be.
         symlog: Whether it is logarithmic on both sides of zero, and even close to it.
+        log: Whether it is logarithmic, for what is above zero.
     """
 
     title: str
     values: Sequence[float] | None = None
     zero: bool = False
     symlog: bool = False
+    log: bool = False
 
 
 def line_chart(
@@ -85,12 +87,12 @@ def line_chart(
     points = [_point(row, x, series, y_axis) for name in below_first for row in rows if row[series] == name]
     # A list is drawn in its order; Altair would take a frame through pandas.
     base = alt.Chart(alt.InlineData(values=points)).encode(
-        x=alt.X(x, type="quantitative", title=x_axis.title, scale=alt.Scale(zero=False, nice=False, padding=8),
-                axis=alt.Axis(values=_given(x_axis, alt), format="d", grid=False)),
+        x=alt.X(x, type="quantitative", title=x_axis.title, scale=_scale(x_axis, alt, nice=False, padding=8),
+                axis=alt.Axis(values=_given(x_axis, alt), format="~s" if x_axis.log else "d", grid=False)),
         color=_by_series(alt.Color, series, names, [styles[name].colour for name in names], alt),
     )  # fmt: skip
-    scale = alt.Scale(type="symlog") if y_axis.symlog else alt.Scale(zero=y_axis.zero)
-    y = {"type": "quantitative", "title": y_axis.title, "scale": scale, "axis": alt.Axis(values=_given(y_axis, alt))}
+    marks = alt.Axis(values=_given(y_axis, alt), **({"format": "~g"} if y_axis.log else {}))
+    y = {"type": "quantitative", "title": y_axis.title, "scale": _scale(y_axis, alt), "axis": marks}
     bands = base.mark_area(opacity=0.15).encode(y=alt.Y("low", **y), y2="high")
     lines = base.mark_line(strokeJoin="round").encode(
         y=alt.Y("mean", **y),
@@ -160,6 +162,12 @@ def _point(row: Mapping[str, Any], x: str, series: str, y_axis: Axis) -> dict[st
     mean = row["mean"]
     low, high = (mean if math.isnan(row[end]) else row[end] for end in ("low", "high"))
     return {x: row[x], series: row[series], "mean": mean, "low": max(low, 0) if y_axis.zero else low, "high": high}
+
+
+def _scale(axis: Axis, alt: Any, **more: Any) -> Any:
+    if axis.symlog or axis.log:
+        return alt.Scale(type="log" if axis.log else "symlog", **more)
+    return alt.Scale(zero=axis.zero, **more)
 
 
 def _given(axis: Axis, alt: Any) -> Any:

@@ -35,8 +35,10 @@ ENGINES = {
 }
 """Our own by name: what they are called, the engine, and the space it searches."""
 
-CROWD_KIT = ("MajorityVote", "DawidSkene", "OneCoinDawidSkene", "GLAD", "MACE", "KOS", "MMSR")
-"""The aggregators of crowd-kit that answer with one label per task."""
+CROWD_KIT = (
+    "MajorityVote", "Wawa", "ZeroBasedSkill", "DawidSkene", "OneCoinDawidSkene", "GLAD", "MACE", "KOS", "MMSR"
+)  # fmt: skip
+"""The aggregators of crowd-kit that answer with one label per task, and need nothing but the responses."""
 
 SEEDED = ("KOS", "MACE", "MMSR")
 """Those of them that take a seed; others draw from NumPy's global state, or not at all."""

@@ -42,15 +42,22 @@ def render(facts: Mapping[str, Any], charts: Mapping[str, str]) -> str:
     return fill("report.html", facts=facts, curve=curve, charts=charts, data=script)
 
 
-def fill(template: str, *, data: Mapping[str, Any], **values: Any) -> str:
-    """A template with its values, the style, the script, and the data for the script."""
+def fill(template: str, *, data: Mapping[str, Any], others: Mapping[str, str] | None = None, **values: Any) -> str:
+    """A template with its values, the style, the script, and the data for the script.
+
+    Args:
+        template: The name of the template: one of this package, or of ``others``.
+        data: What the script gets.
+        others: Templates from elsewhere by name, which may extend those of this package.
+        values: What the template gets.
+    """
     jinja = _jinja2()
     environment = jinja.Environment(
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja.StrictUndefined,
-        loader=jinja.FunctionLoader(_read),
+        loader=jinja.ChoiceLoader([jinja.DictLoader(others or {}), jinja.FunctionLoader(_read)]),
     )
     environment.filters |= {
         "kept": lambda name: (name, "text"),

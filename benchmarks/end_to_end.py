@@ -1,0 +1,139 @@
+"""From a file of responses to a file of answers: crowdopt against crowd-kit and plain DuckDB, process by process.
+
+python benchmarks/end_to_end.py [--quick] [--json FILE]
+
+Every run is a process of its own, timed from its start to its end, with its CPU time and peak memory as the operating
+system reports them. All programs read the same Parquet file and write one label per task to another; crowdopt also
+checks the responses, proves its answer and writes confidences and margins. They take turns, every other time in
+reverse order, and medians are compared. crowd-kit's DawidSkene runs once at the largest size, under a cap.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from crowds import Crowd
+from processes import Cap, Run, elsewhere, environment, measure, median, stay_small
+from tables import describe, parser, say, show, write_json
+
+HERE = Path(__file__).resolve().parent
+CROWDOPT, VOTE = "crowdopt", "crowdopt, engine vote"
+MAJORITY, DAWID_SKENE, DUCKDB = "crowd-kit MajorityVote", "crowd-kit DawidSkene", "plain DuckDB"
+PROGRAMS = {VOTE: "vote", MAJORITY: "MajorityVote", DAWID_SKENE: "DawidSkene", DUCKDB: "duckdb"}
+LABELS = (2, 3, 5)
+REPEATS = {10**5: 5, 10**6: 5, 10**7: 3}
+"""Runs of each program by the number of responses."""
+
+SLOW_REPEATS = {10**5: 3, 10**6: 2}
+"""Those of DawidSkene; beyond these sizes once, for two labels only, within the cap."""
+
+CAP = Cap(seconds=900, memory_gb=16)
+
+
+def command(program: str, source: Path, target: Path) -> list[str]:
+    """The command line of a program."""
+    if program in {CROWDOPT, VOTE}:
+        engine = ["--engine", "vote"] if program == VOTE else []
+        start = [str(Path(sys.executable).with_name("crowdopt")), "aggregate"]
+        return [*start, str(source), "-o", str(target), "--json", *engine]
+    return [sys.executable, str(HERE / "peer.py"), PROGRAMS[program], str(source), str(target)]
+
+
+def repeats_of(program: str, crowd: Crowd) -> int:
+    """How often a program runs on a crowd."""
+    size = crowd.responses
+    if program != DAWID_SKENE:
+        return REPEATS.get(size, 1)
+    return SLOW_REPEATS.get(size, int(crowd.labels == LABELS[0] and size == max(REPEATS)))
+
+
+def run_case(folder: Path, crowd: Crowd, *, quick: bool) -> dict[str, Any]:
+    """All programs on one crowd, in turns."""
+    source = folder / "responses.parquet"
+    elsewhere(crowd.write, str(source))
+    wanted = {name: 1 if quick else repeats_of(name, crowd) for name in (CROWDOPT, *PROGRAMS)}
+    runs: dict[str, list[Run]] = {name: [] for name, times in wanted.items() if times}
+    for i in range(max(wanted.values())):
+        for name in list(runs)[:: -1 if i % 2 else 1]:
+            if i < wanted[name]:
+                say(f"{crowd.responses:.0e} responses, {crowd.labels} labels, {name}, {i + 1} of {wanted[name]}")
+                capped = CAP if name == DAWID_SKENE else None
+                runs[name].append(measure(command(name, source, folder / f"{name}.parquet"), capped))
+    accuracy = {
+        name: elsewhere(crowd.accuracy, str(folder / f"{name}.parquet")) for name in runs if not runs[name][0].error
+    }
+    source.unlink()
+    return summary(crowd, runs, accuracy)
+
+
+def summary(crowd: Crowd, runs: dict[str, list[Run]], accuracy: dict[str, float]) -> dict[str, Any]:
+    """Medians, and how many times what crowdopt takes each of the others took."""
+    medians = {name: _middle(found) for name, found in runs.items()}
+    ours = medians[CROWDOPT]
+    if ours.error:
+        sys.exit(f"crowdopt failed: {ours.error}")
+    ratios = {
+        name: {"wall": run.wall / ours.wall, "cpu": run.cpu / ours.cpu, "peak": run.peak_mb / ours.peak_mb}
+        for name, run in medians.items()
+        if name != CROWDOPT
+    }
+    return {
+        "crowd": asdict(crowd),
+        "median": {name: asdict(run) for name, run in medians.items()},
+        "times_crowdopt": ratios,
+        "accuracy": accuracy,
+        "runs": {name: [asdict(run) for run in found] for name, found in runs.items()},
+    }
+
+
+def _middle(runs: list[Run]) -> Run:
+    """The median of the runs; what it says of itself if one failed."""
+    failed = next((run.error for run in runs if run.error), "")
+    return replace(median(runs), error=failed)
+
+
+def show_cases(cases: list[dict[str, Any]]) -> None:
+    """The table of all programs on all crowds."""
+    rows = []
+    for case in cases:
+        for name, run in case["median"].items():
+            ratio = case["times_crowdopt"].get(name)
+            times = [f"{ratio[key]:.2f}" for key in ("wall", "cpu", "peak")] if ratio else ["1", "1", "1"]
+            share = f"{case['accuracy'][name]:.4f}" if name in case["accuracy"] else "–"
+            rows.append(
+                [
+                    *(f"{case['crowd']['responses']:.0e}", str(case["crowd"]["labels"]), name),
+                    *(str(len(case["runs"][name])), f"{run['wall']:.2f}", f"{run['cpu']:.2f}", f"{run['peak_mb']:.0f}"),
+                    *(*times, share, run["error"]),
+                ]
+            )
+    columns = (
+        *("responses", "labels", "program", "runs", "wall, s", "CPU, s", "peak, MB"),
+        *("wall / crowdopt", "CPU / crowdopt", "peak / crowdopt", "accuracy", "failed"),
+    )
+    show("end_to_end.py", "Medians of whole processes, in turns; ratios above 1 are slower or larger.", columns, rows)
+
+
+def main() -> None:
+    """Measures, prints, writes."""
+    chosen = parser("From responses to answers, against crowd-kit and plain DuckDB.").parse_args()
+    crowds = [Crowd(size, labels) for size in REPEATS for labels in LABELS]
+    crowds = [Crowd(10_000)] if chosen.quick else crowds
+    figures: dict[str, Any] = {"environment": environment(), "quick": chosen.quick, "cases": []}
+    print(describe(figures["environment"]) + "\n")
+    with tempfile.TemporaryDirectory(prefix="crowdopt-bench-") as name:
+        folder = Path(name)
+        if not chosen.quick:
+            run_case(folder, Crowd(1000), quick=True)  # the first start of a program reads it from disk
+        figures["cases"] = [run_case(folder, crowd, quick=chosen.quick) for crowd in crowds]
+    stay_small()
+    show_cases(figures["cases"])
+    write_json(chosen.json, figures)
+
+
+if __name__ == "__main__":
+    main()

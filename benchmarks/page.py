@@ -1,0 +1,198 @@
+"""The page of the benchmarks: what was claimed and whether it holds, then all figures.
+
+python benchmarks/page.py RESULTS.json [EARLIER.json]
+
+Writes index.html beside the results.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from accuracy import FOUND, OURS, means
+from crowdopt.charts import BLUE, GREEN, ORANGE, PURPLE, RED, SOFT, Axis, Style, bars, described, line_chart, svg_of
+from crowdopt.report.page import fill
+from crowdopt.write import write_text
+from end_to_end import CAP, CROWDOPT, DAWID_SKENE, DUCKDB, MAJORITY, VOTE
+from exact import digest
+from tables import duration, nats
+
+HERE = Path(__file__).resolve().parent
+STYLES = {
+    CROWDOPT: Style(BLUE, 3.5),
+    VOTE: Style(PURPLE, 1.5, (2, 2)),
+    MAJORITY: Style(ORANGE, 2),
+    DAWID_SKENE: Style(RED, 2),
+    DUCKDB: Style(GREEN, 1.5, (5, 3)),
+}
+MEASURES = {"wall": "seconds from start to end", "cpu": "seconds of CPU", "peak_mb": "peak memory, MB"}
+TARGETS = ((MAJORITY, 1.0), (DAWID_SKENE, 5.0))
+"""How many times what crowdopt takes the others should take at least."""
+
+LARGE = 10**6
+"""From how many responses on the targets hold."""
+
+
+def verdicts(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every target at every large size: what was measured, and whether it was met."""
+    found = []
+    for case in cases:
+        if case["crowd"]["responses"] < LARGE:
+            continue
+        for name, least in TARGETS:
+            ratio = case["times_crowdopt"].get(name)
+            if ratio is None:
+                continue
+            # A program that was ended by its cap took at least what is shown.
+            keys = ("wall", "cpu", "peak") if name == MAJORITY else ("wall", "cpu")
+            stopped = case["median"][name]["error"]
+            found.append(
+                {
+                    "responses": case["crowd"]["responses"],
+                    "labels": case["crowd"]["labels"],
+                    "program": name,
+                    "least": least,
+                    "ratio": {key: ratio[key] if key in keys else None for key in ("wall", "cpu", "peak")},
+                    "met": all(ratio[key] >= least for key in keys),
+                    "stopped": stopped,
+                }
+            )
+    return found
+
+
+def end_to_end_charts(cases: list[dict[str, Any]]) -> list[str]:
+    """Time and memory against the number of responses, for the labels that have all programs."""
+    labels = cases[0]["crowd"]["labels"]
+    drawn = []
+    for key, unit in MEASURES.items():
+        rows = [
+            _point(
+                case["crowd"]["responses"], name, [run[key] for run in case["runs"][name]], case["median"][name][key]
+            )
+            for case in cases
+            if case["crowd"]["labels"] == labels
+            for name in case["median"]
+            if not case["median"][name]["error"]
+        ]
+        words = "; ".join(f"{row['series']} at {row['x']:,}: {row['mean']:.3g}" for row in rows)
+        chart = line_chart(
+            *(rows, STYLES), series="series", x="x", title=unit[0].upper() + unit[1:],
+            subtitle=f"{labels} labels, medians",
+            x_axis=Axis("responses", sorted({row["x"] for row in rows}), log=True), y_axis=Axis(unit, log=True),
+        )  # fmt: skip
+        drawn.append(described(svg_of(chart), f"{unit}. {words}."))
+    return drawn
+
+
+def growth_charts(series: list[dict[str, Any]]) -> list[str]:
+    """What a run costs beyond its start, and what solving costs, on log-log axes."""
+    drawn = []
+    for one in series:
+        rows = [
+            _point(point["x"], name, [value], value)
+            for point in one["points"]
+            for name, value in (("whole run, beyond its start", point["beyond_start"]), ("solving", point["seconds"]))
+            if value > 0 and point["proof"] == "PROVED"
+        ]
+        slopes = ", ".join(
+            f"{name} {_slope(one[key])}" for name, key in (("run", "cpu_exponent"), ("solving", "solve_exponent"))
+        )
+        styles = {"whole run, beyond its start": Style(BLUE, 2.5), "solving": Style(SOFT, 1.5, (4, 3))}
+        chart = line_chart(
+            *(rows, styles), series="series", x="x", title=one["unit"][0].upper() + one["unit"][1:],
+            subtitle=f"exponents: {slopes}",
+            x_axis=Axis(one["unit"], sorted({point["x"] for point in one["points"]}), log=True),
+            y_axis=Axis("seconds", log=True),
+        )  # fmt: skip
+        drawn.append(described(svg_of(chart), f"Cost against {one['unit']}; exponents: {slopes}."))
+    return drawn
+
+
+def _slope(value: float | None) -> str:
+    return "not fitted" if value is None else f"{value:.2f}"
+
+
+def _point(x: float, series: str, values: list[float], middle: float) -> dict[str, Any]:
+    return {"x": x, "series": series, "mean": middle, "low": min(values), "high": max(values)}
+
+
+def accuracy_chart(sets: list[dict[str, Any]]) -> str:
+    """The mean accuracy of each method."""
+    found = {name: value for name, value in means(sets).items() if value is not None}
+    rows = [
+        {"name": name, "value": value, "text": f"{value:.2%}"}
+        for name, value in sorted(found.items(), key=lambda item: -item[1])
+    ]
+    words = "; ".join(f"{row['name']}: {row['text']}" for row in rows)
+    axis = Axis("share of right labels")
+    chart = bars(rows, title="Mean accuracy", subtitle=f"over {len(sets)} public sets", x_axis=axis)
+    return described(svg_of(chart), f"Mean accuracy over {len(sets)} sets. {words}.")
+
+
+def changes(results: dict[str, Any], before: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """What is done with another amount of work than in the release before; times are not compared, being noisy."""
+    now, then = _work(results), _work(before) if before else {}
+    return [
+        {"where": where, "before": then[where], "now": now[where], "times": now[where] / max(then[where], 1)}
+        for where in now
+        if where in then and now[where] != then[where]
+    ]
+
+
+def _work(results: dict[str, Any]) -> dict[str, int]:
+    """Every count of work that does not depend on a clock, by what it was for."""
+    found = {}
+    for cell in results["parts"].get("exact", {}).get("cells", []):
+        for one in cell["crowds"]:
+            if one["proof"] == "PROVED":
+                name = f"{cell['space']} ({cell['labels']}, {cell['responses']}), {one['kind']} {one['seed']}"
+                found[name] = one["work"]
+    for series in results["parts"].get("growth", {}).get("series", []):
+        for point in series["points"]:
+            if point["proof"] == "PROVED":
+                found[f"growth, {series['unit']} {point['x']:,}"] = point["work"]
+    return found
+
+
+def render(results: dict[str, Any], before: dict[str, Any] | None = None) -> str:
+    """The page as HTML."""
+    parts = results["parts"]
+    cases, cells = parts["end_to_end"]["cases"], parts["exact"]["cells"]
+    sets, series = parts["accuracy"]["sets"], parts["growth"]["series"]
+    return fill(
+        "page.html",
+        others={"page.html": (HERE / "page.html").read_text(encoding="utf-8")},
+        data={},
+        results=results,
+        before=before,
+        verdicts=verdicts(cases),
+        cases=cases,
+        cap=CAP,
+        end_to_end_charts=end_to_end_charts(cases),
+        cells=[{**cell, **digest(cell["crowds"]), "n": len(cell["crowds"])} for cell in cells],
+        growth_charts=growth_charts(series),
+        sets=sets,
+        means=means(sets) if sets else {},
+        ours=(OURS, FOUND),
+        accuracy_chart=accuracy_chart(sets) if sets else "",
+        changes=changes(results, before),
+        compared=len(set(_work(results)) & set(_work(before))) if before else 0,
+        duration=duration,
+        lost=nats,
+    )
+
+
+def main() -> None:
+    """Draws."""
+    source, *others = map(Path, sys.argv[1:])
+    results, *before = (json.loads(path.read_text(encoding="utf-8")) for path in (source, *others))
+    target = source.with_name("index.html")
+    write_text(target, render(results, before[0] if before else None))
+    print(f"{target}\n{source}")
+
+
+if __name__ == "__main__":
+    main()
