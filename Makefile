@@ -39,8 +39,9 @@ test: $(READY)
 	$(MAKE) docs
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
+# Everything side by side with the alternatives, within an hour: build/bench/index.html and results.json.
 bench: $(READY)
-	$(BIN)/python benchmarks/spine.py
+	$(BIN)/python benchmarks/bench.py $(OPTIONS)
 
 # Random problems, every engine against brute force: MINUTES=30 by default.
 campaign: $(READY)

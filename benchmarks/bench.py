@@ -45,6 +45,11 @@ def earlier(version: str, folder: Path = RELEASES) -> Path | None:
     return max(found, key=lambda path: _order(path.stem), default=None)
 
 
+def latest(folder: Path = RELEASES) -> Path:
+    """The results of the latest release."""
+    return max(folder.glob("*.json"), key=lambda path: _order(path.stem))
+
+
 def _order(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 

@@ -94,13 +94,13 @@ def growth_charts(series: list[dict[str, Any]]) -> list[str]:
         rows = [
             _point(point["x"], name, [value], value)
             for point in one["points"]
-            for name, value in (("whole run, beyond its start", point["beyond_start"]), ("solving", point["seconds"]))
+            for name, value in (("the whole run", point["beyond_start"]), ("solving", point["seconds"]))
             if value > 0 and point["proof"] == "PROVED"
         ]
         slopes = ", ".join(
             f"{name} {_slope(one[key])}" for name, key in (("run", "cpu_exponent"), ("solving", "solve_exponent"))
         )
-        styles = {"whole run, beyond its start": Style(BLUE, 2.5), "solving": Style(SOFT, 1.5, (4, 3))}
+        styles = {"the whole run": Style(BLUE, 2.5), "solving": Style(SOFT, 1.5, (4, 3))}
         chart = line_chart(
             *(rows, styles), series="series", x="x", title=one["unit"][0].upper() + one["unit"][1:],
             subtitle=f"exponents: {slopes}",

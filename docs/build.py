@@ -1,10 +1,29 @@
-"""Makes the reference of the command line from the commands themselves while the site is built."""
+"""Makes, while the site is built, the reference of the command line and the page of the latest release's benchmarks."""
 
 from __future__ import annotations
 
+import json
+import sys
+from pathlib import Path
 from typing import Any
 
 PLACE = "<!-- commands -->"
+BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Called by MkDocs once it has listed what is there: adds the page of the benchmarks."""
+    from mkdocs.structure.files import File
+
+    sys.path.insert(0, str(BENCHMARKS))
+    from bench import earlier, latest
+    from page import render
+
+    newest = latest()
+    before = earlier(newest.stem)
+    results, *others = (json.loads(path.read_text(encoding="utf-8")) for path in (newest, before) if path)
+    files.append(File.generated(config, "bench.html", content=render(results, *others)))
+    return files
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:

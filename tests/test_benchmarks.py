@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from conftest import SHARED, need
@@ -172,3 +174,126 @@ def test_databases_count_the_same_as_by_hand():
     lines = [line.split("|") for line in run("databases.py", "--quick").splitlines()[2:]]
     assert [line[1].strip() for line in lines] == ["DuckDB", "PostgreSQL"]
     assert all(float(line[3].split()[0]) > 0 and float(line[5]) > 0 for line in lines)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    """The folder that the tiny version of all parts leaves."""
+    folder = tmp_path_factory.mktemp("bench")
+    run("bench.py", "--quick", "--out", str(folder))
+    return folder
+
+
+def test_bench_leaves_results_and_a_page(bench):
+    results = json.loads((bench / "results.json").read_text(encoding="utf-8"))
+    assert list(results["parts"]) == ["end_to_end", "exact", "growth", "accuracy"]
+    [case] = results["parts"]["end_to_end"]["cases"]
+    assert set(case["median"]) > {"crowdopt", "crowd-kit MajorityVote", "crowd-kit DawidSkene", "plain DuckDB"}
+    assert case["accuracy"]["crowdopt"] == case["accuracy"]["plain DuckDB"]
+    for cell in results["parts"]["exact"]["cells"]:
+        assert {one["proof"] for one in cell["crowds"]} == {"PROVED"}
+        assert {one["agrees"] for one in cell["crowds"]} == {True if cell["space"] == "dominance" else None}
+    page = (bench / "index.html").read_text(encoding="utf-8")
+    assert "This is the tiny version" in page
+    assert "There is no earlier release with results" in page or "Work that differs" in page or "is the same as" in page
+
+
+def test_bench_measures_one_part_again_and_keeps_the_others(bench):
+    before = json.loads((bench / "results.json").read_text(encoding="utf-8"))["parts"]
+    run("bench.py", "--quick", "--out", str(bench), "--only", "exact")
+    after = json.loads((bench / "results.json").read_text(encoding="utf-8"))["parts"]
+    assert [name for name in before if before[name] == after[name]] == ["end_to_end", "growth", "accuracy"]
+    assert [one["work"] for one in _crowds(before)] == [one["work"] for one in _crowds(after)]
+
+
+def _crowds(parts):
+    return [one for cell in parts["exact"]["cells"] for one in cell["crowds"]]
+
+
+@pytest.fixture
+def page(monkeypatch):
+    """The module that draws the page."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module("page")
+
+
+def _case(responses, ratio, stopped=""):
+    names = ("crowd-kit MajorityVote", "crowd-kit DawidSkene")
+    return {
+        "crowd": {"responses": responses, "labels": 2},
+        "times_crowdopt": {name: dict.fromkeys(("wall", "cpu", "peak"), ratio) for name in names},
+        "median": {name: {"error": stopped} for name in names},
+    }
+
+
+def test_a_target_is_met_or_missed_by_what_was_measured(page):
+    found = page.verdicts([_case(10**5, 0.5), _case(10**6, 3.0), _case(10**7, 7.0, "did not end")])
+    assert [(one["responses"], one["program"].split()[1], one["met"]) for one in found] == [
+        (10**6, "MajorityVote", True),
+        (10**6, "DawidSkene", False),
+        (10**7, "MajorityVote", True),
+        (10**7, "DawidSkene", True),
+    ]
+    assert [one["stopped"] for one in found] == ["", "", "did not end", "did not end"]
+
+
+def test_a_change_of_work_is_found_and_a_change_of_time_is_not(page):
+    def results(work, seconds, proof="PROVED"):
+        crowd = {"kind": "any", "seed": 0, "proof": proof, "work": work, "seconds": seconds}
+        cell = {"space": "all", "labels": 3, "responses": 5, "crowds": [crowd]}
+        return {"parts": {"exact": {"cells": [cell]}}}
+
+    assert page.changes(results(7, 1.0), results(7, 9.0)) == []
+    assert page.changes(results(7, 1.0), None) == []
+    assert page.changes(results(8, 1.0, "BOUNDED"), results(7, 1.0, "BOUNDED")) == []
+    [change] = page.changes(results(14, 1.0), results(7, 1.0))
+    assert change == {"where": "all (3, 5), any 0", "before": 7, "now": 14, "times": 2.0}
+
+
+def test_the_release_before_is_the_greatest_smaller_version(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    module = importlib.import_module("bench")
+    for name in ("0.2.0", "0.10.0", "0.9.1"):
+        (tmp_path / f"{name}.json").write_text("{}", encoding="utf-8")
+    assert module.earlier("0.10.0", tmp_path).stem == "0.9.1"
+    assert module.earlier("0.2.0", tmp_path) is None
+    assert module.latest(tmp_path).stem == "0.10.0"
+
+
+def test_the_exponent_of_a_power_is_its_power(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    growth = importlib.import_module("growth")
+    assert growth.exponent([(x, 3 * x**1.5) for x in (1, 10, 100, 1000)]) == 1.5
+    assert growth.exponent([(1, 1), (2, 0), (3, 1)]) is None
+
+
+def test_a_simulated_crowd_is_what_it_says(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    crowds = importlib.import_module("crowds")
+    path = tmp_path / "responses.parquet"
+    crowds.Crowd(6000, labels=3, per_task=6, workers=100, classes=2).write(str(path))
+    with duckdb.connect() as con:
+        shape = con.execute(
+            f"SELECT count(*), count(DISTINCT task), count(DISTINCT worker), count(DISTINCT class), min(label), "
+            f"max(label), count(DISTINCT (task, worker)) FROM '{path}'"
+        ).fetchall()
+        right = con.execute(
+            f"SELECT class, avg((label = 1 + hash(substr(task, 2)::BIGINT, 3) % 3)::INT) FROM '{path}' "
+            "GROUP BY class ORDER BY class"
+        ).fetchall()
+    assert shape == [(6000, 1000, 100, 2, 1, 3, 6000)]
+    assert [name for name, _ in right] == ["c0", "c1"]
+    assert right[0][1] > right[1][1] > 0.5
+
+
+def test_a_process_that_takes_too_long_is_ended_and_says_so(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    processes = importlib.import_module("processes")
+    sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+    assert processes.measure(sleep, processes.Cap(0.3, 4)).error == "did not end within 0.005 minutes"
+    grow = [sys.executable, "-c", "import sys; sys.stdin.read(); b = bytearray(3 * 10**9)"]
+    assert "MemoryError" in processes.measure(grow, processes.Cap(60, 1)).error
+    fails = [sys.executable, "-c", "import sys; print('out'); sys.exit('a reason')"]
+    said = tmp_path / "said"
+    assert processes.measure(fails, said=said).error == "exit code 1: a reason"
+    assert said.read_text(encoding="utf-8") == "out\n"

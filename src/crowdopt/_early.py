@@ -1,6 +1,8 @@
-"""What the package does first of all: Ctrl-C while a command is still being imported is one line, not a traceback.
+"""What the package does first of all, if it is run as a command and not imported by another program.
 
-Imported by other programs, the package leaves signals alone.
+Ctrl-C while it is still being imported is one line, not a traceback. And the linear algebra, which reads its settings
+when NumPy is imported, gets one thread: our matrices are small, and threads that wait for each other double the CPU
+time of some proofs.
 """
 
 from __future__ import annotations
@@ -33,5 +35,7 @@ def _is_command() -> bool:
     )
 
 
-if _is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, _end)
+if _is_command():
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)

@@ -31,6 +31,8 @@ DARK = {
 FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
 """Fonts of equal widths: texts are placed by those of Liberation Sans, which the converter brings along."""
 PNG_SCALE = 2
+LONG_NAME = 14
+"""Letters beyond which the names of lines stand in two columns, or they would overlap."""
 
 
 @dataclass(frozen=True)
@@ -176,8 +178,9 @@ def _given(axis: Axis, alt: Any) -> Any:
 
 def _by_series(channel: Any, series: str, names: list[str], values: list[Any], alt: Any) -> Any:
     """One look per series, not in between as Vega-Lite would have it for widths; it merges the legends of all looks."""
+    columns = 2 if max(map(len, names)) > LONG_NAME else 5 if len(names) <= 5 else 3
     legend = alt.Legend(
-        title=None, orient="bottom", columns=5 if len(names) <= 5 else 3, symbolType="stroke", symbolOpacity=1,
+        title=None, orient="bottom", columns=columns, symbolType="stroke", symbolOpacity=1,
         symbolSize=420, labelLimit=260, columnPadding=12, offset=10,
     )  # fmt: skip
     return channel(
