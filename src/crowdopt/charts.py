@@ -181,7 +181,7 @@ def _by_series(channel: Any, series: str, names: list[str], values: list[Any], a
     columns = 2 if max(map(len, names)) > LONG_NAME else 5 if len(names) <= 5 else 3
     legend = alt.Legend(
         title=None, orient="bottom", columns=columns, symbolType="stroke", symbolOpacity=1,
-        symbolSize=420, labelLimit=260, columnPadding=12, offset=10,
+        symbolSize=420, labelLimit=260, columnPadding=24 if columns == 2 else 12, offset=10,
     )  # fmt: skip
     return channel(
         series, type="nominal", scale=alt.Scale(type="ordinal", domain=names, range=values), legend=legend, sort=names
