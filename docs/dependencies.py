@@ -80,7 +80,9 @@ def licence(name: str) -> str:
     if expression := about.get("License-Expression"):
         return expression
     text = about.get("License") or ""
-    classified = [one.rpartition(" :: ")[2] for one in about.get_all("Classifier") or [] if one.startswith("License ::")]
+    classified = [
+        one.rpartition(" :: ")[2] for one in about.get_all("Classifier") or [] if one.startswith("License ::")
+    ]
     if text and "\n" not in text:
         return SPDX.get(text, text)
     return " AND ".join(SPDX.get(one, one) for one in classified)

@@ -1,4 +1,4 @@
-"""Every package that comes with this one is listed with a licence that fits, and the lowest versions are those tested."""
+"""Every package that comes with this one is listed with a licence that fits; the lowest versions are tested."""
 
 from __future__ import annotations
 
