@@ -19,7 +19,6 @@ from servers import server, to_sqlite
 from ways import (
     BACKENDS,
     NAMES,
-    OWN,
     ROWS,
     WAYS,
     canonical,
@@ -114,7 +113,7 @@ def test_kept_columns_are_carried(way, tmp_path):
         data.to_csv(tmp_path / "data.csv", index=False)
     found = {
         "csv": lambda: str(tmp_path / "data.csv"),
-        "duckdb-own": lambda: OWN.from_arrow(frames["arrow"]),
+        "duckdb-own": lambda: duckdb.connect().from_arrow(frames["arrow"]),
         "postgresql": lambda: server().load(frames["arrow"]),
         "sqlite": lambda: to_sqlite(frames["arrow"], tmp_path / "data.db"),
     }.get(way, lambda: frames[way])()

@@ -48,10 +48,6 @@ def to_arrow(rows, path=None):
     return pa.table(dict(zip(NAMES, map(list, zip(*rows, strict=True)), strict=True)))
 
 
-OWN = duckdb.connect()
-"""A connection that is not the one that DuckDB shares; it stays, since up to DuckDB 1.4 its tables end with it."""
-
-
 def to_duckdb(rows, path=None, connection=None):
     return (connection or duckdb).from_arrow(to_arrow(rows))
 
@@ -96,7 +92,7 @@ WAYS = {
         2, "label", to_arrow(rows)["label"].dictionary_encode()
     ),
     "duckdb": to_duckdb,
-    "duckdb-own": lambda rows, _: to_duckdb(rows, connection=OWN),
+    "duckdb-own": lambda rows, _: to_duckdb(rows, connection=duckdb.connect()),
     "csv": to_text,
     "tsv": partial(to_text, suffix=".tsv", separator="\t"),
     "xlsx": to_excel,
@@ -113,7 +109,9 @@ WAYS = {
     ),
     "wide-arrow": lambda rows, _: pa.Table.from_pandas(wide(rows), preserve_index=False),
     "wide-duckdb": lambda rows, _: duckdb.from_arrow(pa.Table.from_pandas(wide(rows), preserve_index=False)),
-    "wide-duckdb-own": lambda rows, _: OWN.from_arrow(pa.Table.from_pandas(wide(rows), preserve_index=False)),
+    "wide-duckdb-own": lambda rows, _: duckdb.connect().from_arrow(
+        pa.Table.from_pandas(wide(rows), preserve_index=False)
+    ),
 }
 
 BACKENDS = {
@@ -123,7 +121,7 @@ BACKENDS = {
     "polars-lazy": lambda table: pl.from_arrow(table).lazy(),
     "arrow": lambda table: table,
     "duckdb": duckdb.from_arrow,
-    "duckdb-own": OWN.from_arrow,
+    "duckdb-own": lambda table: duckdb.connect().from_arrow(table),
 }
 """From a PyArrow table to every kind of frame."""
 
