@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test lint docs bench campaign clean
+.PHONY: demo run-demo test lint docs dist audit bench campaign clean
 
 # Installed again only when what is to be installed changes.
 $(READY): pyproject.toml constraints.txt
@@ -18,7 +18,10 @@ $(VENV)/.demo: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[report]'
 	touch $@
 
-demo: $(VENV)/.demo
+demo: $(VENV)/.demo run-demo
+
+# With what is installed in $(BIN), in the folder where one is.
+run-demo:
 	mkdir -p demo
 	$(BIN)/crowdopt simulate -o demo/responses.csv --truth demo/truth.csv --tasks 1000 --workers 40 --responses 3-7 --accuracy 0.8 --seed 7
 	$(BIN)/crowdopt aggregate demo/responses.csv --truth demo/truth.csv -o demo/answers.csv --solution demo/solution.json --report demo/report.html
@@ -38,6 +41,14 @@ test: $(READY)
 	$(MAKE) lint
 	$(MAKE) docs
 	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+# The wheel and the sdist, tried in fresh environments: other Pythons, lowest versions.
+dist: $(READY)
+	.ci/dist $(BIN)/python
+
+# Known vulnerabilities of what constraints.txt names; needs a service that is not everywhere within reach.
+audit: $(READY)
+	.ci/audit $(BIN)/python
 
 # Everything side by side with the alternatives, within an hour: build/bench/index.html and results.json.
 bench: $(READY)

@@ -1,5 +1,6 @@
 import io
 import sys
+import zipfile
 from datetime import datetime
 from types import SimpleNamespace
 
@@ -89,4 +90,37 @@ def test_missing_extra(tmp_path, workspace, monkeypatch):
     path = book(tmp_path / "a.xlsx", [["a"], ["x"]])
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(MissingExtraError, match=r"reading .xlsx needs an optional package: .*crowdopt\[excel\]"):
+        read([path], workspace)
+
+
+def changed(path, member, change):
+    """The workbook with one of its files changed."""
+    with zipfile.ZipFile(path) as packed:
+        files = {name: packed.read(name) for name in packed.namelist()}
+    files[member] = change(files[member])
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in files.items():
+            packed.writestr(name, content)
+    return path
+
+
+@pytest.mark.parametrize("member", ["xl/worksheets/sheet1.xml", "xl/workbook.xml"])
+def test_entities_are_refused(tmp_path, workspace, member):
+    path = book(tmp_path / "a.xlsx", [["task", "worker", "label"], ["1", "ann", "yes"]])
+
+    def with_entity(content):
+        start = content.index(b"?>") + 2 if content.startswith(b"<?xml") else 0
+        return content[:start] + b'<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]>' + content[start:]
+
+    with pytest.raises(InputError, match=r"a\.xlsx is not a readable \.xlsx file"):
+        read([changed(path, member, with_entity)], workspace)
+
+
+def test_a_workbook_that_unpacks_to_too_much_is_refused_before_it_is(tmp_path, workspace, monkeypatch):
+    path = book(tmp_path / "a.xlsx", [["task", "worker", "label"], ["1", "ann", "yes"]])
+    monkeypatch.setattr("crowdopt.read.excel.LARGEST", 1_000_000)
+    assert read([path], workspace)[2] == [("1", "ann", "yes")]
+    changed(path, "xl/worksheets/sheet1.xml", lambda content: content + b" " * 1_000_000)
+    assert path.stat().st_size < 20_000
+    with pytest.raises(InputError, match=r"a\.xlsx unpacks to 1,\d{3},\d{3} bytes, too many for memory"):
         read([path], workspace)

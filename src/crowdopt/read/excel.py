@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+import zipfile
 from datetime import date, datetime, time
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from crowdopt.errors import InputError, MissingExtraError
 from crowdopt.read.parts import Part
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt.workspace import Workspace
+
+
+LARGEST = 2 * 2**30
+"""Bytes that a workbook may unpack to, since its cells are held in memory; a million responses are far fewer."""
 
 
 def excel_part(source: Source, workspace: Workspace) -> Part:
@@ -51,14 +56,25 @@ def _rows(source: Source) -> list[tuple[Any, ...]]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and validations, which do not matter here
             with source.path.open("rb") as stream:  # given a path, openpyxl insists on a suffix
+                _check_size(stream, source.name)
                 sheet = load_workbook(stream, read_only=True, data_only=True).worksheets[0]
                 sheet.reset_dimensions()  # what a file says of its own size is often wrong
                 rows = [_trim(row) for row in sheet.iter_rows(values_only=True)]
+    except InputError:
+        raise
     except Exception as error:  # a damaged workbook can fail in any way
         raise InputError(
             f"{source.name} is not a readable .xlsx file; it may be damaged: open it and save it again"
         ) from error
     return [row for row in rows if row]
+
+
+def _check_size(stream: IO[bytes], name: str) -> None:
+    """Refuses a workbook that unpacks to too much: no more is ever unpacked of a file than its directory says."""
+    with zipfile.ZipFile(stream) as packed:
+        size = sum(one.file_size for one in packed.infolist())
+    if size > LARGEST:
+        raise InputError(f"{name} unpacks to {size:,} bytes, too many for memory: save it as CSV")
 
 
 def _trim(row: tuple[Any, ...]) -> tuple[Any, ...]:
