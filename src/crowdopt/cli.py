@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from crowdopt._early import INTERRUPTED
+from crowdopt._early import INTERRUPTED, forget_written, what_was_written
 from crowdopt._version import __version__
 from crowdopt.arguments import shown, split_numbers, split_texts, target_of
 from crowdopt.commands_report import ReportFile, check_report, command_line, compare, report
@@ -58,10 +58,12 @@ class _Commands(TyperGroup):
     """All commands; an interrupt of any of them is one line, which Typer would leave out."""
 
     def invoke(self, ctx: Any) -> Any:
+        forget_written()
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as interrupt:
-            print(f"crowdopt: interrupted; {str(interrupt) or 'nothing was written'}", file=sys.stderr)
+            said = what_was_written() or str(interrupt) or "nothing was written"
+            print(f"crowdopt: interrupted; {printable(said)}", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from interrupt
 
 
@@ -96,7 +98,8 @@ def main() -> None:
     try:
         app(prog_name="crowdopt")
     except CrowdoptError as error:
-        print(f"crowdopt: {printable(' '.join(str(error).split()))}", file=sys.stderr)
+        said = "; ".join(filter(None, (" ".join(str(error).split()), what_was_written())))
+        print(f"crowdopt: {printable(said)}", file=sys.stderr)
         sys.exit(2)
 
 
@@ -331,19 +334,21 @@ def _write(
     report: str | None,
     form: dict[str, Any],
 ) -> None:
-    """Writes what is wanted; after that, nothing needs the database any more."""
+    """Writes what is wanted, all or nothing; after that, nothing needs the database any more."""
     from crowdopt.solutions import Solutions
+    from crowdopt.write import together
 
     try:
-        if output is not None:
-            result.write(output, **form)
-        if solution is not None:
-            result.save(solution)
-        if isinstance(result, Solutions):
-            if group_summary is not None:
-                result.write_summary(group_summary)
-        elif report is not None:
-            result.report(report, command=command_line())
+        with together():
+            if solution is not None:
+                result.save(solution)
+            if isinstance(result, Solutions):
+                if group_summary is not None:
+                    result.write_summary(group_summary)
+            elif report is not None:
+                result.report(report, command=command_line())
+            if output is not None:  # last: what a database or standard output has got stays there
+                result.write(output, **form)
     finally:
         if result.source is not None and result.source.workspace is not None:
             result.source.workspace.close()
