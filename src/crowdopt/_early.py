@@ -1,5 +1,7 @@
 """What the package does first of all: Ctrl-C while a command is still being imported is one line, not a traceback.
 
+Nor is a lack of memory, for which some libraries would end the process in their own words.
+
 Imported by other programs, the package leaves signals alone.
 """
 
@@ -9,6 +11,8 @@ import os
 import signal
 import sys
 from typing import Any
+
+from crowdopt.memory import OUT_OF_MEMORY, ROOM, has_room
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
@@ -56,5 +60,9 @@ def _is_command() -> bool:
     )
 
 
-if _is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, _end)
+if _is_command():
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
+    if not has_room(ROOM):
+        os.write(2, f"crowdopt: {OUT_OF_MEMORY}\n".encode())
+        os._exit(2)

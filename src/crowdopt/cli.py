@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib.abc import MetaPathFinder
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -17,7 +17,8 @@ from crowdopt.commands_reproduce import reproduce
 from crowdopt.commands_simulate import simulate
 from crowdopt.commands_workers import next_tasks, predict, workers
 from crowdopt.databases import database_of
-from crowdopt.errors import CrowdoptError, InputError
+from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
+from crowdopt.memory import OUT_OF_MEMORY, is_lack_of_memory
 from crowdopt.options import (
     AsJson,
     DuplicatesChoice,
@@ -97,10 +98,20 @@ def main() -> None:
         sys.meta_path.insert(0, _NoPandas())
     try:
         app(prog_name="crowdopt")
-    except CrowdoptError as error:
-        said = "; ".join(filter(None, (" ".join(str(error).split()), what_was_written())))
-        print(f"crowdopt: {printable(said)}", file=sys.stderr)
-        sys.exit(2)
+    except Exception as error:
+        if isinstance(error, CrowdoptError) and not isinstance(error, MissingExtraError):
+            _fail(" ".join(str(error).split()))
+        if is_lack_of_memory(error):  # for which a library may not have been imported, and so seem to be missing
+            _fail(OUT_OF_MEMORY)
+        if isinstance(error, CrowdoptError):
+            _fail(str(error))
+        raise
+
+
+def _fail(said: str) -> NoReturn:
+    said = "; ".join(filter(None, (said, what_was_written())))
+    print(f"crowdopt: {printable(said)}", file=sys.stderr)
+    sys.exit(2)
 
 
 @app.callback(invoke_without_command=True)
