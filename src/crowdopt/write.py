@@ -192,8 +192,9 @@ def write_table(table: Table, target: str | Path | Database, workspace: Workspac
     if isinstance(target, Database):
         from crowdopt.write_database import write_rows
 
-        write_rows(_in_workspace(table, workspace), target)
-        note_written(target.where)
+        with workspace.unchanged():
+            write_rows(_in_workspace(table, workspace), target)
+            note_written(target.where)
         return
     if str(target) == "-":
         temporary = workspace.folder / "answers.csv"
@@ -202,7 +203,7 @@ def write_table(table: Table, target: str | Path | Database, workspace: Workspac
             shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.flush()
         return
-    with whole_file(target) as temporary:
+    with whole_file(target) as temporary, workspace.unchanged():  # kept columns are read only now
         _copy(table, temporary, Path(target).suffix.lower(), workspace)
 
 
