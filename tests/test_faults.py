@@ -237,6 +237,21 @@ def test_a_second_interrupt_while_solving_writes_nothing(command, tmp_path):
     assert left(tmp_path / "temporary") == []
 
 
+def test_interrupt_ends_the_process_of_a_method(command, tmp_path):
+    Path("data.csv").write_text(as_csv(rows(20)))
+    started, communicate = [], subprocess.Popen.communicate
+
+    def interrupted(process, *args, **kwargs):
+        started.append(process)
+        os.kill(os.getpid(), signal.SIGINT)
+        return communicate(process, *args, **kwargs)
+
+    command.monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
+    assert command("compare", "data.csv", "--methods", "vote") == (130, "", NOTHING)
+    assert [process.returncode for process in started] == [-signal.SIGKILL]
+    assert left(tmp_path / "temporary") == []
+
+
 # Outputs together, and what a message says of them.
 
 
@@ -438,15 +453,30 @@ def test_a_process_that_is_killed_costs_at_most_what_killed_it(monkeypatch, tmp_
 
 KILLED = """
 import os, signal
-from crowdopt import solving
-solve = solving.solve_group
-def solve_group(item):
-    if item[0].buckets.n_tasks == 7:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return solve(item)
-solving.solve_group = solve_group
+from crowdopt import solving, verify_groups
+def killed(module, name, place):
+    function = getattr(module, name)
+    def faulty(item):
+        if item[place].buckets.n_tasks == 7:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(item)
+    setattr(module, name, faulty)
+killed(solving, "solve_group", 0)
+killed(verify_groups, "check_group", 1)
 from crowdopt.jobs import serve; serve()
 """
+"""A process that is killed by the group of seven tasks."""
+
+
+def test_a_group_whose_check_is_killed_is_not_confirmed(command):
+    for group, size in {"a": 5, "b": 7}.items():
+        Path(f"{group}.csv").write_text(as_csv(rows(size), group))
+    crowdopt.aggregate(["a.csv", "b.csv"], group="batch", jobs=1).save("made.json")
+    command.monkeypatch.setattr(jobs, "ALONE", -1.0)
+    command.monkeypatch.setattr(jobs, "_SERVE", KILLED)
+    code, out, err = command("verify", "made.json", "a.csv", "b.csv", "--jobs", "2")
+    assert (code, err) == (3, "")
+    assert out.startswith("BOUND NOT RE-CHECKED\n  group b: the process that checked it was ended")
 
 
 def test_a_group_whose_process_is_killed_is_named_and_the_others_are_answered(command):
