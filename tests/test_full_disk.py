@@ -1,4 +1,4 @@
-"""A full disk: one line that says so, and nothing left behind. The disk is a small one of the test's own."""
+"""A full or read-only disk: one line that says so, and nothing left behind. The disk is one of the test's own."""
 
 from __future__ import annotations
 
@@ -11,11 +11,17 @@ from contextlib import closing
 import duckdb
 import pytest
 
+import crowdopt
+
 SCRIPT = """
 mount -t tmpfs -o size=2m tmpfs small || exit 99
+case "$DISK" in
+    filled) head -c 3M /dev/zero > small/filler 2> /dev/null ;;
+    read-only) mount -o remount,ro small || exit 99 ;;
+esac
 "$@"
 code=$?
-ls -A small
+ls -A small | grep -v filler
 exit $code
 """
 """Runs a command beside a small disk that nobody else sees, and lists what is left on it."""
@@ -37,6 +43,8 @@ def folder(tmp_path_factory):
         sqlite.execute("CREATE TABLE responses (task, worker, label)")
         rows = connection.execute("FROM responses").fetchall()
         sqlite.executemany("INSERT INTO responses VALUES (?, ?, ?)", rows)
+    (folder / "few.csv").write_text("task,worker,label\na,v,yes\na,w,yes\nb,v,no\nb,w,yes\n")
+    crowdopt.aggregate(folder / "few.csv").save(folder / "made.json")
     return folder
 
 
@@ -55,16 +63,42 @@ TEMPORARY = "the disk that holds temporary files is full; free some space or set
     ],
 )
 def test_a_full_disk_is_one_line_and_leaves_nothing(words, temporary, said, folder, tmp_path):
+    assert said in failing("small", ["aggregate", *words], folder, folder / temporary if temporary else tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+TARGETS = {
+    "solution": ["aggregate", "few.csv", "-o", "answers.csv", "--solution", "small/solution.json"],
+    "report": ["aggregate", "few.csv", "-o", "answers.csv", "--report", "small/report.html"],
+    "answers": ["aggregate", "few.csv", "-o", "small/answers.jsonl", "--solution", "solution.json"],
+    "table": ["aggregate", "few.csv", "-o", "sqlite:///small/a.db", "--output-table", "a", "--solution", "s.json"],
+    "simulate": ["simulate", "-o", "crowd.csv", "--truth", "small/truth.csv"],
+    "predict": ["predict", "made.json", "few.csv", "-o", "small/predictions.csv"],
+    "workers": ["workers", "made.json", "few.csv", "-o", "workers.csv", "--confusion", "small/confusion.csv"],
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("disk", ["filled", "read-only"])
+def test_an_output_that_has_no_place_leaves_none_of_the_others(disk, target, folder, tmp_path):
+    said = failing(disk, TARGETS[target], folder, tmp_path)
+    named = next(word for word in TARGETS[target] if "small" in word).removeprefix("sqlite:///")
+    assert named in said
+    assert "written:" not in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def failing(disk, words, folder, temporary):
+    """Runs a command beside a disk of some kind; what it says in the one line that it has to fail with."""
     before = sorted(folder.iterdir())
     alone = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
     done = subprocess.run(
-        [*alone, "sh", "-c", SCRIPT, "sh", sys.executable, "-m", "crowdopt", "aggregate", *words],
-        cwd=folder, env=os.environ | {"TMPDIR": str(folder / temporary if temporary else tmp_path)},
+        [*alone, "sh", "-c", SCRIPT, "sh", sys.executable, "-m", "crowdopt", *words],
+        cwd=folder, env=os.environ | {"TMPDIR": str(temporary), "DISK": disk},
         capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("crowdopt: ")
-    assert said in done.stderr
     assert done.stderr.count("\n") == 1
     assert sorted(folder.iterdir()) == before
-    assert list(tmp_path.iterdir()) == []
+    return done.stderr

@@ -292,10 +292,10 @@ def test_what_takes_long_is_handed_over_and_done_again_from_the_start(monkeypatc
     monkeypatch.setattr(jobs.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(jobs, "ALONE", 10.0)
     items = [1, 2, 50, 1, 2]
-    found = jobs.run_all(numbers, items, 2, here=numbers)
+    found = jobs.run_all(numbers, items, 2, None, here=numbers)
     assert [found[at][1:] for at in range(5)] == [(False, item) for item in items]
     assert [found[at][0] == os.getpid() for at in range(5)] == [True, True, False, False, False]
-    found = jobs.run_all(numbers, items, 1, here=numbers)
+    found = jobs.run_all(numbers, items, 1, None, here=numbers)
     assert {found[at] for at in range(5)} == {(os.getpid(), False, item) for item in items}
 
 
@@ -303,11 +303,10 @@ def raises(item):
     raise ValueError(item)
 
 
-def test_a_process_that_ends_is_an_error_and_leaves_nothing_behind(monkeypatch, capfd):
+def test_what_ends_its_process_is_tried_once_more_and_then_lost(monkeypatch, capfd):
     monkeypatch.setattr(jobs, "ALONE", -1.0)
-    with pytest.raises(EOFError):
-        jobs.run_all(raises, [1, 2, 3], 2)
-    assert "ValueError" in capfd.readouterr().err
+    assert jobs.run_all(raises, [1, 2, 3], 2, "lost") == {0: "lost", 1: "lost", 2: "lost"}
+    assert capfd.readouterr().err.count("ValueError: 3") == 2
 
 
 @pytest.mark.parametrize("bad", [0, -1, 1.5, "2", True])

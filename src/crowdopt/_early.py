@@ -1,8 +1,8 @@
 """What the package does first of all, if it is run as a command and not imported by another program.
 
-Ctrl-C while it is still being imported is one line, not a traceback. And the linear algebra, which reads its settings
-when NumPy is imported, gets one thread: our matrices are small, and threads that wait for each other double the CPU
-time of some proofs.
+Ctrl-C while it is still being imported is one line, not a traceback; nor is a lack of memory, for which some libraries
+would end the process in their own words. And the linear algebra, which reads its settings when NumPy is imported, gets
+one thread: our matrices are small, and threads that wait for each other double the CPU time of some proofs.
 """
 
 from __future__ import annotations
@@ -12,8 +12,33 @@ import signal
 import sys
 from typing import Any
 
+from crowdopt.memory import OUT_OF_MEMORY, ROOM, has_room
+
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
+
+
+MOST_NAMED = 6
+"""Results that are named where it is told what was written."""
+
+_written: dict[str, None] = {}
+
+
+def note_written(name: str) -> None:
+    """Notes that a result is in its place."""
+    _written[name] = None
+
+
+def forget_written() -> None:
+    """A new command begins."""
+    _written.clear()
+
+
+def what_was_written() -> str:
+    """The results that are in their places, for one who hears that something went wrong; empty if there are none."""
+    names = list(_written)
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"written: {', '.join(names[:MOST_NAMED])}{more}" if names else ""
 
 
 def _end(*_: Any) -> None:
@@ -39,3 +64,6 @@ if _is_command():
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
+    if not has_room(ROOM):
+        os.write(2, f"crowdopt: {OUT_OF_MEMORY}\n".encode())
+        os._exit(2)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.errors import MissingExtraError
+from crowdopt.errors import CrowdoptError, MissingExtraError
+from crowdopt.memory import ROOM_OF_CHARTS, has_room
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -231,6 +232,11 @@ def png_of(svg: str) -> bytes:
 
 def check_installed() -> None:
     """Raises if charts cannot be drawn here."""
+    if not has_room(ROOM_OF_CHARTS):
+        raise CrowdoptError(
+            "charts are drawn by a library that reserves 72 GB of addresses, though no memory, and this process is "
+            "limited to less: lift the limit (ulimit -v unlimited), or do without the page"
+        )
     _altair()
     _vl_convert()
 

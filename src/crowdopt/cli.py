@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from importlib.abc import MetaPathFinder
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
-from crowdopt._early import INTERRUPTED
+from crowdopt._early import INTERRUPTED, forget_written, what_was_written
 from crowdopt._version import __version__
 from crowdopt.arguments import shown, split_numbers, split_texts, target_of
 from crowdopt.commands_report import ReportFile, check_report, command_line, compare, report
@@ -17,7 +17,8 @@ from crowdopt.commands_reproduce import reproduce
 from crowdopt.commands_simulate import simulate
 from crowdopt.commands_workers import next_tasks, predict, workers
 from crowdopt.databases import database_of
-from crowdopt.errors import CrowdoptError, InputError
+from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
+from crowdopt.memory import OUT_OF_MEMORY, is_lack_of_memory
 from crowdopt.options import (
     AsJson,
     DuplicatesChoice,
@@ -58,10 +59,12 @@ class _Commands(TyperGroup):
     """All commands; an interrupt of any of them is one line, which Typer would leave out."""
 
     def invoke(self, ctx: Any) -> Any:
+        forget_written()
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as interrupt:
-            print(f"crowdopt: interrupted; {str(interrupt) or 'nothing was written'}", file=sys.stderr)
+            said = what_was_written() or str(interrupt) or "nothing was written"
+            print(f"crowdopt: interrupted; {printable(said)}", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from interrupt
 
 
@@ -95,9 +98,20 @@ def main() -> None:
         sys.meta_path.insert(0, _NoPandas())
     try:
         app(prog_name="crowdopt")
-    except CrowdoptError as error:
-        print(f"crowdopt: {printable(' '.join(str(error).split()))}", file=sys.stderr)
-        sys.exit(2)
+    except Exception as error:
+        if isinstance(error, CrowdoptError) and not isinstance(error, MissingExtraError):
+            _fail(" ".join(str(error).split()))
+        if is_lack_of_memory(error):  # for which a library may not have been imported, and so seem to be missing
+            _fail(OUT_OF_MEMORY)
+        if isinstance(error, CrowdoptError):
+            _fail(str(error))
+        raise
+
+
+def _fail(said: str) -> NoReturn:
+    said = "; ".join(filter(None, (said, what_was_written())))
+    print(f"crowdopt: {printable(said)}", file=sys.stderr)
+    sys.exit(2)
 
 
 @app.callback(invoke_without_command=True)
@@ -331,19 +345,21 @@ def _write(
     report: str | None,
     form: dict[str, Any],
 ) -> None:
-    """Writes what is wanted; after that, nothing needs the database any more."""
+    """Writes what is wanted, all or nothing; after that, nothing needs the database any more."""
     from crowdopt.solutions import Solutions
+    from crowdopt.write import together
 
     try:
-        if output is not None:
-            result.write(output, **form)
-        if solution is not None:
-            result.save(solution)
-        if isinstance(result, Solutions):
-            if group_summary is not None:
-                result.write_summary(group_summary)
-        elif report is not None:
-            result.report(report, command=command_line())
+        with together():
+            if solution is not None:
+                result.save(solution)
+            if isinstance(result, Solutions):
+                if group_summary is not None:
+                    result.write_summary(group_summary)
+            elif report is not None:
+                result.report(report, command=command_line())
+            if output is not None:  # last: what a database or standard output has got stays there
+                result.write(output, **form)
     finally:
         if result.source is not None and result.source.workspace is not None:
             result.source.workspace.close()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -69,12 +69,12 @@ def simulate(
 ) -> None:
     """Make up a crowd: a file of responses, and the truth behind them."""
     from crowdopt.simulate import crowd
-    from crowdopt.write import FORMATS, check_target, write_columns
+    from crowdopt.write import FORMATS, check_target, together, write_columns
 
     for target in (output, truth):
         if target is not None:
             check_target(target, tuple(FORMATS))
-    if truth is not None and Path(truth).absolute() == Path(output).absolute():
+    if truth is not None and os.path.realpath(truth) == os.path.realpath(output):
         raise InputError(f"responses and truth cannot both go to {output}")
     if accuracy is not None and kind is not None:
         raise InputError("--accuracy fixes how workers answer, --kind draws it at random: give one of them")
@@ -96,9 +96,10 @@ def simulate(
             seed=seed,
         )
         console.on_phase("writing")
-        write_columns(made.to_dict(), output)
-        if truth is not None:
-            write_columns(made.truth_dict(), truth)
+        with together():
+            if truth is not None:
+                write_columns(made.truth_dict(), truth)
+            write_columns(made.to_dict(), output)
     if not quiet and "-" not in (output, truth):
         where = f", truth in {truth}" if truth else ""
         who = f"{workers:,} workers" + (

@@ -62,7 +62,7 @@ def workers(
     from crowdopt.rereading import reread
     from crowdopt.solution import Solution
     from crowdopt.workers import workers_of
-    from crowdopt.write import FORMATS, check_stdout, check_targets, write_table
+    from crowdopt.write import FORMATS, check_stdout, check_targets, together, write_table
 
     check_stdout(output, confusion, as_json=as_json)
     data, target = database_of(inputs, table, query), target_of(output, output_table, replace=replace)
@@ -75,10 +75,11 @@ def workers(
             measured = workers_of(solved, source)
             facts = measured.summary(ROWS)
             console.on_phase("writing")
-            if target is not None:
-                write_table(measured.table, target, source.workspace)
-            if confusion is not None:
-                write_table(measured.confusion, confusion, source.workspace)
+            with together():
+                if confusion is not None:
+                    write_table(measured.confusion, confusion, source.workspace)
+                if target is not None:
+                    write_table(measured.table, target, source.workspace)
     if quiet or "-" in (output, confusion):
         return
     if as_json:

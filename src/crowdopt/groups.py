@@ -26,7 +26,7 @@ from crowdopt.read.tables import explain_errors
 from crowdopt.responses import check_counted, scale_of
 from crowdopt.scale import MAX_LABELS, Scale, canonical_text, sorted_texts
 from crowdopt.solution import Totals
-from crowdopt.source import OnPhase, naming, open_responses, paths_of, read_classes
+from crowdopt.source import OnPhase, naming, open_responses, paths_of, read_classes, unchanged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,7 +106,7 @@ def load_groups(
     """Reads, checks and counts the responses of all groups; see ``source.load`` for the arguments."""
     if classes is not None:
         reading = read_classes(classes, reading, workspace)
-    with explain_errors(paths_of(data)):
+    with unchanged(workspace), explain_errors(paths_of(data)):
         opened_data = open_responses(data, reading, workspace)
         reading = opened_data.reading
         if opened_data.gold is not None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Lost = TypeVar("Lost")
 
 ALONE = 2.0
 """Seconds of work in this process before others are started, which takes about as long."""
@@ -32,6 +33,9 @@ CHUNK = 16
 
 PATIENCE = 0.1
 """Seconds between two looks at whether to stop, if nothing is done in the meantime."""
+
+MOST_ENDED = 5
+"""Processes in a row that may end without a result before no more are started in their place."""
 
 _SERVE = "from crowdopt.jobs import serve; serve()"
 
@@ -45,19 +49,22 @@ def run_all(
     function: Callable[[Item], Result],
     items: Sequence[Item],
     jobs: int,
+    lost: Lost,
     on_done: Callable[[int], bool] = lambda _: False,
     here: Callable[[Item, Callable[[], bool]], Result] | None = None,
-) -> dict[int, Result]:
+) -> dict[int, Result | Lost]:
     """The results by the index of their item, whatever ``jobs`` is; all of them unless ``on_done`` stops it.
 
     Args:
         function: A function of a module, which other processes can import; it must not raise.
         items: What to call it with.
         jobs: Number of processes; 1 is this one.
+        lost: The result of an item whose process ended, and so did the one that tried again; someone may have killed
+            it, as the system does where memory is short.
         on_done: Called in this thread now and then with the number of items that are done; returns whether to stop.
         here: The same function for this process, which also asks now and then whether to stop with the best so far.
     """
-    results: dict[int, Result] = {}
+    results: dict[int, Result | Lost] = {}
     deadline = time.monotonic() + ALONE if jobs > 1 else math.inf
     for at, item in enumerate(items):
         over = _Over(deadline if at < len(items) - 1 else math.inf, lambda: on_done(len(results)))
@@ -71,7 +78,7 @@ def run_all(
             return results
     rest = range(len(results), len(items))
     if rest:
-        _run_elsewhere(function, items, rest, min(jobs, len(rest)), results, on_done)
+        _run_elsewhere(function, items, rest, min(jobs, len(rest)), results, lost, on_done)
     return results
 
 
@@ -96,43 +103,75 @@ def _run_elsewhere(
     rest: range,
     jobs: int,
     results: dict[int, Any],
+    lost: Any,
     on_done: Callable[[int], bool],
 ) -> None:
     """Fills in the results of the rest of the items, by one thread for each process."""
-    todo, done = list(reversed(rest)), queue.SimpleQueue[Any]()
-    lock, stopped = threading.Lock(), threading.Event()
-
-    def take() -> list[int]:
-        with lock:
-            n = 0 if stopped.is_set() else max(1, min(CHUNK, len(todo) // (2 * jobs)))
-            return [todo.pop() for _ in range(min(n, len(todo)))]
-
-    def work(process: subprocess.Popen[bytes]) -> None:
-        try:
-            while chunk := take():
-                _send((function, [items[at] for at in chunk]), process.stdin)
-                done.put(list(zip(chunk, _receive(process.stdout), strict=True)))
-            done.put(None)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the thread that waits has to hear of it
-            done.put(error)
-
-    processes = [_start() for _ in range(jobs)]
-    threads = [threading.Thread(target=work, args=(process,), daemon=True) for process in processes]
+    crew = _Crew(function, items, rest, jobs)
+    threads = [threading.Thread(target=crew.work, args=(place,), daemon=True) for place in range(jobs)]
     try:
         for thread in threads:
             thread.start()
         running = jobs
         while running:
-            found = _wait_for(done)
+            found = _wait_for(crew.done)
             running -= found is None
             results.update(found or ())
             if on_done(len(results)):
-                stopped.set()
                 return
+        results.update((at, lost) for at in rest if at not in results)
     finally:
-        stopped.set()
-        for process, thread in zip(processes, threads, strict=True):
+        crew.stop()
+        for process, thread in zip(crew.processes, threads, strict=True):
             _end(process, thread)
+
+
+class _Crew:
+    """Processes, each with a thread that sends it work and hands on what comes back."""
+
+    def __init__(self, function: Callable[[Any], Any], items: Sequence[Any], rest: range, jobs: int) -> None:
+        self.function, self.items = function, items
+        self.todo, self.done = list(reversed(rest)), queue.SimpleQueue[Any]()
+        self.lock, self.stopped = threading.Lock(), False
+        self.processes = [_start() for _ in range(jobs)]
+
+    def work(self, place: int) -> None:
+        """Does chunks until there are none. What a process had when it ended is done again, one by one, by another."""
+        again: list[int] = []
+        repeated, n_ended = set[int](), 0
+        try:
+            while chunk := [again.pop()] if again else self._take():
+                found = _ask(self.processes[place], self.function, [self.items[at] for at in chunk])
+                if found is not None:
+                    self.done.put(list(zip(chunk, found, strict=True)))
+                    n_ended = 0
+                    continue
+                n_ended += 1
+                if n_ended > MOST_ENDED or not self._replace(place):
+                    break
+                again += [at for at in reversed(chunk) if at not in repeated]
+                repeated.update(chunk)
+            self.done.put(None)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the thread that waits has to hear of it
+            self.done.put(error)
+
+    def stop(self) -> None:
+        """From here on no work is taken, and no process is started."""
+        with self.lock:
+            self.stopped = True
+
+    def _take(self) -> list[int]:
+        with self.lock:
+            n = 0 if self.stopped else max(1, min(CHUNK, len(self.todo) // (2 * len(self.processes))))
+            return [self.todo.pop() for _ in range(min(n, len(self.todo)))]
+
+    def _replace(self, place: int) -> bool:
+        """Starts a process in the place of one that has ended, unless all is over."""
+        with self.lock:
+            if not self.stopped:
+                _close(self.processes[place])
+                self.processes[place] = _start()
+            return not self.stopped
 
 
 def _wait_for(done: queue.SimpleQueue[Any]) -> Any:
@@ -158,11 +197,26 @@ def _start() -> subprocess.Popen[bytes]:
     )
 
 
+def _ask(process: subprocess.Popen[bytes], function: Callable[[Any], Any], items: list[Any]) -> list[Any] | None:
+    """The results of a process, or None if it has ended."""
+    try:
+        _send((function, items), process.stdin)
+        results: list[Any] = _receive(process.stdout)
+    except (EOFError, BrokenPipeError, pickle.UnpicklingError):  # the last one if it ended in the middle of an answer
+        return None
+    return results
+
+
 def _end(process: subprocess.Popen[bytes], thread: threading.Thread) -> None:
     process.kill()
-    process.wait()
     if thread.ident is not None:
         thread.join()
+    _close(process)
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             with suppress(BrokenPipeError):  # of what was still to be sent

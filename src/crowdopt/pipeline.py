@@ -22,7 +22,7 @@ from crowdopt.scale import canonical_text
 from crowdopt.solution import Accuracy, Solution
 from crowdopt.solutions import INTERRUPTED, Solutions, with_own_readings
 from crowdopt.solve import DEFAULT_TIME_LIMIT, Limits, OnProgress
-from crowdopt.solving import Asked, solve_counted, solve_group
+from crowdopt.solving import LOST, Asked, solve_counted, solve_group
 from crowdopt.source import OnPhase, Source, load, opened, workspace_for
 
 if TYPE_CHECKING:
@@ -289,7 +289,7 @@ def solve_groups(
     room = None if n_bytes is None else n_bytes // jobs
     items = [(replace(counted, reading=reading), asked, seconds, room) for counted in source.groups.values()]
     report = on_group or (lambda done, total: False)  # noqa: ARG005
-    found = run_all(solve_group, items, jobs, lambda done: report(done, len(items)), here=solve_group)
+    found = run_all(solve_group, items, jobs, LOST, lambda done: report(done, len(items)), here=solve_group)
     solved: dict[str, Solution] = {}
     failures = dict(source.failures)
     for at, group in enumerate(source.groups):

@@ -73,7 +73,7 @@ class Console:
             self._timer.join()  # or it might start the display after the end
             self._status.stop()
         if self._interrupted and kind is not None:
-            raise KeyboardInterrupt("files may be missing" if self._phase == "writing" else "nothing was written")
+            raise KeyboardInterrupt
 
     def on_phase(self, phase: str) -> None:
         """A new phase has begun."""

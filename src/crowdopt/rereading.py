@@ -12,7 +12,7 @@ from crowdopt.answers import as_brought
 from crowdopt.errors import ClassError, CrowdoptError, InputError
 from crowdopt.frames import restore
 from crowdopt.read.tables import explain_errors
-from crowdopt.source import Source, load, paths_of, read_classes, with_found_classes, workspace_for
+from crowdopt.source import Source, load, paths_of, read_classes, unchanged, with_found_classes, workspace_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ def reread(
     if data is None:
         if solution.source is None:
             raise CrowdoptError("a solution that was loaded from a file has no responses: give the data")
-        with explain_errors(paths_of(solution.source.original)):
+        with unchanged(solution.source.workspace), explain_errors(paths_of(solution.source.original)):
             yield solution.source
         return
     data = with_found_classes(solution.source, data)
@@ -96,7 +96,10 @@ def _opened(
 ) -> Iterator[Source]:
     workspace = workspace_for(data, memory_limit=memory_limit, threads=threads)
     try:
-        with explain_errors(paths_of(data)):  # files are read again by what is done with the source
+        with (
+            unchanged(workspace),
+            explain_errors(paths_of(data)),
+        ):  # files are read again by what is done with the source
             yield load(data, reading, workspace, resolved=True, **known)
     finally:
         if workspace is not None:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from crowdopt.counted import Counted
 
+LOST = "the process that solved it was ended, and so was a second one: by someone, or for lack of memory (try --jobs 1)"
+"""Why a group has no answers whose processes came to no end."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
@@ -87,6 +90,8 @@ def solve_group(
         return solve_counted(counted, asked, Limits(seconds, on_progress, n_bytes, asked.seed))
     except CrowdoptError as error:
         return str(error)
+    except MemoryError:
+        return "there was not enough memory to solve it; try --jobs 1"
 
 
 def _space(space: str | None, scale: Scale) -> Space:

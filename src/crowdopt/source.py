@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,7 +128,7 @@ def load(
         counts = count_tasks(responses, workspace.folder if workspace else None, server)
         return Source(responses, counts, data, workspace, opened_data.notes)
 
-    with explain_errors(paths_of(data)):
+    with unchanged(workspace), explain_errors(paths_of(data)):
         if isinstance(data, Database) and workspace is not None and not (n_bins or known):
             with serving(data, choose_responses(reading), reading, workspace) as server:
                 if server is not None:
@@ -191,12 +191,17 @@ def naming(data: Any, *kinds: type[InputError]) -> Iterator[None]:
 @contextmanager
 def opened(data: Any, choose: Choose, reading: Reading, workspace: Workspace | None) -> Iterator[Any]:
     """A second table that the user gives; files are read in a workspace of their own if there is none yet."""
-    with explain_errors(paths_of(data)):
+    with unchanged(workspace), explain_errors(paths_of(data)):
         if workspace is not None or not paths_of(data):
             yield open_table(data, choose, reading, workspace)
         else:
             with Workspace() as own:
                 yield open_table(data, choose, reading, own)
+
+
+def unchanged(workspace: Workspace | None) -> AbstractContextManager[None]:
+    """Raises if a file that is read was changed meanwhile; of frames nobody knows."""
+    return nullcontext() if workspace is None else workspace.unchanged()
 
 
 def _is_missing(value: Any) -> bool:

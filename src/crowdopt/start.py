@@ -8,7 +8,7 @@ import signal
 import sys
 from typing import NoReturn
 
-from crowdopt._early import INTERRUPTED, started
+from crowdopt._early import INTERRUPTED, started, what_was_written
 
 TERMINATED = 143
 """Exit code after SIGTERM."""
@@ -38,7 +38,7 @@ def main() -> None:
             sys.exit(NOBODY_READS)
         raise
     except KeyboardInterrupt:
-        print("crowdopt: interrupted; nothing was written", file=sys.stderr)
+        print(f"crowdopt: interrupted; {what_was_written() or 'nothing was written'}", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except OSError as error:
         if error.errno not in NO_MORE:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from crowdopt.solution import Solution
     from crowdopt.solutions import Solutions
 
+LOST = Verification(Verdict.BOUND_NOT_RECHECKED, ("the process that checked it was ended, and so was a second one",))
+"""What is said of a group whose check came to no end."""
+
 
 def verify_groups(
     solutions: Solutions,
@@ -48,7 +51,7 @@ def verify_groups(
         on_group(done, len(items))
         return False
 
-    found = run_all(check_group, items, n_cores() if jobs is None else jobs, report)
+    found = run_all(check_group, items, n_cores() if jobs is None else jobs, LOST, report)
     verdicts = {group: found[at] for at, group in enumerate(solutions)}
     for verdict in (Verdict.REJECTED, Verdict.BOUND_NOT_RECHECKED):
         if any(one.verdict is verdict for one in verdicts.values()):

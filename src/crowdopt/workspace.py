@@ -7,15 +7,19 @@ removes that folder when it is closed, collected, or when the process ends by an
 from __future__ import annotations
 
 import glob
+import os
 import shutil
 import tempfile
 import weakref
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from crowdopt.errors import InputError
+from crowdopt.errors import CrowdoptError, InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import duckdb
 
 
@@ -94,11 +98,31 @@ class Workspace:
                 f"cannot start with memory limit {memory_limit!r}, threads {threads!r}: {error}"
             ) from error
         self.folder = folder
+        self._files: dict[str, tuple[int, ...]] = {}
         self._finalizer = weakref.finalize(self, _clean, self.connection, folder)
 
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
         """Runs or prepares a query on the private connection."""
         return self.connection.sql(query)
+
+    def watch(self, name: str) -> None:
+        """From here on a file must stay as it is: it is read more than once, and all must be of one state."""
+        self._files.setdefault(os.path.abspath(name), _state(name))  # noqa: PTH100 - of a name, not of what it links to
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Raises if a file was changed, as far as its size and time tell; also where that led to another error."""
+        try:
+            yield
+        except CrowdoptError:
+            self._check_files()
+            raise
+        self._check_files()
+
+    def _check_files(self) -> None:
+        for name, state in self._files.items():
+            if _state(name) != state:
+                raise InputError(f"{os.path.relpath(name)} was changed while it was read: wait for who writes it")
 
     def close(self) -> None:
         """Closes the connection and removes the temporary folder. May be called again."""
@@ -109,6 +133,15 @@ class Workspace:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _state(name: str) -> tuple[int, ...]:
+    """What tells one state of a file from another; nothing if it is gone."""
+    try:
+        found = os.stat(name)  # noqa: PTH116 - of a name
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _clean(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
+import threading
 import uuid
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crowdopt._early import note_written
 from crowdopt.databases import Database, check_path, is_address
 from crowdopt.errors import InputError, OutputError
 from crowdopt.frames import adopt
@@ -32,20 +37,26 @@ FORMATS = {
 }
 """How DuckDB writes each kind of file."""
 
+ENDING = (signal.SIGINT, signal.SIGTERM)
+"""Signals that end the program."""
+
 
 def check_target(target: str | Path, suffixes: tuple[str, ...]) -> None:
     """Raises if a file cannot be written there, before any work is done."""
     if str(target) == "-" and ".csv" in suffixes:
         return
     check_path(target)
-    path = Path(target)
-    if path.is_dir():
+    path, real = Path(target), Path(os.path.realpath(target))
+    if real.is_dir():
         raise InputError(f"cannot write {path}: it is a folder")
     if path.suffix.lower() not in suffixes:
-        raise InputError(f"cannot write {path.name!r}: the name must end in {', '.join(suffixes)}")
-    if not path.parent.is_dir():
-        raise InputError(f"cannot write {path}: the folder {path.parent} does not exist")
-    if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise InputError(f"cannot write {str(path)!r}: the name must end in {', '.join(suffixes)}")
+    if not real.parent.is_dir():
+        folder = real.parent if path.is_symlink() else path.parent
+        raise InputError(f"cannot write {path}: the folder {folder} does not exist")
+    if real.exists() and not real.is_file():
+        raise InputError(f"cannot write {path}: it is a device or a pipe, and no file")
+    if not os.access(real.parent, os.W_OK) or (real.exists() and not os.access(real, os.W_OK)):
         raise InputError(f"cannot write {path}: permission denied")
 
 
@@ -73,7 +84,7 @@ def check_targets(
         path = Path(target)
         if any(path.exists() and source.exists() and path.samefile(source) for source in sources):
             raise InputError(f"cannot write {target}: it is one of the inputs")
-        if path.absolute() in [Path(other).absolute() for other in named[:number]]:
+        if os.path.realpath(target) in [os.path.realpath(other) for other in named[:number]]:
             raise InputError(f"two results cannot both go to {target}")
 
 
@@ -83,19 +94,84 @@ def check_stdout(*outputs: str | None, as_json: bool) -> None:
         raise InputError("-o - and --json would both print to standard output: give one of them a file")
 
 
+@dataclass(frozen=True)
+class _File:
+    """A file that is about to be written: where the user wants it, where that really is, and where it is until then."""
+
+    target: str
+    path: Path
+    temporary: Path
+
+
+_FILES: ContextVar[list[_File] | None] = ContextVar("files", default=None)
+"""The files that take their places together, where several are to."""
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """What is written inside takes its place at the end: every file, or none if one of them cannot be written.
+
+    Standard output and databases have their own ways: what goes there is best written last.
+    """
+    files: list[_File] = []
+    token = _FILES.set(files)
+    try:
+        yield
+        with _undisturbed():
+            for file in files:
+                with _explained(file):
+                    file.temporary.replace(file.path)
+                note_written(file.target)
+    finally:
+        _FILES.reset(token)
+        for file in files:
+            file.temporary.unlink(missing_ok=True)
+
+
 @contextmanager
 def whole_file(target: str | Path) -> Iterator[Path]:
-    """A temporary path beside ``target`` that takes its place on success and is gone on failure."""
+    """A temporary path beside ``target`` that takes its place on success and is gone on failure.
+
+    Where the target is a link, it stays one: the file that it leads to is written.
+    """
+    files = _FILES.get()
+    if files is None:
+        with together(), whole_file(target) as temporary:
+            yield temporary
+        return
     check_path(target)
-    path = Path(target)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    path = Path(os.path.realpath(target))
+    file = _File(str(target), path, path.with_name(f".crowdopt-{uuid.uuid4().hex[:8]}.tmp"))
+    files.append(file)
+    with _explained(file):
+        yield file.temporary
+
+
+@contextmanager
+def _explained(file: _File) -> Iterator[None]:
+    """Says what the system says, of the file that the user named."""
     try:
-        yield temporary
-        temporary.replace(path)
+        yield
     except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
+        reason = str(error.strerror or error).split(f'{file.temporary}": ')[-1]  # as the database says it
+        raise OutputError(f"cannot write {file.target}: {reason}") from None
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Signals that end the program wait until all files are in their places, which takes no time."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    previous = {one: signal.signal(one, lambda number, _: came.append(number)) for one in ENDING}
+    try:
+        yield
     finally:
-        temporary.unlink(missing_ok=True)
+        for one, handler in previous.items():
+            signal.signal(one, signal.SIG_DFL if handler is None else handler)
+    for number in came:
+        signal.raise_signal(number)
 
 
 def write_text(target: str | Path, text: str) -> None:
@@ -116,7 +192,9 @@ def write_table(table: Table, target: str | Path | Database, workspace: Workspac
     if isinstance(target, Database):
         from crowdopt.write_database import write_rows
 
-        write_rows(_in_workspace(table, workspace), target)
+        with workspace.unchanged():
+            write_rows(_in_workspace(table, workspace), target)
+            note_written(target.where)
         return
     if str(target) == "-":
         temporary = workspace.folder / "answers.csv"
@@ -125,7 +203,7 @@ def write_table(table: Table, target: str | Path | Database, workspace: Workspac
             shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.flush()
         return
-    with whole_file(target) as temporary:
+    with whole_file(target) as temporary, workspace.unchanged():  # kept columns are read only now
         _copy(table, temporary, Path(target).suffix.lower(), workspace)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,8 @@ def check_table(database: Database, read: Any = None) -> None:
 def _check_sqlite(database: Database) -> None:
     if not database.path.parent.is_dir():
         raise InputError(f"cannot write {database}: the folder {database.path.parent} does not exist")
+    if not os.access(database.path.parent, os.W_OK):  # SQLite needs a second file there while it writes
+        raise InputError(f"cannot write {database}: permission denied in {database.path.parent}")
     if database.schema_and_name[0]:
         raise InputError(f"cannot write {database.where}: the name of a table of SQLite is written without a dot")
 

@@ -60,14 +60,21 @@ def main(folder: Path, method: str) -> None:
         np.save(folder / f"{method}.npy", labels)
     except Exception as error:  # noqa: BLE001 -- whatever a method raises is what its row says
         facts = {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
-    (folder / f"{method}.json").write_text(json.dumps(facts), encoding="utf-8")
+    _leave(facts, folder / f"{method}.json")
+
+
+def _leave(facts: dict[str, Any], path: Path) -> None:
+    """Leaves a result, whole: this process may be killed at any moment."""
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(facts), encoding="utf-8")
+    temporary.replace(path)
 
 
 def _stop_after(seconds: float, path: Path) -> None:
     """Ends this process if the method takes too long."""
 
     def stop() -> None:
-        path.write_text(json.dumps({"error": f"stopped after {seconds:g} s"}), encoding="utf-8")
+        _leave({"error": f"stopped after {seconds:g} s"}, path)
         os._exit(0)
 
     timer = threading.Timer(seconds, stop)

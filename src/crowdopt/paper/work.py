@@ -7,8 +7,11 @@ import os
 import signal
 import threading
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
+
+from crowdopt.errors import CrowdoptError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -43,6 +46,10 @@ def run_all(
             future.result()
             on_done(futures[future])
         return [future.result() for future in futures]
+    except BrokenProcessPool:
+        raise CrowdoptError(
+            "a process that did a part of the work was ended, by someone or for lack of memory; try again with --jobs 1"
+        ) from None
     finally:
         ours.close()
         theirs.close()

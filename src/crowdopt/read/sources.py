@@ -189,6 +189,7 @@ def _locate(name: str, workspace: Workspace, encoding: str) -> Source:
         with path.open("rb") as stream:
             return _spool(stream, name, workspace, encoding)
     kind, packing = _by_suffix(path)
+    workspace.watch(name)
     return Source(path.absolute(), name, kind, packing)
 
 

@@ -1,0 +1,55 @@
+"""Lack of memory: told in one line, whatever it looks like where it is met."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+
+ROOM = 1024**3
+"""Bytes of addresses that libraries take before any data are read; some of them end the process if they get less."""
+
+ROOM_OF_CHARTS = 72 * 1024**3
+"""Bytes of addresses, most of them never used, without which the library that draws charts ends the process."""
+
+FRUGAL = {"OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
+"""Settings with which libraries take fewer addresses; for where these are limited."""
+
+OUT_OF_MEMORY = (
+    "out of memory; free some or raise the limit of this process (ulimit -v), "
+    "try --threads 1 or a lower --memory-limit, or aggregate a part of the data"
+)
+
+_SAID = re.compile(r"failed to map segment|cannot allocate memory|can't start new thread|bad_alloc", re.IGNORECASE)
+"""How the system and libraries say it where it is no MemoryError."""
+
+
+def has_room(n_bytes: int) -> bool:
+    """Whether this process may have so many bytes of addresses: False only where a limit is set (ulimit -v)."""
+    try:
+        import mmap
+        import resource
+    except ImportError:  # on Windows, which has no such limit
+        return True
+    if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+        return True
+    for name, value in FRUGAL.items():
+        os.environ.setdefault(name, value)
+    try:
+        mmap.mmap(-1, n_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ).close()
+    except OSError:
+        return False
+    return True
+
+
+def is_lack_of_memory(error: BaseException | None) -> bool:
+    """Whether an error comes from a lack of memory, perhaps by way of others."""
+    while error is not None:
+        if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException":
+            return True
+        if isinstance(error, OSError) and error.errno in {errno.ENOMEM, errno.EAGAIN}:
+            return True
+        if isinstance(error, ImportError | RuntimeError | OSError) and _SAID.search(str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
