@@ -238,6 +238,8 @@ def _without_classes(data: dict[str, Any]) -> dict[str, Any]:
     reading = data.get("reading")
     if not isinstance(reading, dict):
         raise _damaged("it does not say how the data were read")
+    if "classes" in data:
+        raise _damaged("a file of version 2 has no classes")
     nothing = {"class_column": "", "group": "", "classes": [], "classes_found": False, "ranked": []}
     nothing |= {"tool": "", "question": "", "keep_rejected": False, "ignore_gold": False}
     return data | {"format_version": FORMAT_VERSION, "classes": [], "reading": nothing | reading}
