@@ -15,6 +15,7 @@ import pytest
 from crowdopt import Solution, aggregate, solve, verify
 from crowdopt.certificate import Proof, Space
 from crowdopt.errors import InputError
+from crowdopt.offsets import Offsets
 from crowdopt.recheck import always_above, log_likelihood
 from crowdopt.verify import Verdict
 from effort import effort
@@ -67,6 +68,24 @@ def test_what_is_said_holds_within_the_tolerance(part):
             for moved in (+MOVED, -MOVED):
                 assert case.verify(lied(solution, moved)).verdict is Verdict.REJECTED, (seed, engine)
     assert n_beyond or part % 2 == 0
+
+
+def test_prices_may_be_far_larger_than_what_they_sum_up_to():
+    """A share of 1e-300 for 10¹² tasks: prices of 10¹⁴ nats prove a bound of -76, as no sum of them is rounded twice."""
+    counts = [
+        [[288, 0], [195, 0]],
+        [[577, 0], [708, 0]],
+        [[602, 0], [898, 0]],
+        [[695, 0], [377, 0]],
+        [[846, 0], [648, 0]],
+    ]
+    known = Offsets.of(2, 2, smoothing=1.0)
+    case = extreme(counts, [TRILLION] * 5, space="all", kind="given", shares=(1.0, 1e-300), offsets=known)
+    solution = case.solve("columns")
+    assert solution.certificate.proof is Proof.PROVED
+    assert max(errors(case, solution).values()) <= 1
+    found = case.verify(solution)
+    assert found.verdict is Verdict.CONFIRMED, found.reasons
 
 
 def lied(solution: Solution, tolerances: int) -> Solution:
