@@ -71,16 +71,11 @@ def test_what_is_said_holds_within_the_tolerance(part):
 
 
 def test_prices_may_be_far_larger_than_what_they_sum_up_to():
-    """A share of 1e-300 for 10¹² tasks: prices of 10¹⁴ nats prove a bound of -76, as no sum of them is rounded twice."""
-    counts = [
-        [[288, 0], [195, 0]],
-        [[577, 0], [708, 0]],
-        [[602, 0], [898, 0]],
-        [[695, 0], [377, 0]],
-        [[846, 0], [648, 0]],
-    ]
+    """A share of 1e-300 for 10¹² tasks: prices of 10¹⁴ nats prove a bound of -76, as their sum is rounded once."""
+    pairs = [(288, 195), (577, 708), (602, 898), (695, 377), (846, 648), (945, 678)]
+    counts = [[[one, 0], [other, 0]] for one, other in pairs]
     known = Offsets.of(2, 2, smoothing=1.0)
-    case = extreme(counts, [TRILLION] * 5, space="all", kind="given", shares=(1.0, 1e-300), offsets=known)
+    case = extreme(counts, [TRILLION] * 6, space="all", kind="given", shares=(1.0, 1e-300), offsets=known)
     solution = case.solve("columns")
     assert solution.certificate.proof is Proof.PROVED
     assert max(errors(case, solution).values()) <= 1
