@@ -54,8 +54,9 @@ audit: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/bench.py $(OPTIONS)
 
-# Random problems, every engine against brute force: MINUTES=30 by default.
+# Forged solution files against verify, then random problems, every engine against brute force: MINUTES=30 by default.
 campaign: $(READY)
+	$(BIN)/python tests/forgeries.py --files $(or $(FILES),1000)
 	$(BIN)/python tests/campaign.py --minutes $(or $(MINUTES),30)
 
 clean:

@@ -45,6 +45,7 @@ def test_equals_trying_every_set(n_labels, shape):
         weights = rng.normal(size=(12, len(counts))) * rng.choice([0.01, 1.0, 1000.0], (12, 1))
         weights[rng.random(weights.shape) < 0.2] = 0.0
         sets = every_set(len(counts))
+        assert [Closures.of(above, shape).allows(one) for one in sets] == fits(sets, above, shape).tolist()
         sets = sets[fits(sets, above, shape)]
         best = (weights @ sets.T).max(axis=1)
         found = Closures.of(above, shape).best(weights)

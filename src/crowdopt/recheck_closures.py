@@ -56,6 +56,12 @@ class Closures:
         asks = np.block([[above, np.zeros_like(above)], [above, above]])
         return cls(asks, np.repeat([1.0, -1.0], n), n)
 
+    def allows(self, inside: Bools) -> bool:
+        """Whether a set has this shape: what its buckets ask for is in it, or else can be taken off again."""
+        asks = self.asks[: self.n_buckets, : self.n_buckets]
+        rest = asks[inside].any(axis=0) & ~inside
+        return not (asks[rest].any(axis=0) & ~rest).any() if len(self.sign) > self.n_buckets else not rest.any()
+
     def best(self, weights: Floats) -> Floats:
         """No set is worth more than this, for many weights (row, bucket) at once: the best but for a few billionths."""
         values, inside, open_ = self._fixed(np.tile(weights, (1, len(self.sign) // self.n_buckets)) * self.sign)

@@ -3,12 +3,13 @@
 For prices λ of buckets and gains μ of labels with Ψ_j(S) − λ(S) ≤ μ_j for every set S of buckets and every label j,
 no mapping is above Σ_b λ_b + Σ_j μ_j: add up the inequalities of the sets of the mapping. A witness has such
 numbers for all mappings, or names a bucket by whose label the mappings are split and a witness for each part. Here
-the parts are checked to be all of them, the sums to be below the bound, and the inequalities to hold
-(recheck_sets.py).
+the parts are checked to be all of them, the sums to be below the bound, and the inequalities to hold: by trying
+every set where there are few, however large the numbers are, else by a search (recheck_sets.py).
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from crowdopt.certificate import Space
 from crowdopt.order import tails
+from crowdopt.recheck import check_clock, label_value
 from crowdopt.recheck_closures import Closures
 from crowdopt.recheck_sets import Sets, worth_more
 
@@ -24,8 +26,10 @@ if TYPE_CHECKING:
 
     from crowdopt.problem import Problem
     from crowdopt.recheck_closures import Shape
-    from crowdopt.types import Floats
+    from crowdopt.types import Bools, Floats
 
+FEW_BUCKETS = 9
+"""Free buckets up to which every set of them is tried."""
 
 _LARGEST = 1e300
 """No price or gain is as large; whole numbers in a file may be too large for arithmetic."""
@@ -122,10 +126,40 @@ def _check(problem: Problem, fixed: dict[int, int], leaf: Any, bound: float, dea
         if label not in fixed.values() and any(gains[j] <= gains[label] for j in alike):
             continue
         under = np.array([at == label for at in _labels(problem, fixed)])
-        sets = Sets.under(problem, label, under, free, prices, _closures(problem, label))
+        closures = _closures(problem, label)
         # What rounding adds to any sum over buckets is far less than the tolerance, of which this is a part.
-        if worth_more(sets, gains[label] + room / len(gains), deadline):
+        threshold = gains[label] + room / len(gains)
+        if free.sum() <= FEW_BUCKETS:
+            more = _one_is_worth_more(problem, label, under, free, prices, closures, threshold, deadline)
+        else:
+            more = worth_more(Sets.under(problem, label, under, free, prices, closures), threshold, deadline)
+        if more:
             raise _Wrong(f"a set of buckets is worth more to label {label} than its gain")
+
+
+def _one_is_worth_more(
+    problem: Problem,
+    label: int,
+    fixed: Bools,
+    free: Bools,
+    prices: Floats,
+    closures: Closures | None,
+    threshold: float,
+    deadline: float,
+) -> bool:
+    """Whether a set of free buckets, with those fixed under the label, is worth more: all are tried, one by one."""
+    responses, weights, members = problem.buckets.responses, problem.buckets.weights, np.flatnonzero(free)
+    for chosen in itertools.product((False, True), repeat=len(members)):
+        check_clock(deadline)
+        inside = np.zeros(len(free), bool)
+        inside[members] = chosen
+        if closures is not None and not closures.allows(inside):
+            continue
+        under = inside | fixed
+        worth = label_value(problem, label, responses[under].sum(axis=0), int(weights[under].sum()))
+        if math.fsum([worth, *-prices[inside]]) > threshold:
+            return True
+    return False
 
 
 def _labels(problem: Problem, fixed: dict[int, int]) -> list[int]:

@@ -138,11 +138,19 @@ def read_json(path: str | Path) -> Any:
     except UnicodeDecodeError as error:
         raise SolutionFileError(f"{path} is not a solution file: it is not UTF-8 text") from error
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_named_once)
     except json.JSONDecodeError as error:
         raise SolutionFileError(f"{path} is not a solution file: {_where(error, text)}") from error
-    except (ValueError, RecursionError) as error:  # ValueError: numbers of thousands of digits
+    except (ValueError, RecursionError) as error:  # ValueError: a name twice, numbers of thousands of digits
         raise SolutionFileError(f"{path} is not a solution file: {error}") from error
+
+
+def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; of a name that is there twice, some readers take the first value and some the last."""
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        raise ValueError(f"it has {next(name for name in names if names.count(name) > 1)!r} twice")
+    return dict(pairs)
 
 
 def _where(error: json.JSONDecodeError, text: str) -> str:
@@ -230,6 +238,8 @@ def _without_classes(data: dict[str, Any]) -> dict[str, Any]:
     reading = data.get("reading")
     if not isinstance(reading, dict):
         raise _damaged("it does not say how the data were read")
+    if "classes" in data:
+        raise _damaged("a file of version 2 has no classes")
     nothing = {"class_column": "", "group": "", "classes": [], "classes_found": False, "ranked": []}
     nothing |= {"tool": "", "question": "", "keep_rejected": False, "ignore_gold": False}
     return data | {"format_version": FORMAT_VERSION, "classes": [], "reading": nothing | reading}

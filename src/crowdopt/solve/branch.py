@@ -14,6 +14,7 @@ little and for many mostly nothing.
 from __future__ import annotations
 
 import heapq
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -64,11 +65,14 @@ class Node:
             self.gains = finding.gains[market.term_of]
 
     def part(self, bucket: int, label: int, mapping: Ints) -> Node:
-        """The part in which a bucket has a label: its price is added to what the label can gain."""
+        """The part in which a bucket has a label: its price is added to what the label can gain, rounded up."""
         prices, gains = self.prices.copy(), self.gains.copy()
         gains[label] += prices[bucket]
+        if math.fsum([self.gains[label], prices[bucket], -gains[label]]) > 0:
+            gains[label] = math.nextafter(gains[label], math.inf)
         prices[bucket] = 0.0
-        return Node({**self.fixed, bucket: label}, mapping, self.bound, prices, gains)
+        bound = max(self.bound, math.fsum([*prices, *gains]))
+        return Node({**self.fixed, bucket: label}, mapping, bound, prices, gains)
 
     def leaf(self) -> None:
         """Writes the prices into the witness."""

@@ -158,7 +158,7 @@ class Prover:
                 found = True
                 prices.add(at, violated)
                 self._remember(violated @ goods.responses + term.offset)
-        likely = float(prices.prices.sum() + self._times_labels(worth_most))
+        likely = self._sum(prices.prices, worth_most)
         if likely < self.best[1]:
             self.best = prices.prices.copy(), likely
         return found
@@ -184,14 +184,15 @@ class Prover:
         found = hints.shares(counts, self.market.goods.n_classes)
         self.probabilities = np.concatenate([self.probabilities, found])
 
-    def _times_labels(self, gains: Floats) -> float:
-        return math.fsum(len(term.labels) * gain for term, gain in zip(self.market.terms, gains, strict=True))
+    def _sum(self, prices: Floats, gains: Floats) -> float:
+        """Prices and the gains of all labels in one sum, rounded once: they may be far larger than what they sum to."""
+        return math.fsum([*prices, *gains[self.market.term_of]])
 
     def _settle(self, cells: int) -> Finding | None:
         """Exact pricing: the proof if no set is worth more than its label gains; else adds what was found as cuts."""
         prices = self.prices
         bounds, priced = self._bounds(prices.prices, prices.gains + self.share, self.share / 4, first=True)
-        bound = math.fsum(prices.prices) + self._times_labels(bounds)
+        bound = self._sum(prices.prices, bounds)
         if bound <= self.target + self.tolerance / 2:
             return Finding(proved=True, bound=bound, prices=prices.prices, gains=bounds)
         if self.stopped:
@@ -205,14 +206,13 @@ class Prover:
         """The most that a label of each term can gain, within slack or below the threshold."""
         bounds = np.array([term.empty for term in self.market.terms])
         priced = {}
-        paid = math.fsum(prices)
         for at in self.active:
             seen = 0
 
             def told(bound: float, cells: int, at: int = at) -> bool:
                 nonlocal seen
                 bounds[at] = bound
-                whole = paid + self._times_labels(bounds) if at == self.active[-1] else math.inf
+                whole = self._sum(prices, bounds) if at == self.active[-1] else math.inf
                 self.stopped |= not self.go_on(whole, cells - seen)
                 seen = cells
                 return (not self.stopped and cells < most) or cells == 0  # at least a first bound
@@ -253,7 +253,7 @@ class Prover:
         slack = max(0.02 * (self.best[1] - self.target), self.share)
         nothing = np.full(len(self.market.terms), -np.inf)
         bounds, _ = self._bounds(self.best[0], nothing, slack / self.market.n_labels, first=False, most=cells)
-        bound = math.fsum(self.best[0]) + self._times_labels(bounds)
+        bound = self._sum(self.best[0], bounds)
         mixture = self.master.mixture() if self.master is not None else []
         proved = bound <= self.target + self.tolerance / 2
         return Finding(proved, bound, self.best[0], bounds, self.best[1], mixture, self.stopped)
