@@ -18,7 +18,7 @@ import numpy as np
 from crowdopt import recheck
 from crowdopt.certificate import Proof, Space, Stop
 from crowdopt.databases import database_of
-from crowdopt.errors import ClassError, GoldError, InputError, SolutionFileError
+from crowdopt.errors import ClassError, GoldError, InputError, SolutionFileError, one_line
 from crowdopt.moves import MAX_BUCKETS
 from crowdopt.order import violation
 from crowdopt.recheck import Alternatives, Recheck, Undecided, agreement_of_best_names, log_likelihood
@@ -65,6 +65,9 @@ class Verification:
 
     verdict: Verdict
     reasons: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reasons", tuple(map(one_line, self.reasons)))
 
     @property
     def exit_code(self) -> int:

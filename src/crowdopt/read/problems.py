@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crowdopt.errors import InputError
-from crowdopt.read.quotes import line_of_record
+from crowdopt.read.quotes import line_of_damage, line_of_record
 from crowdopt.read.sources import DISK_FULL, STDIN, show_path
 from crowdopt.workspace import query_errors
 
@@ -39,6 +39,8 @@ def explain_errors(sources: Sequence[str | Path]) -> Iterator[None]:
 
     try:
         yield
+    except duckdb.InternalException as error:
+        raise InputError(_explain_failure(sources)) from error
     except query_errors():
         raise  # not about the data
     except duckdb.Error as error:
@@ -66,6 +68,15 @@ def _explain(error: duckdb.Error, sources: Sequence[str | Path]) -> str:
     if isinstance(error, duckdb.ConversionException | duckdb.OutOfRangeException):
         return f"{file} has a value that does not fit its column: {first}"
     return f"cannot read {file}; it may be damaged or cut short ({first})"
+
+
+def _explain_failure(sources: Sequence[str | Path]) -> str:
+    """The database itself failed; on text, what it fails on is known to be text that is not UTF-8."""
+    for name in sources:
+        path = Path(name)
+        if path.suffix.lower() in {".csv", ".tsv", ".txt"} and path.is_file() and (line := line_of_damage(path)):
+            return f"{name} is not UTF-8 (line {line}); try --encoding windows-1252"
+    return f"{_file('', sources)} cannot be read: it may be damaged; save it again"
 
 
 def _explain_csv(text: str, file: str) -> str:

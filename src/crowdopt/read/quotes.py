@@ -72,6 +72,17 @@ def check_quotes(source: Source, delimiter: str) -> None:
             raise InputError(f"{source.name}, line {line}: a quote is not closed, or not doubled inside a field")
 
 
+def line_of_damage(path: Path) -> int | None:
+    """The first line that is not UTF-8; None if all are."""
+    with path.open("rb") as stream:
+        for number, line in enumerate(iter(lambda: stream.readline(MAX_ROW), b""), 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return number
+    return None
+
+
 def line_of_record(path: Path, record: int, delimiter: str) -> int | None:
     """The line at which a record begins, or None if that is not known or would take long to find."""
     if record > COUNTED or not path.is_file():
