@@ -110,6 +110,8 @@ def verify(
         try:
             solution = _load(solution)
         except SolutionFileError as error:
+            if _is_solution_file(data):
+                raise InputError("the solution comes first and the data second; here it is the other way round") from error
             return Verification(Verdict.REJECTED, (str(error),))
     if not isinstance(solution, Solution):
         from crowdopt.verify_groups import verify_groups
@@ -128,6 +130,21 @@ def verify(
         if workspace is not None:
             workspace.close()
     return check_against(solution, scale, buckets, numbers, gold, classes, time_limit=time_limit)
+
+
+def _is_solution_file(data: Any) -> bool:
+    """Whether what should be data is a solution, as when the two were exchanged."""
+    from crowdopt.solution_file import FORMAT, has_groups, read_json
+    from crowdopt.source import paths_of
+
+    paths = paths_of(data)
+    if len(paths) != 1 or Path(paths[0]).suffix.lower() != ".json":
+        return False
+    try:
+        found = read_json(paths[0])
+    except InputError:
+        return False
+    return has_groups(found) or (isinstance(found, dict) and found.get("format") == FORMAT)
 
 
 def _load(path: str | Path) -> Solution | Solutions:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crowdopt.errors import InputError
-from crowdopt.read.quotes import line_of_damage, line_of_record
+from crowdopt.read.quotes import MAX_ROW, line_of_damage, line_of_record
 from crowdopt.read.sources import DISK_FULL, STDIN, show_path
 from crowdopt.workspace import query_errors
 
@@ -23,6 +23,7 @@ MARK = "crowdopt: "
 _FILE = re.compile(r"""^ *file = (.+)$|in file "(.+?)"|file '(.+?)'|stream: (.+)$|file "(.+?)\"""", re.MULTILINE)
 _RECORD = re.compile(r"CSV Error on Line: (\d+)")
 _DELIMITER = re.compile(r"^ *delimiter = (.) \(Set", re.MULTILINE)
+_OBJECT = re.compile(r'"maximum_object_size" of (\d+) bytes exceeded')
 _WIDTH = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 
 
@@ -61,6 +62,8 @@ def _explain(error: duckdb.Error, sources: Sequence[str | Path]) -> str:
     file = _file(text, sources)
     if csv := _explain_csv(text, file):
         return csv
+    if size := _OBJECT.search(text):
+        return f"{file} has a record of more than {int(size[1]) >> 20} MB; is it what its name says?"
     if "Malformed JSON" in text:
         return f"{file} has a line that is not JSON"
     if re.search(r"gzip|zstd", text, re.IGNORECASE):
@@ -82,6 +85,8 @@ def _explain_failure(sources: Sequence[str | Path]) -> str:
 def _explain_csv(text: str, file: str) -> str:
     if "state machine reached an invalid state" in text:
         return f"{file} mixes Windows and Unix line ends, or has text after a closing quote; save it again"
+    if "does not support a full read" in text or "aximum line size" in text:
+        return f"{file} has a row of more than {MAX_ROW >> 20} MB; is a quote not closed?"
     if not _RECORD.search(text):
         return ""
     line = _line(text)
@@ -91,9 +96,10 @@ def _explain_csv(text: str, file: str) -> str:
         expected, fields = width[-1]
         return f"{file}, {line}: {fields} fields, but the header has {expected}; are quotes missing?"
     if "unterminated quote" in text:
-        return f"{file}, {line}: a quote is not closed, or not doubled inside a quoted field"
-    if "aximum line size" in text:
-        return f"{file}, {line}: a row is too long; is a quote not closed?"
+        return (
+            f"{file}, {line}: a quote is not closed, or not doubled inside a quoted field (which may have "
+            f"{MAX_ROW >> 20} MB)"
+        )
     return f"{file}, {line}: cannot be read as CSV"
 
 
