@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test lint docs bench campaign clean
+.PHONY: demo test lint docs bench campaign fuzz clean
 
 # Installed again only when what is to be installed changes.
 $(READY): pyproject.toml constraints.txt
@@ -45,6 +45,10 @@ bench: $(READY)
 # Random problems, every engine against brute force: MINUTES=30 by default.
 campaign: $(READY)
 	$(BIN)/python tests/campaign.py --minutes $(or $(MINUTES),30)
+
+# Spoilt files, to every reader: MINUTES=10 by default.
+fuzz: $(READY)
+	$(BIN)/python tests/fuzz.py --minutes $(or $(MINUTES),10)
 
 clean:
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -18,6 +18,7 @@ import io
 import json
 import math
 import multiprocessing
+import os
 import random
 import re
 import resource
@@ -435,8 +436,6 @@ def _alone() -> Iterator[tuple[Path, Path]]:
         folder, temporary = Path(name) / "work", Path(name) / "temporary"
         folder.mkdir()
         temporary.mkdir()
-        import os
-
         try:
             os.chdir(folder)
             with patch.object(tempfile, "tempdir", str(temporary)):
@@ -502,7 +501,9 @@ class Tally:
         self.wrong = other.wrong | self.wrong
 
 
-def fuzz(numbers: range, seed: int, readers: list[str], folder: Path = FINDINGS, at: Any = None, known: Any = ()) -> Tally:
+def fuzz(
+    numbers: range, seed: int, readers: list[str], folder: Path = FINDINGS, at: Any = None, known: Any = ()
+) -> Tally:
     """Tries the inputs of these numbers; ``at`` is told which one is being tried."""
     tally = Tally()
     for number in numbers:
@@ -521,11 +522,11 @@ def fuzz(numbers: range, seed: int, readers: list[str], folder: Path = FINDINGS,
     return tally
 
 
-def watched(numbers: range, seed: int, readers: list[str], known: Any) -> Tally:
+def watched(numbers: range, seed: int, readers: list[str], known: Any, folder: Path = FINDINGS) -> Tally:
     """The same in a process of its own, which may die or hang."""
     context = multiprocessing.get_context("fork")
     at, (here, there) = context.Value("q", numbers.start), context.Pipe()
-    work = lambda: there.send(fuzz(numbers, seed, readers, at=at, known=known))  # noqa: E731
+    work = lambda: there.send(fuzz(numbers, seed, readers, folder, at, known))  # noqa: E731
     process = context.Process(target=work)
     process.start()
     there.close()
@@ -544,12 +545,12 @@ def watched(numbers: range, seed: int, readers: list[str], known: Any) -> Tally:
         code = -(process.exitcode or 0)
         words = "hangs" if code == signal.SIGKILL else f"dies with {code}"
         kind = kind_of(case, words)
-        tally = fuzz(range(numbers.start, numbers.start), seed, readers)
+        tally = Tally()
         tally.counts.update(draw(seed, one, readers).reader for one in range(numbers.start, at.value + 1))
-        tally.wrong[kind] = f"input {at.value}: {words} -> {store(case, words)}"
+        tally.wrong[kind] = f"input {at.value}: {words} -> {store(case, words, folder)}"
         tally.again[kind] += 1
         if at.value + 1 < numbers.stop:
-            tally.add(watched(range(at.value + 1, numbers.stop), seed, readers, known))
+            tally.add(watched(range(at.value + 1, numbers.stop), seed, readers, known, folder))
     return tally
 
 

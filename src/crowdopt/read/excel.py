@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from datetime import date, datetime, time
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
+from zipfile import ZipFile
 
 from crowdopt.errors import InputError, MissingExtraError
 from crowdopt.read.parts import Part
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt.workspace import Workspace
+
+
+MAX_UNPACKED = 512 << 20
+"""Bytes of all that is packed into a workbook, whose rows are read into memory."""
 
 
 def excel_part(source: Source, workspace: Workspace) -> Part:
@@ -51,14 +56,24 @@ def _rows(source: Source) -> list[tuple[Any, ...]]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and validations, which do not matter here
             with source.path.open("rb") as stream:  # given a path, openpyxl insists on a suffix
+                _check_size(stream, source.name)
                 sheet = load_workbook(stream, read_only=True, data_only=True).worksheets[0]
                 sheet.reset_dimensions()  # what a file says of its own size is often wrong
-                rows = [_trim(row) for row in sheet.iter_rows(values_only=True)]
+                return [row for row in map(_trim, sheet.iter_rows(values_only=True)) if row]
+    except InputError:
+        raise
     except Exception as error:  # a damaged workbook can fail in any way
         raise InputError(
             f"{source.name} is not a readable .xlsx file; it may be damaged: open it and save it again"
         ) from error
-    return [row for row in rows if row]
+
+
+def _check_size(stream: IO[bytes], name: str) -> None:
+    """Raises if a workbook is much larger than it looks; no member gives more bytes than its entry says."""
+    with ZipFile(stream) as members:
+        if sum(one.file_size for one in members.infolist()) > MAX_UNPACKED:
+            raise InputError(f"{name} unpacks to more than {MAX_UNPACKED >> 20} MB; save it as .csv")
+    stream.seek(0)
 
 
 def _trim(row: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crowdopt.errors import InputError
-from crowdopt.read.quotes import MAX_ROW, line_of_damage, line_of_record
+from crowdopt.read.quotes import MAX_ROW, line_of_damage, line_of_record, long_row
 from crowdopt.read.sources import DISK_FULL, STDIN, show_path
 from crowdopt.workspace import query_errors
 
@@ -86,7 +86,7 @@ def _explain_csv(text: str, file: str) -> str:
     if "state machine reached an invalid state" in text:
         return f"{file} mixes Windows and Unix line ends, or has text after a closing quote; save it again"
     if "does not support a full read" in text or "aximum line size" in text:
-        return f"{file} has a row of more than {MAX_ROW >> 20} MB; is a quote not closed?"
+        return long_row(file)
     if not _RECORD.search(text):
         return ""
     line = _line(text)
