@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo run-demo test lint docs dist audit bench campaign clean
+.PHONY: demo run-demo test lint docs dist audit bench campaign fuzz clean
 
 # Installed again only when what is to be installed changes.
 $(READY): pyproject.toml constraints.txt
@@ -58,6 +58,10 @@ bench: $(READY)
 campaign: $(READY)
 	$(BIN)/python tests/forgeries.py --files $(or $(FILES),1000)
 	$(BIN)/python tests/campaign.py --minutes $(or $(MINUTES),30)
+
+# Spoilt files, to every reader: MINUTES=10 by default.
+fuzz: $(READY)
+	$(BIN)/python tests/fuzz.py --minutes $(or $(MINUTES),10)
 
 clean:
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

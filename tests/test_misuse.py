@@ -87,10 +87,10 @@ def matrix(**changed):
 @pytest.mark.parametrize(
     ("gold", "message"),
     [
-        (5, "cannot read a builtins.int"),
-        (True, "cannot read a builtins.bool"),
-        ([], "cannot read a builtins.list"),
-        ([("a", "no")], "cannot read a builtins.list"),
+        (5, "cannot read an int"),
+        (True, "cannot read a bool"),
+        ([], "cannot read a list"),
+        ([("a", "no")], "cannot read a list"),
         (FRAME["label"], "cannot read a pandas.Series"),
         ("no such file.csv", "no such file"),
         ({}, "no rows with a task and a label"),

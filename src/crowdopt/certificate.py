@@ -121,15 +121,19 @@ class Certificate:
                 fingerprint=_text(data["fingerprint"]),
                 witness=_witness(data["witness"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
-            raise SolutionFileError(f"the certificate is damaged: {_reason(error)}") from error
+        except KeyError as error:
+            raise _damaged(f"{error} is missing") from error
+        except ValueError as error:
+            raise _damaged(str(error)) from error
+        except TypeError as error:
+            raise _damaged("what is given is not a list of texts") from error
         if data.get("gap") != certificate.gap:
             raise SolutionFileError(f"the certificate's gap {data.get('gap')!r} does not follow from its bound")
         return certificate
 
 
-def _reason(error: Exception) -> str:
-    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+def _damaged(what: str) -> SolutionFileError:
+    return SolutionFileError(f"the certificate is damaged: {what}")
 
 
 def _number(value: Any) -> float:
@@ -140,17 +144,17 @@ def _number(value: Any) -> float:
 
 def _whole(value: Any) -> int:
     if type(value) is not int:
-        raise TypeError(f"{value!r} is not a whole number")
+        raise _damaged(f"{value!r} is not a whole number")
     return value
 
 
 def _witness(value: Any) -> dict[str, Any] | None:
     if value is not None and not isinstance(value, dict):
-        raise TypeError(f"{type(value).__name__} is no witness")
+        raise _damaged(f"{value!r} is no witness")
     return value
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not a text")
+        raise _damaged(f"{value!r} is not a text")
     return value

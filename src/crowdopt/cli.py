@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -39,6 +40,7 @@ from crowdopt.options import (
     ScaleChoice,
     SolutionFile,
     SpaceChoice,
+    SpreadsheetSafe,
     Table,
     Threads,
     TimeLimit,
@@ -47,6 +49,8 @@ from crowdopt.options import (
 from crowdopt.progress import print_json, printable, shortened
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from crowdopt.databases import Database
     from crowdopt.solution import Solution
     from crowdopt.solutions import Solutions
@@ -55,13 +59,34 @@ SOME_FAILED = 4
 """Exit code if some groups have no answers, and others have."""
 
 
+UsageError: Any = typer.BadParameter.__mro__[1]
+"""What Typer raises about options, whichever package it takes that from."""
+
+
+@contextmanager
+def _usage_in_one_line() -> Iterator[None]:
+    """Turns what Typer says about options, which it would draw a box around, into an error of ours."""
+    try:
+        yield
+    except UsageError as error:
+        if error.ctx is None or "NoArgs" in type(error).__name__:
+            raise  # the help
+        said = error.format_message().rstrip(".")
+        raise InputError(f"{said}; see {error.ctx.command_path} --help") from None
+
+
 class _Commands(TyperGroup):
-    """All commands; an interrupt of any of them is one line, which Typer would leave out."""
+    """All commands; wrong options and an interrupt of any of them are one line."""
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        with _usage_in_one_line():
+            return super().make_context(*args, **options)
 
     def invoke(self, ctx: Any) -> Any:
         forget_written()
         try:
-            return super().invoke(ctx)
+            with _usage_in_one_line():
+                return super().invoke(ctx)
         except KeyboardInterrupt as interrupt:
             said = what_was_written() or str(interrupt) or "nothing was written"
             print(f"crowdopt: interrupted; {printable(said)}", file=sys.stderr)
@@ -217,6 +242,7 @@ def aggregate(
     ] = FormatChoice.table,
     output_table: OutputTable = "",
     replace: Replace = False,
+    spreadsheet_safe: SpreadsheetSafe = False,
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add a column p_LABEL for every label.")
     ] = False,
@@ -243,7 +269,7 @@ def aggregate(
     """
     from crowdopt.pipeline import aggregate as run
     from crowdopt.progress import Console, print_failures, print_result
-    from crowdopt.write import FORMATS, check_stdout, check_targets
+    from crowdopt.write import FORMATS, check_spreadsheet, check_stdout, check_targets
 
     check_stdout(output, as_json=as_json)
     data, target = database_of(inputs, table, query), target_of(output, output_table, replace=replace)
@@ -258,6 +284,7 @@ def aggregate(
             "--output-format label-studio needs -o FILE.json, and goes without --group and --probabilities"
         )
     check_targets([target, group_summary], read, (".json",) if for_studio else tuple(FORMATS), data)
+    check_spreadsheet(target, group_summary, wanted=spreadsheet_safe)
     check_targets([solution], read, (".json",))
     check_report(report, read)
     with Console(quiet=quiet) as console:
@@ -280,6 +307,7 @@ def aggregate(
         form: dict[str, Any] = (
             {"output_format": output_format.value} if for_studio else {"probabilities": probabilities}
         )
+        form |= {"spreadsheet_safe": spreadsheet_safe}
         _write(result, target, solution, group_summary, report, form)
     print_failures(getattr(result, "failures", {}))
     if not quiet and output != "-":
@@ -355,7 +383,7 @@ def _write(
                 result.save(solution)
             if isinstance(result, Solutions):
                 if group_summary is not None:
-                    result.write_summary(group_summary)
+                    result.write_summary(group_summary, spreadsheet_safe=form["spreadsheet_safe"])
             elif report is not None:
                 result.report(report, command=command_line())
             if output is not None:  # last: what a database or standard output has got stays there

@@ -21,6 +21,7 @@ from crowdopt.options import (  # noqa: TC001 -- for Typer
     Quiet,
     Replace,
     SolutionFile,
+    SpreadsheetSafe,
     Table,
     Threads,
 )
@@ -49,6 +50,7 @@ def workers(
     output: Output = None,
     output_table: OutputTable = "",
     replace: Replace = False,
+    spreadsheet_safe: SpreadsheetSafe = False,
     confusion: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Write how each worker answers on the tasks of each label."),
@@ -62,11 +64,12 @@ def workers(
     from crowdopt.rereading import reread
     from crowdopt.solution import Solution
     from crowdopt.workers import workers_of
-    from crowdopt.write import FORMATS, check_stdout, check_targets, together, write_table
+    from crowdopt.write import FORMATS, check_spreadsheet, check_stdout, check_targets, together, write_table
 
     check_stdout(output, confusion, as_json=as_json)
     data, target = database_of(inputs, table, query), target_of(output, output_table, replace=replace)
     check_targets([target, confusion], [solution, *inputs], tuple(FORMATS), data)
+    check_spreadsheet(target, confusion, wanted=spreadsheet_safe)
     with Console(quiet=quiet) as console:
         console.on_phase("reading")
         solved = Solution.load(solution)
@@ -77,9 +80,9 @@ def workers(
             console.on_phase("writing")
             with together():
                 if confusion is not None:
-                    write_table(measured.confusion, confusion, source.workspace)
+                    write_table(measured.confusion, confusion, source.workspace, spreadsheet_safe=spreadsheet_safe)
                 if target is not None:
-                    write_table(measured.table, target, source.workspace)
+                    write_table(measured.table, target, source.workspace, spreadsheet_safe=spreadsheet_safe)
     if quiet or "-" in (output, confusion):
         return
     if as_json:
@@ -96,6 +99,7 @@ def predict(
     output: Output = None,
     output_table: OutputTable = "",
     replace: Replace = False,
+    spreadsheet_safe: SpreadsheetSafe = False,
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add a column p_LABEL for every label.")
     ] = False,
@@ -110,11 +114,12 @@ def predict(
     from crowdopt.predict import Prediction
     from crowdopt.rereading import read_new
     from crowdopt.solution import Solution
-    from crowdopt.write import FORMATS, check_stdout, check_targets, write_table
+    from crowdopt.write import FORMATS, check_spreadsheet, check_stdout, check_targets, write_table
 
     check_stdout(output, as_json=as_json)
     data, target = database_of(inputs, table, query), target_of(output, output_table, replace=replace)
     check_targets([target], [solution, *inputs, *([classes] if classes else [])], tuple(FORMATS), data)
+    check_spreadsheet(target, wanted=spreadsheet_safe)
     with Console(quiet=quiet) as console:
         console.on_phase("reading")
         solved = Solution.load(solution)
@@ -124,7 +129,12 @@ def predict(
             console.on_phase("writing")
             prediction = Prediction(solved, source)
             if target is not None:
-                write_table(prediction.table(probabilities=probabilities), target, source.workspace)
+                write_table(
+                    prediction.table(probabilities=probabilities),
+                    target,
+                    source.workspace,
+                    spreadsheet_safe=spreadsheet_safe,
+                )
             facts = prediction.summary()
     if quiet or output == "-":
         return
@@ -143,6 +153,7 @@ def next_tasks(
     output: Output = None,
     output_table: OutputTable = "",
     replace: Replace = False,
+    spreadsheet_safe: SpreadsheetSafe = False,
     classes: NewClasses = None,
     class_: NewClassColumn = "",
     memory_limit: MemoryLimit = None,
@@ -153,11 +164,12 @@ def next_tasks(
     """Tell which tasks to ask about next: where a further response is expected to do most for the label."""
     from crowdopt.next_tasks import ranked
     from crowdopt.solution import Solution
-    from crowdopt.write import FORMATS, check_stdout, check_targets, write_table
+    from crowdopt.write import FORMATS, check_spreadsheet, check_stdout, check_targets, write_table
 
     check_stdout(output, as_json=as_json)
     data, target = database_of(inputs, table, query), target_of(output, output_table, replace=replace)
     check_targets([target], [solution, *inputs, *([classes] if classes else [])], tuple(FORMATS), data)
+    check_spreadsheet(target, wanted=spreadsheet_safe)
     with Console(quiet=quiet) as console:
         console.on_phase("reading")
         solved = Solution.load(solution)
@@ -168,7 +180,7 @@ def next_tasks(
             chosen = ranking.table(number)
             console.on_phase("writing")
             if target is not None:
-                write_table(chosen, target, ranking.source.workspace)
+                write_table(chosen, target, ranking.source.workspace, spreadsheet_safe=spreadsheet_safe)
             rows = ranking.rows(chosen)
     if quiet or output == "-":
         return

@@ -113,7 +113,9 @@ class Database:
         if self.table and self.query:
             raise InputError("a table and a query were given: leave out --table or --query")
         if not self.table and not self.query.strip():
-            raise InputError(f"{self} is a database: say what to read of it with --table or --query")
+            raise InputError(
+                f"{self} is a database: say what to read of it with --table or --query (in Python table= or query=)"
+            )
 
     def __repr__(self) -> str:
         named = f"table={self.table!r}" if self.table else f"query={self.query!r}"

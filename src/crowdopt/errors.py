@@ -31,11 +31,26 @@ def without_passwords(text: str) -> str:
     return _OPTION.sub(r"\1***", _LOGIN.sub(r"\1@", text))
 
 
+_LINES = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+LONGEST = 1000
+"""Characters of an error: names and cells that it quotes may be of any length."""
+
+
+def one_line(text: str) -> str:
+    """A text as one line of bearable length, whatever it quotes.
+
+    >>> one_line("no column " + chr(10) + "named x")
+    'no column named x'
+    """
+    text = _LINES.sub(" ", text).strip()
+    return text if len(text) <= LONGEST else f"{text[: LONGEST * 2 // 3]} … {text[-LONGEST // 4 :]}"
+
+
 class CrowdoptError(Exception):
-    """Base of all errors that crowdopt raises on purpose. What they say holds no password."""
+    """Base of all errors that crowdopt raises on purpose. What they say is one line, and holds no password."""
 
     def __init__(self, *said: object) -> None:
-        super().__init__(*(without_passwords(one) if isinstance(one, str) else one for one in said))
+        super().__init__(*(one_line(without_passwords(one)) if isinstance(one, str) else one for one in said))
 
 
 class InputError(CrowdoptError, ValueError):

@@ -44,8 +44,7 @@ def adopt(data: Any, choose: Choose | None = None) -> Table:
         frame = nw.from_native(data)
     except TypeError:
         raise InputError(
-            f"cannot read a {type(data).__module__}.{type(data).__name__}: give a path, or a pandas, Polars, "
-            "PyArrow, DuckDB or PySpark table"
+            f"cannot read {_kind(data)}: give a path, or a pandas, Polars, PyArrow, DuckDB or PySpark table"
         ) from None
     except nw.exceptions.DuplicateError as error:
         raise ColumnError(f"two columns have one name: {' '.join(str(error).split())}") from error
@@ -56,6 +55,19 @@ def adopt(data: Any, choose: Choose | None = None) -> Table:
         frame = _plain_columns(frame)
     table: Table = frame.lazy()
     return table
+
+
+def _kind(value: Any) -> str:
+    """What a value is, in words.
+
+    >>> _kind(None), _kind([1]), _kind(np.zeros(2))
+    ('None', 'a list', 'a numpy.ndarray')
+    """
+    if value is None:
+        return "None"
+    module, name = type(value).__module__, type(value).__name__
+    called = name if module == "builtins" else f"{module}.{name}"
+    return f"{'an' if called[0] in 'aeiou' else 'a'} {called}"
 
 
 def ordered_categories(data: Any, names: Sequence[str]) -> tuple[Any, ...]:

@@ -121,5 +121,12 @@ Output = Annotated[
         help="Write the whole table: .csv, .tsv, .parquet, .jsonl, or - for CSV on standard output; or a database.",
     ),
 ]
+SpreadsheetSafe = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet-safe",
+        help="In .csv and .tsv, put an apostrophe before text that a spreadsheet would take for a formula.",
+    ),
+]
 OutputTable = Annotated[str, typer.Option(metavar="NAME", help="The table to write, if -o is a database.")]
 Replace = Annotated[bool, typer.Option("--replace", help="That table may take the place of one that is there.")]

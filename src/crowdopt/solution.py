@@ -190,7 +190,14 @@ class Solution:
         source = self._need_source()
         return answer_table(self, source.responses, source.counts, probabilities=probabilities)
 
-    def write(self, path: str | Path | Database, *, probabilities: bool = False, output_format: str = "table") -> None:
+    def write(
+        self,
+        path: str | Path | Database,
+        *,
+        probabilities: bool = False,
+        output_format: str = "table",
+        spreadsheet_safe: bool = False,
+    ) -> None:
         """Writes the answers to a .csv, .tsv, .parquet or .jsonl file or a database, whole or not at all.
 
         Args:
@@ -198,6 +205,8 @@ class Solution:
             probabilities: Whether to add a column ``p_<label>`` for every label.
             output_format: ``table``, or ``label-studio`` for a .json file of its tasks with predictions; the responses
                 must then be an export of Label Studio.
+            spreadsheet_safe: Whether to put an apostrophe before texts of .csv and .tsv files that a spreadsheet would
+                take for a formula. It changes what is written, also ids of tasks, so nobody gets it unasked.
         """
         from crowdopt.write import write_table
 
@@ -211,7 +220,8 @@ class Solution:
             return
         if output_format != "table":
             raise InputError(f"the output format must be table or label-studio, not {output_format!r}")
-        write_table(self.answers_table(probabilities=probabilities), path, self._need_source().workspace)
+        table, workspace = self.answers_table(probabilities=probabilities), self._need_source().workspace
+        write_table(table, path, workspace, spreadsheet_safe=spreadsheet_safe)
 
     def workers(self, data: Any = None) -> Any:
         """One row per worker: accuracy with an interval, agreement with the others, information, flags with a reason.

@@ -102,7 +102,7 @@ def _decode_offsets(data: Any, shape: tuple[int, ...]) -> Offsets | None:
         raise _damaged("its gold counts are not those of its labels")
     prior = None if data["prior"] is None else np.array(data["prior"], dtype=float)
     if type(data["smoothing"]) not in {int, float}:
-        raise TypeError(f"smoothing cannot be {data['smoothing']!r}")
+        raise _damaged(f"smoothing cannot be {data['smoothing']!r}")
     return Offsets(gold.astype(np.int64), tasks.astype(np.int64), prior, float(data["smoothing"]))
 
 
@@ -141,15 +141,23 @@ def read_json(path: str | Path) -> Any:
         return json.loads(text, object_pairs_hook=_named_once)
     except json.JSONDecodeError as error:
         raise SolutionFileError(f"{path} is not a solution file: {_where(error, text)}") from error
-    except (ValueError, RecursionError) as error:  # ValueError: a name twice, numbers of thousands of digits
-        raise SolutionFileError(f"{path} is not a solution file: {error}") from error
+    except _NamedTwice as error:
+        raise SolutionFileError(f"{path} is not a solution file: it has {error} twice") from error
+    except ValueError as error:
+        raise SolutionFileError(f"{path} is not a solution file: it has a number of thousands of digits") from error
+    except RecursionError as error:
+        raise SolutionFileError(f"{path} is not a solution file: it has lists within lists without end") from error
+
+
+class _NamedTwice(ValueError):
+    """A name that is there twice."""
 
 
 def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON; of a name that is there twice, some readers take the first value and some the last."""
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
-        raise ValueError(f"it has {next(name for name in names if names.count(name) > 1)!r} twice")
+        raise _NamedTwice(repr(next(name for name in names if names.count(name) > 1)))
     return dict(pairs)
 
 
@@ -229,8 +237,12 @@ def _damage() -> Iterator[None]:
         yield
     except SolutionFileError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, InputError) as error:
-        raise _damaged(f"{error} is missing" if isinstance(error, KeyError) else str(error)) from error
+    except InputError as error:
+        raise _damaged(str(error)) from error
+    except KeyError as error:
+        raise _damaged(f"{error} is missing") from error
+    except (TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise _damaged("a value is not of the kind that belongs there") from error
 
 
 def _without_classes(data: dict[str, Any]) -> dict[str, Any]:
@@ -320,7 +332,7 @@ def _parse_classes(data: list[dict[str, Any]], n_classes: int) -> tuple[WorkerCl
 def _parse_reading(data: dict[str, Any]) -> Reading:
     for name, default in Reading().to_dict().items():
         if type(data[name]) is not type(default):
-            raise TypeError(f"the reading option {name!r} cannot be {data[name]!r}")
+            raise _damaged(f"the reading option {name!r} cannot be {data[name]!r}")
         if name == "bins":
             _numbers(data[name])
         elif name in PAIRS:
@@ -333,31 +345,31 @@ def _parse_reading(data: dict[str, Any]) -> Reading:
 
 def _texts(values: Any) -> list[str]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise TypeError(f"{values!r} is not a list of texts")
+        raise _damaged(f"{values!r} is not a list of texts")
     return values
 
 
 def _numbers(values: list[Any]) -> list[float]:
     if not all(type(value) in {int, float} for value in values):
-        raise TypeError(f"{values!r} is not a list of numbers")
+        raise _damaged(f"{values!r} is not a list of numbers")
     return values
 
 
 def _share(value: Any) -> float:
     if type(value) not in {int, float} or not 0 <= value <= 1:
-        raise ValueError(f"{value!r} is not a share between 0 and 1")
+        raise _damaged(f"{value!r} is not a share between 0 and 1")
     return float(value)
 
 
 def _integer(value: Any) -> int:
     if type(value) is not int:
-        raise TypeError(f"{value!r} is not an integer")
+        raise _damaged(f"{value!r} is not an integer")
     return value
 
 
 def _whole(value: Any) -> int:
     if _integer(value) < 0:
-        raise ValueError(f"{value!r} is not a number of things")
+        raise _damaged(f"{value!r} is not a number of things")
     return int(value)
 
 

@@ -83,11 +83,14 @@ class Solutions(Mapping[str, "Solution"]):
 
         return answer_table(self, self._need_source(), probabilities=probabilities)
 
-    def write(self, path: str | Path | Database, *, probabilities: bool = False) -> None:
-        """Writes the answers to a .csv, .tsv, .parquet or .jsonl file or a database, whole or not at all."""
+    def write(
+        self, path: str | Path | Database, *, probabilities: bool = False, spreadsheet_safe: bool = False
+    ) -> None:
+        """Writes the answers to a file or a database, whole or not at all; see :meth:`Solution.write`."""
         from crowdopt.write import write_table
 
-        write_table(self.answers_table(probabilities=probabilities), path, self._need_source().workspace)
+        table, workspace = self.answers_table(probabilities=probabilities), self._need_source().workspace
+        write_table(table, path, workspace, spreadsheet_safe=spreadsheet_safe)
 
     def _need_source(self) -> GroupedSource:
         if self.source is None:
@@ -111,12 +114,13 @@ class Solutions(Mapping[str, "Solution"]):
             "n_advice": len(solution.advice),
         }  # fmt: skip
 
-    def write_summary(self, path: str | Path) -> None:
+    def write_summary(self, path: str | Path, *, spreadsheet_safe: bool = False) -> None:
         """Writes :meth:`rows` to a .csv, .tsv, .parquet or .jsonl file."""
         from crowdopt.write import write_columns
 
         rows = self.rows()
-        write_columns({name: np.array([row[name] for row in rows], dtype=object) for name in FIGURES}, path)
+        columns = {name: np.array([row[name] for row in rows], dtype=object) for name in FIGURES}
+        write_columns(columns, path, spreadsheet_safe=spreadsheet_safe)
 
     def summary(self) -> dict[str, Any]:
         """The main facts of all groups as plain JSON values: what ``crowdopt aggregate --json`` prints."""

@@ -18,7 +18,7 @@ import numpy as np
 from crowdopt import recheck
 from crowdopt.certificate import Proof, Space, Stop
 from crowdopt.databases import database_of
-from crowdopt.errors import ClassError, GoldError, InputError, SolutionFileError
+from crowdopt.errors import ClassError, GoldError, InputError, SolutionFileError, one_line
 from crowdopt.moves import MAX_BUCKETS
 from crowdopt.order import violation
 from crowdopt.recheck import Alternatives, Recheck, Undecided, agreement_of_best_names, log_likelihood
@@ -66,6 +66,9 @@ class Verification:
     verdict: Verdict
     reasons: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reasons", tuple(map(one_line, self.reasons)))
+
     @property
     def exit_code(self) -> int:
         """0, 3 or 1: confirmed, bound not re-checked, rejected."""
@@ -107,6 +110,10 @@ def verify(
         try:
             solution = _load(solution)
         except SolutionFileError as error:
+            if _is_solution_file(data):
+                raise InputError(
+                    "the solution comes first and the data second; here it is the other way round"
+                ) from error
             return Verification(Verdict.REJECTED, (str(error),))
     if not isinstance(solution, Solution):
         from crowdopt.verify_groups import verify_groups
@@ -125,6 +132,21 @@ def verify(
         if workspace is not None:
             workspace.close()
     return check_against(solution, scale, buckets, numbers, gold, classes, time_limit=time_limit)
+
+
+def _is_solution_file(data: Any) -> bool:
+    """Whether what should be data is a solution, as when the two were exchanged."""
+    from crowdopt.solution_file import FORMAT, has_groups, read_json
+    from crowdopt.source import paths_of
+
+    paths = paths_of(data)
+    if len(paths) != 1 or Path(paths[0]).suffix.lower() != ".json":
+        return False
+    try:
+        found = read_json(paths[0])
+    except InputError:
+        return False
+    return has_groups(found) or (isinstance(found, dict) and found.get("format") == FORMAT)
 
 
 def _load(path: str | Path) -> Solution | Solutions:

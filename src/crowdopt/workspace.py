@@ -85,6 +85,8 @@ class Workspace:
             "preserve_insertion_order": "false",  # answers are sorted at the end; the way there need not be
             "autoinstall_known_extensions": "false",  # never reach for the network
             "autoload_known_extensions": "false",
+            "allow_community_extensions": "false",
+            "lock_configuration": "true",  # and no query, whatever is in it, changes any of this
         }
         if memory_limit is not None:
             settings["memory_limit"] = memory_limit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import sys
@@ -19,7 +20,7 @@ from crowdopt.databases import Database, check_path, is_address
 from crowdopt.errors import InputError, OutputError
 from crowdopt.frames import adopt
 from crowdopt.read.columns import check_answer_columns
-from crowdopt.workspace import Workspace, literal, query_errors
+from crowdopt.workspace import Workspace, literal, query_errors, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -39,6 +40,11 @@ FORMATS = {
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
 """Signals that end the program."""
+TEXTS = (".csv", ".tsv")
+"""The files that people open with a spreadsheet."""
+
+FORMULA, NUMBER = r"[=+\-@\t\r\n]", r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+"""How a text begins that a spreadsheet takes for a formula, and what is a number all the same."""
 
 
 def check_target(target: str | Path, suffixes: tuple[str, ...]) -> None:
@@ -86,6 +92,13 @@ def check_targets(
             raise InputError(f"cannot write {target}: it is one of the inputs")
         if os.path.realpath(target) in [os.path.realpath(other) for other in named[:number]]:
             raise InputError(f"two results cannot both go to {target}")
+
+
+def check_spreadsheet(*targets: str | Path | Database | None, wanted: bool) -> None:
+    """Raises if nothing is written that the rules for spreadsheets are for."""
+    texts = [target for target in targets if target is not None and not isinstance(target, Database)]
+    if wanted and not any(str(target) == "-" or Path(target).suffix.lower() in TEXTS for target in texts):
+        raise InputError("--spreadsheet-safe has a meaning only where a .csv or .tsv file is written")
 
 
 def check_stdout(*outputs: str | None, as_json: bool) -> None:
@@ -180,14 +193,27 @@ def write_text(target: str | Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def write_table(table: Table, target: str | Path | Database, workspace: Workspace | None = None) -> None:
-    """Writes a table to a CSV, TSV, Parquet or JSON Lines file, as CSV to standard output (``-``), or to a database."""
+def write_table(
+    table: Table,
+    target: str | Path | Database,
+    workspace: Workspace | None = None,
+    *,
+    spreadsheet_safe: bool = False,
+) -> None:
+    """Writes a table to a CSV, TSV, Parquet or JSON Lines file, as CSV to standard output (``-``), or to a database.
+
+    Args:
+        table: The table.
+        target: Where to.
+        workspace: The database that the table may live in.
+        spreadsheet_safe: Whether texts of CSV and TSV that a spreadsheet would run get an apostrophe before them.
+    """
     if not isinstance(target, Database):
         check_target(target, tuple(FORMATS))
     check_answer_columns(table.collect_schema().names())
     if workspace is None:
         with Workspace() as own:
-            write_table(table, target, own)
+            write_table(table, target, own, spreadsheet_safe=spreadsheet_safe)
         return
     if isinstance(target, Database):
         from crowdopt.write_database import write_rows
@@ -198,21 +224,21 @@ def write_table(table: Table, target: str | Path | Database, workspace: Workspac
         return
     if str(target) == "-":
         temporary = workspace.folder / "answers.csv"
-        _copy(table, temporary, ".csv", workspace)
+        _copy(table, temporary, ".csv", workspace, spreadsheet_safe=spreadsheet_safe)
         with temporary.open("rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.flush()
         return
     with whole_file(target) as temporary, workspace.unchanged():  # kept columns are read only now
-        _copy(table, temporary, Path(target).suffix.lower(), workspace)
+        _copy(table, temporary, Path(target).suffix.lower(), workspace, spreadsheet_safe=spreadsheet_safe)
 
 
-def write_columns(columns: Mapping[str, Objects], target: str | Path) -> None:
+def write_columns(columns: Mapping[str, Objects], target: str | Path, *, spreadsheet_safe: bool = False) -> None:
     """Writes arrays as a table to a CSV, TSV, Parquet or JSON Lines file."""
     import pyarrow as pa
 
     with Workspace() as workspace:
-        write_table(adopt(pa.table(dict(columns))), target, workspace)
+        write_table(adopt(pa.table(dict(columns))), target, workspace, spreadsheet_safe=spreadsheet_safe)
 
 
 def _in_workspace(table: Table, workspace: Workspace) -> duckdb.DuckDBPyRelation:
@@ -222,8 +248,23 @@ def _in_workspace(table: Table, workspace: Workspace) -> duckdb.DuckDBPyRelation
     return workspace.connection.from_arrow(table.collect().to_arrow())
 
 
-def _copy(table: Table, path: Path, suffix: str, workspace: Workspace) -> None:
-    copy_query(_in_workspace(table, workspace), "SELECT * FROM _answers", path, FORMATS[suffix])
+def _copy(table: Table, path: Path, suffix: str, workspace: Workspace, *, spreadsheet_safe: bool) -> None:
+    rows = _in_workspace(table, workspace)
+    chosen = _without_formulas(rows) if spreadsheet_safe and suffix in TEXTS else "*"
+    copy_query(rows, f"SELECT {chosen} FROM _answers", path, FORMATS[suffix])
+
+
+def _without_formulas(rows: duckdb.DuckDBPyRelation) -> str:
+    """The columns, with an apostrophe before texts and names that begin a formula: a spreadsheet shows them as text."""
+    cells = []
+    for name, kind in zip(rows.columns, map(str, rows.types), strict=True):
+        cell, shown = quote(name), f"'{name}" if re.match(FORMULA, name) else name
+        if kind == "VARCHAR" or kind.startswith("ENUM"):
+            text = f"{cell}::VARCHAR"
+            formula = f"regexp_matches({text}, '^{FORMULA}') AND NOT regexp_full_match({text}, '{NUMBER}')"
+            cell = f"CASE WHEN {formula} THEN chr(39) || {text} ELSE {text} END"
+        cells.append(f"{cell} AS {quote(shown)}")
+    return ", ".join(cells)
 
 
 def copy_query(answers: Any, query: str, path: Path, form: str) -> None:

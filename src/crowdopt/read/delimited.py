@@ -113,7 +113,9 @@ def _read_header(source: Source, delimiter: str) -> _Header:
             else:
                 raise InputError(f"{source.name} is empty")
         except csv.Error as error:
-            raise InputError(f"{source.name}: the header cannot be read ({error}); is a quote not closed?") from error
+            long = f"a name has more than {csv.field_size_limit() >> 10} KB"
+            what = long if "field limit" in str(error) else str(error)
+            raise InputError(f"{source.name}: the header cannot be read ({what}); is a quote not closed?") from error
         if any("\udc80" <= character <= "\udcff" for name in names for character in name):
             raise InputError(f"{source.name} is not UTF-8 (line {skip}); try --encoding windows-1252")
         newline = next((end for end in ("\r\n", "\n", "\r") if line.endswith(end)), "\n")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crowdopt.workspace import Workspace
 
 
-LARGEST = 2 * 2**30
+LARGEST = 512 * 2**20
 """Bytes that a workbook may unpack to, since its cells are held in memory; a million responses are far fewer."""
 
 
@@ -59,14 +59,13 @@ def _rows(source: Source) -> list[tuple[Any, ...]]:
                 _check_size(stream, source.name)
                 sheet = load_workbook(stream, read_only=True, data_only=True).worksheets[0]
                 sheet.reset_dimensions()  # what a file says of its own size is often wrong
-                rows = [_trim(row) for row in sheet.iter_rows(values_only=True)]
+                return [row for row in map(_trim, sheet.iter_rows(values_only=True)) if row]
     except InputError:
         raise
     except Exception as error:  # a damaged workbook can fail in any way
         raise InputError(
             f"{source.name} is not a readable .xlsx file; it may be damaged: open it and save it again"
         ) from error
-    return [row for row in rows if row]
 
 
 def _check_size(stream: IO[bytes], name: str) -> None:
@@ -74,7 +73,7 @@ def _check_size(stream: IO[bytes], name: str) -> None:
     with zipfile.ZipFile(stream) as packed:
         size = sum(one.file_size for one in packed.infolist())
     if size > LARGEST:
-        raise InputError(f"{name} unpacks to {size:,} bytes, too many for memory: save it as CSV")
+        raise InputError(f"{name} unpacks to more than {LARGEST >> 20} MiB, too much for memory: save it as CSV")
 
 
 def _trim(row: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crowdopt.errors import InputError
-from crowdopt.read.quotes import line_of_record
+from crowdopt.read.quotes import MAX_ROW, line_of_damage, line_of_record, long_row
 from crowdopt.read.sources import DISK_FULL, STDIN, show_path
 from crowdopt.workspace import query_errors
 
@@ -23,6 +23,7 @@ MARK = "crowdopt: "
 _FILE = re.compile(r"""^ *file = (.+)$|in file "(.+?)"|file '(.+?)'|stream: (.+)$|file "(.+?)\"""", re.MULTILINE)
 _RECORD = re.compile(r"CSV Error on Line: (\d+)")
 _DELIMITER = re.compile(r"^ *delimiter = (.) \(Set", re.MULTILINE)
+_OBJECT = re.compile(r'"maximum_object_size" of (\d+) bytes exceeded')
 _WIDTH = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 
 
@@ -39,6 +40,8 @@ def explain_errors(sources: Sequence[str | Path]) -> Iterator[None]:
 
     try:
         yield
+    except duckdb.InternalException as error:
+        raise InputError(_explain_failure(sources)) from error
     except query_errors():
         raise  # not about the data
     except duckdb.Error as error:
@@ -59,6 +62,8 @@ def _explain(error: duckdb.Error, sources: Sequence[str | Path]) -> str:
     file = _file(text, sources)
     if csv := _explain_csv(text, file):
         return csv
+    if size := _OBJECT.search(text):
+        return f"{file} has a record of more than {int(size[1]) >> 20} MB; is it what its name says?"
     if "Malformed JSON" in text:
         return f"{file} has a line that is not JSON"
     if re.search(r"gzip|zstd", text, re.IGNORECASE):
@@ -68,9 +73,20 @@ def _explain(error: duckdb.Error, sources: Sequence[str | Path]) -> str:
     return f"cannot read {file}; it may be damaged or cut short ({first})"
 
 
+def _explain_failure(sources: Sequence[str | Path]) -> str:
+    """The database itself failed; on text, what it fails on is known to be text that is not UTF-8."""
+    for name in sources:
+        path = Path(name)
+        if path.suffix.lower() in {".csv", ".tsv", ".txt"} and path.is_file() and (line := line_of_damage(path)):
+            return f"{name} is not UTF-8 (line {line}); try --encoding windows-1252"
+    return f"{_file('', sources)} cannot be read: it may be damaged; save it again"
+
+
 def _explain_csv(text: str, file: str) -> str:
     if "state machine reached an invalid state" in text:
         return f"{file} mixes Windows and Unix line ends, or has text after a closing quote; save it again"
+    if "does not support a full read" in text or "aximum line size" in text:
+        return long_row(file)
     if not _RECORD.search(text):
         return ""
     line = _line(text)
@@ -80,9 +96,10 @@ def _explain_csv(text: str, file: str) -> str:
         expected, fields = width[-1]
         return f"{file}, {line}: {fields} fields, but the header has {expected}; are quotes missing?"
     if "unterminated quote" in text:
-        return f"{file}, {line}: a quote is not closed, or not doubled inside a quoted field"
-    if "aximum line size" in text:
-        return f"{file}, {line}: a row is too long; is a quote not closed?"
+        return (
+            f"{file}, {line}: a quote is not closed, or not doubled inside a quoted field (which may have "
+            f"{MAX_ROW >> 20} MB)"
+        )
     return f"{file}, {line}: cannot be read as CSV"
 
 

@@ -20,19 +20,31 @@ CHUNK = 4 << 20
 COUNTED = 5_000_000
 
 
+def long_row(file: str) -> str:
+    """What to say of a row that is too long."""
+    return f"{file} has a row of more than {MAX_ROW >> 20} MB; is a quote not closed?"
+
+
 def is_plain(source: Source) -> bool:
     """Whether every line end ends a row and no quote is doubled.
 
     Only then can a thread that begins in the middle of the file find the next row for certain. This
-    pass runs at the speed of memory where there are no quotes.
+    pass runs at the speed of memory where there are no quotes. It goes to the end of the file: a compressed
+    one must be whole, and a last line longer than its buffer the database would leave out in silence.
+
+    Raises:
+        InputError: A line is too long.
     """
     import numpy as np
 
     inside, last = False, b""
-    plain = True
+    plain, length = True, 0
     with open_bytes(source) as stream:
-        # a compressed file is read to its end all the same, to know that it is whole
-        while (chunk := stream.read(1 << 18)) and (plain or source.packing != "uncompressed"):
+        while chunk := stream.read(1 << 18):
+            end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
+            length = len(chunk) - end - 1 + (length if end < 0 else 0)
+            if length > MAX_ROW:
+                raise InputError(long_row(source.name))
             if b'""' in chunk or (last == b'"' and chunk[:1] == b'"'):
                 plain = False
             last = chunk[-1:]
@@ -70,6 +82,17 @@ def check_quotes(source: Source, delimiter: str) -> None:
         if not found[1]:
             line += rest.count(b"\n", 0, found.start())
             raise InputError(f"{source.name}, line {line}: a quote is not closed, or not doubled inside a field")
+
+
+def line_of_damage(path: Path) -> int | None:
+    """The first line that is not UTF-8; None if all are."""
+    with path.open("rb") as stream:
+        for number, line in enumerate(iter(lambda: stream.readline(MAX_ROW), b""), 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return number
+    return None
 
 
 def line_of_record(path: Path, record: int, delimiter: str) -> int | None:
