@@ -77,15 +77,14 @@ def main() -> None:
     target = chosen.out / "results.json"
     before = json.loads(target.read_text(encoding="utf-8"))["parts"] if target.exists() else {}
     around = environment()
-    parts = {
-        name: run_part(name, chosen.out, quick=chosen.quick) if name in chosen.only else before[name]
-        for name in PARTS
-        if name in chosen.only or name in before
-    }
     version = around["packages"]["crowdopt"]
-    results = {"version": version, "environment": around, "quick": chosen.quick, "parts": parts}
-    text = json.dumps(results, separators=(",", ":")).replace("},{", "},\n{") + "\n"
-    target.write_text(text, encoding="utf-8")
+    results = {"version": version, "environment": around, "quick": chosen.quick, "parts": before}
+    for name in chosen.only:
+        results["parts"] = {**results["parts"], name: run_part(name, chosen.out, quick=chosen.quick)}
+        text = json.dumps(results, separators=(",", ":")).replace("},{", "},\n{") + "\n"
+        target.write_text(text, encoding="utf-8")
+    if missing := [name for name in PARTS if name not in results["parts"]]:
+        sys.exit(f"the page needs these parts, too: {', '.join(missing)}")
     if chosen.release:
         RELEASES.mkdir(exist_ok=True)
         (RELEASES / f"{version}.json").write_text(text, encoding="utf-8")

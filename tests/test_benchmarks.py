@@ -186,7 +186,7 @@ def bench(tmp_path_factory):
 
 def test_bench_leaves_results_and_a_page(bench):
     results = json.loads((bench / "results.json").read_text(encoding="utf-8"))
-    assert list(results["parts"]) == ["end_to_end", "exact", "growth", "accuracy"]
+    assert set(results["parts"]) == {"end_to_end", "exact", "growth", "accuracy"}
     [case] = results["parts"]["end_to_end"]["cases"]
     assert set(case["median"]) > {"crowdopt", "crowd-kit MajorityVote", "crowd-kit DawidSkene", "plain DuckDB"}
     assert case["accuracy"]["crowdopt"] == case["accuracy"]["plain DuckDB"]

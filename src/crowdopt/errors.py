@@ -42,15 +42,23 @@ def one_line(text: str) -> str:
     >>> one_line("no column " + chr(10) + "named x")
     'no column named x'
     """
-    text = _LINES.sub(" ", text).strip()
-    return text if len(text) <= LONGEST else f"{text[: LONGEST * 2 // 3]} … {text[-LONGEST // 4 :]}"
+    return _without_middle(_LINES.sub(" ", _without_middle(text, 2 * LONGEST)).strip(), LONGEST)
+
+
+def _without_middle(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest * 2 // 3]} … {text[-longest // 4 :]}"
+
+
+def _said(text: str) -> str:
+    """A text fit for an error. Patterns that look for passwords take long for megabytes, which nobody sees anyway."""
+    return one_line(without_passwords(_without_middle(text, 10 * LONGEST)))
 
 
 class CrowdoptError(Exception):
     """Base of all errors that crowdopt raises on purpose. What they say is one line, and holds no password."""
 
     def __init__(self, *said: object) -> None:
-        super().__init__(*(one_line(without_passwords(one)) if isinstance(one, str) else one for one in said))
+        super().__init__(*(_said(one) if isinstance(one, str) else one for one in said))
 
 
 class InputError(CrowdoptError, ValueError):
