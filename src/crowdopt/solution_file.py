@@ -141,7 +141,7 @@ def read_json(path: str | Path) -> Any:
         return json.loads(text, object_pairs_hook=_named_once)
     except json.JSONDecodeError as error:
         raise SolutionFileError(f"{path} is not a solution file: {_where(error, text)}") from error
-    except _NamedTwice as error:
+    except _NamedTwiceError as error:
         raise SolutionFileError(f"{path} is not a solution file: it has {error} twice") from error
     except ValueError as error:
         raise SolutionFileError(f"{path} is not a solution file: it has a number of thousands of digits") from error
@@ -149,7 +149,7 @@ def read_json(path: str | Path) -> Any:
         raise SolutionFileError(f"{path} is not a solution file: it has lists within lists without end") from error
 
 
-class _NamedTwice(ValueError):
+class _NamedTwiceError(ValueError):
     """A name that is there twice."""
 
 
@@ -157,7 +157,7 @@ def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON; of a name that is there twice, some readers take the first value and some the last."""
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
-        raise _NamedTwice(repr(next(name for name in names if names.count(name) > 1)))
+        raise _NamedTwiceError(repr(next(name for name in names if names.count(name) > 1)))
     return dict(pairs)
 
 
