@@ -483,7 +483,7 @@ def store(case: Case, words: str, folder: Path = FINDINGS) -> Path:
     folder.mkdir(exist_ok=True)
     name = f"{case.reader.replace(' ', '_')}-{zlib.crc32(case.content):08x}.json"
     path = folder / name
-    path.write_text(json.dumps({"why": words} | case.to_dict(), indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps({"why": words.splitlines()[0]} | case.to_dict(), indent=1) + "\n", encoding="utf-8")
     return path
 
 

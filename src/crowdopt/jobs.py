@@ -147,9 +147,11 @@ class _Crew:
                     n_ended = 0
                     continue
                 n_ended += 1
-                if n_ended > MOST_ENDED or not self._replace(place):
-                    break
                 again += [at for at in reversed(chunk) if at not in repeated]
+                if n_ended > MOST_ENDED or not self._replace(place):
+                    with self.lock:
+                        self.todo += again  # for the others
+                    break
                 repeated.update(chunk)
             self.done.put(None)
         except Exception as error:  # noqa: BLE001 - whatever it is, the thread that waits has to hear of it
@@ -230,11 +232,11 @@ def serve() -> None:
     todo = queue.SimpleQueue[Any]()
 
     def listen() -> None:
-        while True:
-            try:
+        try:
+            while True:
                 todo.put(_receive(sys.stdin.buffer))
-            except EOFError:
-                os._exit(0)
+        finally:  # also in the middle of a message: who sent it is gone, or will see that this process is
+            os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
     while True:

@@ -47,7 +47,8 @@ def is_lack_of_memory(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException":
             return True
-        if isinstance(error, OSError) and error.errno in {errno.ENOMEM, errno.EAGAIN}:
+        full_pipe = hasattr(error, "characters_written")  # which is told by the same number as too many processes
+        if isinstance(error, OSError) and error.errno in {errno.ENOMEM, errno.EAGAIN} and not full_pipe:
             return True
         if isinstance(error, ImportError | RuntimeError | OSError) and _SAID.search(str(error)):
             return True

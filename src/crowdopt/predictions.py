@@ -40,7 +40,7 @@ def write_predictions(solution: Solution, source: Source, path: str | Path) -> N
     paths = paths_of(source.original)
     if "-" in paths:
         raise InputError("predictions are made from the export once more, and standard input is read only once")
-    with explain_errors(paths), whole_file(path) as temporary:
+    with explain_errors(paths), whole_file(path) as temporary, workspace.unchanged():
         files = Files(find_files(paths, workspace, reading.encoding), workspace)
         question = choose_control(files, reading.question)
         to_name, kind = _control(files, question)

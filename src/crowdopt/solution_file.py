@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -157,7 +158,7 @@ def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON; of a name that is there twice, some readers take the first value and some the last."""
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
-        raise _NamedTwiceError(repr(next(name for name in names if names.count(name) > 1)))
+        raise _NamedTwiceError(repr(Counter(names).most_common(1)[0][0]))
     return dict(pairs)
 
 

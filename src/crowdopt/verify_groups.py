@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.errors import ClassError
+from crowdopt.errors import ClassError, CrowdoptError
 from crowdopt.jobs import n_cores, run_all
 from crowdopt.verify import Verdict, Verification, check_against
 
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from crowdopt.groups import GroupedSource
     from crowdopt.solution import Solution
     from crowdopt.solutions import Solutions
-
-LOST = Verification(Verdict.BOUND_NOT_RECHECKED, ("the process that checked it was ended, and so was a second one",))
-"""What is said of a group whose check came to no end."""
 
 
 def verify_groups(
@@ -51,9 +48,14 @@ def verify_groups(
         on_group(done, len(items))
         return False
 
-    found = run_all(check_group, items, n_cores() if jobs is None else jobs, LOST, report)
-    verdicts = {group: found[at] for at, group in enumerate(solutions)}
+    found = run_all(check_group, items, n_cores() if jobs is None else jobs, None, report)
+    verdicts = {group: one for at, group in enumerate(solutions) if (one := found[at]) is not None}
+    unchecked = [group for group in solutions if group not in verdicts]
     for verdict in (Verdict.REJECTED, Verdict.BOUND_NOT_RECHECKED):
+        if verdict is not Verdict.REJECTED and unchecked:
+            raise CrowdoptError(
+                f"group {unchecked[0]} was not checked: the process that checked it was ended, and so was a second one"
+            )
         if any(one.verdict is verdict for one in verdicts.values()):
             reasons = (
                 f"group {group}: {reason}"

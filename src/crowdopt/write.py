@@ -43,8 +43,11 @@ ENDING = (signal.SIGINT, signal.SIGTERM)
 TEXTS = (".csv", ".tsv")
 """The files that people open with a spreadsheet."""
 
-FORMULA, NUMBER = r"[=+\-@\t\r\n]", r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+FORMULA, NUMBER = r"[=+\-@＝＋－＠\t\r\n]", r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 """How a text begins that a spreadsheet takes for a formula, and what is a number all the same."""
+
+PLAIN = r"(U?(TINY|SMALL|BIG|HUGE)?INT|INTEGER|UINTEGER|FLOAT|DOUBLE|DECIMAL|BOOLEAN|DATE|TIME)"
+"""The types that are never a formula: numbers, and points in time."""
 
 
 def check_target(target: str | Path, suffixes: tuple[str, ...]) -> None:
@@ -155,9 +158,13 @@ def whole_file(target: str | Path) -> Iterator[Path]:
     check_path(target)
     path = Path(os.path.realpath(target))
     file = _File(str(target), path, path.with_name(f".crowdopt-{uuid.uuid4().hex[:8]}.tmp"))
+    try:
+        with _explained(file):
+            yield file.temporary
+    except BaseException:
+        file.temporary.unlink(missing_ok=True)
+        raise
     files.append(file)
-    with _explained(file):
-        yield file.temporary
 
 
 @contextmanager
@@ -218,18 +225,19 @@ def write_table(
     if isinstance(target, Database):
         from crowdopt.write_database import write_rows
 
-        with workspace.unchanged():
-            write_rows(_in_workspace(table, workspace), target)
-            note_written(target.where)
+        write_rows(_in_workspace(table, workspace), target, workspace)
+        note_written(target.where)
         return
     if str(target) == "-":
         temporary = workspace.folder / "answers.csv"
-        _copy(table, temporary, ".csv", workspace, spreadsheet_safe=spreadsheet_safe)
+        with workspace.unchanged():  # kept columns are read only now
+            _copy(table, temporary, ".csv", workspace, spreadsheet_safe=spreadsheet_safe)
+        note_written("standard output")
         with temporary.open("rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.flush()
         return
-    with whole_file(target) as temporary, workspace.unchanged():  # kept columns are read only now
+    with whole_file(target) as temporary, workspace.unchanged():
         _copy(table, temporary, Path(target).suffix.lower(), workspace, spreadsheet_safe=spreadsheet_safe)
 
 
@@ -259,7 +267,7 @@ def _without_formulas(rows: duckdb.DuckDBPyRelation) -> str:
     cells = []
     for name, kind in zip(rows.columns, map(str, rows.types), strict=True):
         cell, shown = quote(name), f"'{name}" if re.match(FORMULA, name) else name
-        if kind == "VARCHAR" or kind.startswith("ENUM"):
+        if not re.match(PLAIN, kind):
             text = f"{cell}::VARCHAR"
             formula = f"regexp_matches({text}, '^{FORMULA}') AND NOT regexp_full_match({text}, '{NUMBER}')"
             cell = f"CASE WHEN {formula} THEN chr(39) || {text} ELSE {text} END"

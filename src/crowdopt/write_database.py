@@ -13,6 +13,8 @@ from crowdopt.workspace import quote
 if TYPE_CHECKING:
     import duckdb
 
+    from crowdopt.workspace import Workspace
+
 SAME = {"BOOLEAN", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP",
         "TIMESTAMP WITH TIME ZONE"}  # fmt: skip
 """Types that databases take as they are."""
@@ -55,8 +57,14 @@ def _check_sqlite(database: Database) -> None:
         raise InputError(f"cannot write {database.where}: the name of a table of SQLite is written without a dot")
 
 
-def write_rows(rows: duckdb.DuckDBPyRelation, database: Database) -> None:
-    """Writes rows to a new table, which is there with all of them or not at all."""
+def write_rows(rows: duckdb.DuckDBPyRelation, database: Database, workspace: Workspace) -> None:
+    """Writes rows to a new table, which is there with all of them or not at all.
+
+    Args:
+        rows: The rows.
+        database: The table.
+        workspace: What the rows come from; if a file of it has changed meanwhile, nothing is written.
+    """
     schema, name = database.schema_and_name
     new_file = database.kind == "sqlite" and not database.path.exists()
     try:
@@ -65,7 +73,8 @@ def write_rows(rows: duckdb.DuckDBPyRelation, database: Database) -> None:
             if database.replace:
                 cursor.execute(f"DROP TABLE IF EXISTS {database.relation}")
             reader = _portable(rows).to_arrow_reader(BATCH)
-            cursor.adbc_ingest(name, reader, mode="create", db_schema_name=schema or None)
+            with workspace.unchanged():
+                cursor.adbc_ingest(name, reader, mode="create", db_schema_name=schema or None)
     except BaseException:
         if new_file:
             for suffix in ("", "-journal"):  # which a full disk leaves behind

@@ -27,6 +27,8 @@ STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 MEBIBYTE = 1024 * 1024
 
+_LEAVING = threading.Lock()
+
 
 def write_rows(folder: Path, rows: Rows, smoothing: float, time_limit: float, seed: int) -> None:
     """Leaves what a child needs."""
@@ -65,9 +67,10 @@ def main(folder: Path, method: str) -> None:
 
 def _leave(facts: dict[str, Any], path: Path) -> None:
     """Leaves a result, whole: this process may be killed at any moment."""
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(facts), encoding="utf-8")
-    temporary.replace(path)
+    with _LEAVING:  # the method may end in the very moment in which it is stopped
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text(json.dumps(facts), encoding="utf-8")
+        temporary.replace(path)
 
 
 def _stop_after(seconds: float, path: Path) -> None:

@@ -60,7 +60,7 @@ def _rows(source: Source) -> list[tuple[Any, ...]]:
                 sheet = load_workbook(stream, read_only=True, data_only=True).worksheets[0]
                 sheet.reset_dimensions()  # what a file says of its own size is often wrong
                 return [row for row in map(_trim, sheet.iter_rows(values_only=True)) if row]
-    except InputError:
+    except (InputError, MemoryError):
         raise
     except Exception as error:  # a damaged workbook can fail in any way
         raise InputError(
