@@ -64,4 +64,4 @@ fuzz: $(READY)
 	$(BIN)/python tests/fuzz.py --minutes $(or $(MINUTES),10)
 
 clean:
-	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

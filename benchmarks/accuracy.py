@@ -2,15 +2,15 @@
 
 python benchmarks/accuracy.py [--quick] [--json FILE] [--data DIR]
 
-Each method gets the same rows in a process of its own, and 30 seconds. ``crowdopt`` stands for what the command gives
-without options, ``found classes`` for ``--find-classes auto``. Where there are no data this says so and ends.
+Each method gets the same rows in a process of its own, one after the other, and 30 seconds; crowdopt then answers with
+what it has, others are stopped. ``crowdopt`` stands for what ``crowdopt aggregate --duplicates all`` gives, with the
+scale of the labels named where there are more than two; ``found classes`` adds ``--find-classes auto``. Where there are
+no data this says so and ends.
 """
 
 from __future__ import annotations
 
-import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +81,7 @@ def main() -> None:
         sys.exit(0)
     print(describe(figures["environment"]) + "\n")
     peers = QUICK_PEERS if chosen.quick else CROWD_KIT
-    # Every method is a process of its own; accuracies do not mind company, as times would.
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        figures["sets"] = list(pool.map(lambda name: run(chosen.data / name, kinds[name], peers), present))
+    figures["sets"] = [run(chosen.data / name, kinds[name], peers) for name in present]
     show_accuracies(figures["sets"])
     write_json(chosen.json, figures)
 

@@ -35,8 +35,15 @@ def run_part(name: str, folder: Path, *, quick: bool) -> dict[str, Any]:
     if done.returncode:
         sys.exit(f"{name}.py ended with exit code {done.returncode}")
     found: dict[str, Any] = json.loads(figures.read_text(encoding="utf-8"))
-    del found["environment"]
     return {**found, "minutes": round((time.perf_counter() - started) / 60, 2)}
+
+
+def kept(target: Path, version: str, *, quick: bool) -> dict[str, Any]:
+    """The parts that were measured before and can stand beside new ones: of this version, and as thorough."""
+    if not target.exists():
+        return {}
+    results = json.loads(target.read_text(encoding="utf-8"))
+    return dict(results["parts"]) if (results["version"], results["quick"]) == (version, quick) else {}
 
 
 def earlier(version: str, folder: Path = RELEASES) -> Path | None:
@@ -65,6 +72,8 @@ def options() -> argparse.Namespace:
     )
     chosen = parser.parse_args()
     chosen.only = chosen.only.split(",")
+    if chosen.release and chosen.quick:
+        parser.error("the tiny version is not for a release")
     if unknown := set(chosen.only) - set(PARTS):
         parser.error(f"there is no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
     return chosen
@@ -75,9 +84,9 @@ def main() -> None:
     chosen = options()
     chosen.out.mkdir(parents=True, exist_ok=True)
     target = chosen.out / "results.json"
-    before = json.loads(target.read_text(encoding="utf-8"))["parts"] if target.exists() else {}
     around = environment()
     version = around["packages"]["crowdopt"]
+    before = kept(target, version, quick=chosen.quick)
     results = {"version": version, "environment": around, "quick": chosen.quick, "parts": before}
     for name in chosen.only:
         results["parts"] = {**results["parts"], name: run_part(name, chosen.out, quick=chosen.quick)}

@@ -64,7 +64,9 @@ def run_case(folder: Path, crowd: Crowd, *, quick: bool) -> dict[str, Any]:
                 capped = CAP if name == DAWID_SKENE else None
                 runs[name].append(measure(command(name, source, folder / f"{name}.parquet"), capped))
     accuracy = {
-        name: elsewhere(crowd.accuracy, str(folder / f"{name}.parquet")) for name in runs if not runs[name][0].error
+        name: elsewhere(crowd.accuracy, str(folder / f"{name}.parquet"))
+        for name in runs
+        if not runs[name][-1].error and not runs[name][-1].stopped
     }
     source.unlink()
     return summary(crowd, runs, accuracy)
@@ -79,7 +81,7 @@ def summary(crowd: Crowd, runs: dict[str, list[Run]], accuracy: dict[str, float]
     ratios = {
         name: {"wall": run.wall / ours.wall, "cpu": run.cpu / ours.cpu, "peak": run.peak_mb / ours.peak_mb}
         for name, run in medians.items()
-        if name != CROWDOPT
+        if name != CROWDOPT and not run.error
     }
     return {
         "crowd": asdict(crowd),
@@ -91,9 +93,11 @@ def summary(crowd: Crowd, runs: dict[str, list[Run]], accuracy: dict[str, float]
 
 
 def _middle(runs: list[Run]) -> Run:
-    """The median of the runs; what it says of itself if one failed."""
-    failed = next((run.error for run in runs if run.error), "")
-    return replace(median(runs), error=failed)
+    """The median of the runs; if one failed or was stopped, what is known of that."""
+    words = {
+        name: next((getattr(run, name) for run in runs if getattr(run, name)), "") for name in ("error", "stopped")
+    }
+    return replace(median(runs), **words)
 
 
 def show_cases(cases: list[dict[str, Any]]) -> None:
@@ -102,18 +106,19 @@ def show_cases(cases: list[dict[str, Any]]) -> None:
     for case in cases:
         for name, run in case["median"].items():
             ratio = case["times_crowdopt"].get(name)
-            times = [f"{ratio[key]:.2f}" for key in ("wall", "cpu", "peak")] if ratio else ["1", "1", "1"]
+            none = "1" if name == CROWDOPT else "–"
+            times = [f"{ratio[key]:.2f}" for key in ("wall", "cpu", "peak")] if ratio else [none] * 3
             share = f"{case['accuracy'][name]:.4f}" if name in case["accuracy"] else "–"
             rows.append(
                 [
                     *(f"{case['crowd']['responses']:.0e}", str(case["crowd"]["labels"]), name),
                     *(str(len(case["runs"][name])), f"{run['wall']:.2f}", f"{run['cpu']:.2f}", f"{run['peak_mb']:.0f}"),
-                    *(*times, share, run["error"]),
+                    *(*times, share, run["error"] or run["stopped"]),
                 ]
             )
     columns = (
         *("responses", "labels", "program", "runs", "wall, s", "CPU, s", "peak, MB"),
-        *("wall / crowdopt", "CPU / crowdopt", "peak / crowdopt", "accuracy", "failed"),
+        *("wall / crowdopt", "CPU / crowdopt", "peak / crowdopt", "accuracy", "failed or stopped"),
     )
     show("end_to_end.py", "Medians of whole processes, in turns; ratios above 1 are slower or larger.", columns, rows)
 

@@ -17,7 +17,7 @@ from crowdopt.charts import BLUE, GREEN, ORANGE, PURPLE, RED, SOFT, Axis, Style,
 from crowdopt.report.page import fill
 from crowdopt.write import write_text
 from end_to_end import CAP, CROWDOPT, DAWID_SKENE, DUCKDB, MAJORITY, VOTE
-from exact import digest
+from exact import digest, listing
 from tables import duration, nats
 
 HERE = Path(__file__).resolve().parent
@@ -44,11 +44,10 @@ def verdicts(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
             continue
         for name, least in TARGETS:
             ratio = case["times_crowdopt"].get(name)
-            if ratio is None:
+            if ratio is None:  # not run, or failed
                 continue
-            # A program that was ended by its cap took at least what is shown.
             keys = ("wall", "cpu", "peak") if name == MAJORITY else ("wall", "cpu")
-            stopped = case["median"][name]["error"]
+            stopped = case["median"][name]["stopped"]  # then it takes more than what is shown
             found.append(
                 {
                     "responses": case["crowd"]["responses"],
@@ -75,7 +74,7 @@ def end_to_end_charts(cases: list[dict[str, Any]]) -> list[str]:
             for case in cases
             if case["crowd"]["labels"] == labels
             for name in case["median"]
-            if not case["median"][name]["error"]
+            if not case["median"][name]["error"] and not case["median"][name]["stopped"]
         ]
         words = "; ".join(f"{row['series']} at {row['x']:,}: {row['mean']:.3g}" for row in rows)
         chart = line_chart(
@@ -181,6 +180,7 @@ def render(results: dict[str, Any], before: dict[str, Any] | None = None) -> str
         changes=changes(results, before),
         compared=len(set(_work(results)) & set(_work(before))) if before else 0,
         duration=duration,
+        listing=listing,
         lost=nats,
     )
 

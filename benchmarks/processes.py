@@ -39,12 +39,18 @@ MODULES = {"crowd-kit": "crowdkit"}
 
 @dataclass(frozen=True)
 class Run:
-    """What one process took; ``error`` is the last thing it said if it failed."""
+    """What one process took.
+
+    Attributes:
+        error: The last thing it said if it failed.
+        stopped: What it reached if it was ended for taking too long: it takes more than what stands here.
+    """
 
     wall: float
     cpu: float
     peak_mb: float
     error: str = ""
+    stopped: str = ""
 
 
 @contextmanager
@@ -67,7 +73,7 @@ def elsewhere(function: Callable[..., Any], *arguments: Any) -> Any:
 
 @dataclass(frozen=True)
 class Cap:
-    """What a process may take before it is ended."""
+    """What a process may take before it is ended: seconds, and gigabytes of addresses."""
 
     seconds: float
     memory_gb: float
@@ -92,8 +98,14 @@ def measure(arguments: list[str], cap: Cap | None = None, said: Path | None = No
         process.returncode = os.waitstatus_to_exitcode(status)
         errors.seek(0)
         last = errors.read().decode(errors="replace").strip().splitlines()[-1:]
+    code = process.returncode
+    stopped = cap is not None and code == -signal.SIGKILL and wall >= cap.seconds
     return Run(
-        wall, usage.ru_utime + usage.ru_stime, peak_mb(usage.ru_maxrss), _failure(process.returncode, wall, last, cap)
+        wall,
+        usage.ru_utime + usage.ru_stime,
+        peak_mb(usage.ru_maxrss),
+        error=f"exit code {code}: {' '.join(last)}" if code and not stopped else "",
+        stopped=f"did not end within {cap.seconds / 60:g} minutes" if cap is not None and stopped else "",
     )
 
 
@@ -104,12 +116,6 @@ def _watch(process: subprocess.Popen[bytes], cap: Cap) -> threading.Timer:
     clock = threading.Timer(cap.seconds, process.kill)
     clock.start()
     return clock
-
-
-def _failure(code: int, wall: float, last: list[str], cap: Cap | None) -> str:
-    if cap and code == -signal.SIGKILL and wall >= cap.seconds:
-        return f"did not end within {cap.seconds / 60:g} minutes"
-    return f"exit code {code}: {' '.join(last)}" if code else ""
 
 
 def peak_mb(maxrss: int) -> float:
