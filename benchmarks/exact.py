@@ -5,7 +5,7 @@ python benchmarks/exact.py [--quick] [--json FILE]
 Beside crowdopt stand the paper's Algorithm 2 (in our own implementation, engine ``enumerate``; it lists every mapping
 that respects the order, and is only run where there are at most three million) and hard EM from three starts, the best
 of which is taken. Crowds of 1,000 tasks are drawn at random: *0.6* answers right with that probability and otherwise
-anything; *diagonal* has rows uniform over all distributions whose likeliest answer is right; *any* is not so restricted.
+anything; *diagonal* has rows uniform over all distributions whose likeliest answer is right; *any* is not restricted.
 """
 
 from __future__ import annotations
