@@ -302,7 +302,7 @@ def test_verify_needs_no_options(crowdopt, tmp_path, name):
     make, options = READINGS[name]
     data = make(tmp_path)
     crowdopt("aggregate", data, *options, "--solution", tmp_path / "solution.json")
-    assert crowdopt("verify", tmp_path / "solution.json", data) == "CONFIRMED\n"
+    assert crowdopt("verify", tmp_path / "solution.json", data).startswith("CONFIRMED\n  PROVED: ")
 
 
 def flip_a_label(solution):
@@ -345,7 +345,7 @@ def test_bound_that_takes_too_long_is_not_rechecked(crowdopt, varied, tmp_path):
     said = crowdopt("verify", saved, varied, "--time-limit", "0", code=3)
     assert said.splitlines()[0] == "BOUND NOT RE-CHECKED"
     assert "time limit" in said
-    assert crowdopt("verify", saved, varied) == "CONFIRMED\n"
+    assert crowdopt("verify", saved, varied).startswith("CONFIRMED\n  PROVED: ")
 
 
 def test_time_limit_bounds(crowdopt, varied):
@@ -414,3 +414,47 @@ def test_simulated_crowd_can_be_piped(tmp_path):
     facts = json.loads(done.stdout)
     assert (facts["proof"], facts["n_tasks"], facts["n_responses"]) == ("PROVED", 300, 2100)
     assert facts["accuracy"] > 0.97
+
+
+def test_what_is_confirmed_is_said(crowdopt, tmp_path):
+    """An unproved answer is confirmed as unproved, and not as the best."""
+    data, saved = tmp_path / "data.csv", tmp_path / "solution.json"
+    crowdopt("simulate", "-o", data, "--tasks", "30", "--seed", "1")
+    crowdopt("aggregate", data, "--engine", "vote", "--solution", saved)
+    assert crowdopt("verify", saved, data).startswith("CONFIRMED\n  UNPROVED: vote gives log-likelihood")
+    assert json.loads(crowdopt("verify", saved, data, "--json"))["claim"].startswith("UNPROVED")
+    lines = data.read_text(encoding="utf-8").replace("yes", "", 1)
+    data.write_text(lines, encoding="utf-8")
+    crowdopt("aggregate", data, "--missing", "drop", "--solution", saved)
+    assert "; 1 incomplete rows left out\n" in crowdopt("verify", saved, data)
+    changed = json.loads(saved.read_text(encoding="utf-8"))
+    changed["certificate"]["objective"] += 1
+    saved.write_text(json.dumps(changed), encoding="utf-8")
+    assert "PROVED" not in crowdopt("verify", saved, data, code=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("a" * 300 + ".csv", "File name too long"), ("loop.csv", "it is a link that leads to itself")]
+)
+def test_an_output_that_cannot_be_is_refused_before_any_work(crowdopt, tmp_path, name, said):
+    data, target = tmp_path / "data.csv", tmp_path / name
+    crowdopt("simulate", "-o", data, "--tasks", "30", "--seed", "1")
+    if name == "loop.csv":
+        target.symlink_to(target)
+    assert crowdopt("aggregate", data, "-o", target, code=2).strip() == f"crowdopt: cannot write {target}: {said}"
+
+
+@pytest.mark.parametrize("closed", ["<&-", "2>&-"])
+def test_a_closed_input_or_error_output_is_no_traceback(tmp_path, closed):
+    """Exit code 1 would read as REJECTED."""
+    program = Path(sys.executable).parent / "crowdopt"
+    source = "-" if closed == "<&-" else "nowhere.csv"
+    done = subprocess.run(
+        ["sh", "-c", f'"{program}" aggregate {source} {closed}'],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == ("crowdopt: cannot read standard input: it is closed\n" if closed == "<&-" else "")

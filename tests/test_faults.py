@@ -475,8 +475,10 @@ def test_a_group_whose_check_is_killed_is_not_confirmed(command):
     command.monkeypatch.setattr(jobs, "ALONE", -1.0)
     command.monkeypatch.setattr(jobs, "_SERVE", KILLED)
     code, out, err = command("verify", "made.json", "a.csv", "b.csv", "--jobs", "2")
-    assert (code, err) == (3, "")
-    assert out.startswith("BOUND NOT RE-CHECKED\n  group b: the process that checked it was ended")
+    assert (code, out) == (2, "")
+    assert err == (
+        "crowdopt: group b was not checked: the process that checked it was ended, and so was a second one\n"
+    )
 
 
 def test_a_group_whose_process_is_killed_is_named_and_the_others_are_answered(command):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 
 import numpy as np
@@ -368,6 +369,20 @@ def test_one_bad_group_does_not_stop_the_others(how, source, tmp_path):
     found = verify(tmp_path / "solutions.json", given)
     assert found.verdict is Verdict.CONFIRMED
     assert found.reasons == (f"group colour has no solution: {solutions.failures['colour']}",)
+
+
+def test_a_solution_that_was_taken_away_is_not_confirmed(tmp_path):
+    """A group that cannot be read has none; of one that can, the file would only say so."""
+    path, data = tmp_path / "solutions.json", crowd()
+    aggregate(data, group="question").save(path)
+    forged = json.loads(path.read_text(encoding="utf-8"))
+    group = forged["groups"].pop()["group"]
+    forged["failures"].append({"group": group, "reason": "none of your business"})
+    path.write_text(json.dumps(forged), encoding="utf-8")
+    with pytest.raises(
+        CrowdoptError, match=rf"group {re.escape(group)} has no solution to check, though it can be read"
+    ):
+        verify(path, data)
 
 
 def test_if_no_group_can_be_answered_it_is_an_error():

@@ -350,9 +350,11 @@ def verify(
             time_limit=time_limit, memory_limit=memory_limit, threads=threads, jobs=jobs, on_group=console.on_group,
         )  # fmt: skip
     if as_json:
-        print_json({"verdict": result.verdict.value, "reasons": list(result.reasons)})
+        print_json({"verdict": result.verdict.value, "claim": result.claim, "reasons": list(result.reasons)})
     elif not quiet:
-        print("\n".join([result.verdict.value, *(f"  {reason}" for reason in shortened(result.reasons))]))
+        claim = [result.claim] if result.claim and result.exit_code != 1 else []
+        lines = [*claim, *shortened(result.reasons)]
+        print("\n".join([result.verdict.value, *(f"  {line}" for line in lines)]))
     raise typer.Exit(result.exit_code)
 
 

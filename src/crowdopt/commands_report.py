@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from crowdopt.comparison import Comparison, Outcome
 
 ReportFile = Annotated[
-    str | None, typer.Option(metavar="FILE.html", help="Write one HTML page that shows it all; needs crowdopt[report].")
+    str | None,
+    typer.Option(metavar="FILE.html", help="Write one HTML page that shows it all; needs crowdopt\\[report]."),
 ]
 Truth = Annotated[str | None, typer.Option(metavar="FILE", help="Known true labels, to show the accuracy.")]
 
@@ -77,7 +78,7 @@ def report(
             console.on_phase("writing")
             write_report(solved, output, command=command_line())
     if not quiet:
-        print(f"report in {output}")
+        print(f"report in {output}; it shows what {solution} says, which crowdopt verify checks")
 
 
 def compare(

@@ -23,8 +23,9 @@ NO_MORE = {errno.EPIPE, errno.ENOSPC}
 def main() -> None:
     """Runs the command line; an interrupt while it is still being imported is one line, as it is later."""
     signal.signal(signal.SIGTERM, _terminate)
-    if sys.stdout is None:  # closed by who started it
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 -- for as long as the program runs
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by who started it
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 -- while the program runs
     try:
         try:
             from crowdopt.cli import main as run
@@ -34,7 +35,9 @@ def main() -> None:
         finally:
             sys.stdout.flush()  # here, where a full device can still be told
     except SystemExit as end:
-        if end.code == 1 and type(sys.stdout).__name__ == "PacifyFlushWrapper":  # how Typer ends on a closed pipe
+        typer_ends = type(sys.stdout).__name__ == "PacifyFlushWrapper"  # both ways are those of a closed pipe
+        rich_ends = isinstance(end.__context__, BrokenPipeError)
+        if end.code == 1 and (typer_ends or rich_ends):
             sys.exit(NOBODY_READS)
         raise
     except KeyboardInterrupt:

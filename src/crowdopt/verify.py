@@ -61,13 +61,20 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Verification:
-    """The verdict, with what is wrong or why the bound was not checked."""
+    """The verdict.
+
+    Attributes:
+        reasons: What is wrong, or why the bound was not checked.
+        claim: What the solution says, of which that is the verdict: an unproved answer is confirmed as unproved.
+    """
 
     verdict: Verdict
     reasons: tuple[str, ...] = ()
+    claim: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reasons", tuple(map(one_line, self.reasons)))
+        object.__setattr__(self, "claim", one_line(self.claim))
 
     @property
     def exit_code(self) -> int:
@@ -131,7 +138,16 @@ def verify(
     finally:
         if workspace is not None:
             workspace.close()
-    return check_against(solution, scale, buckets, numbers, gold, classes, time_limit=time_limit)
+    found = check_against(solution, scale, buckets, numbers, gold, classes, time_limit=time_limit)
+    return replace(found, claim=_claim(solution))
+
+
+def _claim(solution: Solution) -> str:
+    """What was said to be proved, and about how much of the data."""
+    from crowdopt.summary import headline
+
+    dropped = solution.totals.n_dropped
+    return headline(solution) + (f"; {dropped:,} incomplete rows left out" if dropped else "")
 
 
 def _is_solution_file(data: Any) -> bool:

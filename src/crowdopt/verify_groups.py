@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.errors import ClassError, CrowdoptError
+from crowdopt.errors import ClassError, CrowdoptError, one_line
 from crowdopt.jobs import n_cores, run_all
 from crowdopt.verify import Verdict, Verification, check_against
 
@@ -50,12 +51,9 @@ def verify_groups(
 
     found = run_all(check_group, items, n_cores() if jobs is None else jobs, None, report)
     verdicts = {group: one for at, group in enumerate(solutions) if (one := found[at]) is not None}
-    unchecked = [group for group in solutions if group not in verdicts]
     for verdict in (Verdict.REJECTED, Verdict.BOUND_NOT_RECHECKED):
-        if verdict is not Verdict.REJECTED and unchecked:
-            raise CrowdoptError(
-                f"group {unchecked[0]} was not checked: the process that checked it was ended, and so was a second one"
-            )
+        if verdict is not Verdict.REJECTED:
+            _check_that_all_were_checked(solutions, source, verdicts)
         if any(one.verdict is verdict for one in verdicts.values()):
             reasons = (
                 f"group {group}: {reason}"
@@ -64,9 +62,31 @@ def verify_groups(
                 for reason in one.reasons
             )
             return Verification(verdict, tuple(reasons))
+    proofs = Counter(str(solutions[group].certificate.proof) for group in solutions)
     return Verification(
-        Verdict.CONFIRMED, tuple(f"group {group} has no solution: {why}" for group, why in solutions.failures.items())
+        Verdict.CONFIRMED,
+        tuple(f"group {group} has no solution: {source.failures[group]}" for group in solutions.failures),
+        claim="groups: " + ", ".join(f"{number:,} {proof}" for proof, number in sorted(proofs.items())),
     )
+
+
+def _check_that_all_were_checked(
+    solutions: Solutions, source: GroupedSource, verdicts: dict[Any, Verification]
+) -> None:
+    """Raises if nothing is known of a group: its check was killed, or it has no solution and the data do not say why.
+
+    A group that cannot be read has none. But of one that can, someone could have taken the solution away.
+    """
+    for group in solutions:
+        if group not in verdicts:
+            raise CrowdoptError(
+                f"group {group} was not checked: the process that checked it was ended, and so was a second one"
+            )
+    for group, why in solutions.failures.items():
+        if group not in source.failures:
+            raise CrowdoptError(
+                f"group {group} has no solution to check, though it can be read; the file says: {one_line(why)}"
+            )
 
 
 def check_group(item: tuple[Solution, Counted, float]) -> Verification:

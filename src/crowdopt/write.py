@@ -40,6 +40,7 @@ FORMATS = {
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
 """Signals that end the program."""
+
 TEXTS = (".csv", ".tsv")
 """The files that people open with a spreadsheet."""
 
@@ -56,6 +57,14 @@ def check_target(target: str | Path, suffixes: tuple[str, ...]) -> None:
         return
     check_path(target)
     path, real = Path(target), Path(os.path.realpath(target))
+    try:
+        real.lstat()
+    except FileNotFoundError:
+        pass  # it will be there
+    except OSError as error:  # a name that is too long
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+    if real.is_symlink():
+        raise InputError(f"cannot write {path}: it is a link that leads to itself")
     if real.is_dir():
         raise InputError(f"cannot write {path}: it is a folder")
     if path.suffix.lower() not in suffixes:

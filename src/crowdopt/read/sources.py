@@ -176,6 +176,8 @@ def show_path(path: str, named: Sequence[str | Path]) -> str:
 
 def _locate(name: str, workspace: Workspace, encoding: str) -> Source:
     if name == "-":
+        if sys.stdin is None:
+            raise InputError("cannot read standard input: it is closed")
         return _spool(sys.stdin.buffer, STDIN, workspace, encoding)
     path = Path(name)
     if not path.exists():
