@@ -257,7 +257,7 @@ def test_a_workbook_that_unpacks_to_a_thousand_times_its_size(tmp_path, kind):
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_a_cell_of_ten_megabytes_is_a_cell(tmp_path, kind):
-    frame = responses(["a", "b", "x" * 10 * MB])
+    frame = responses(["a", "b", "c"]).replace({"task": {"c": "x" * 10 * MB}})
     path = written(frame, tmp_path / f"r.{kind}")
     code, _, memory = run("aggregate", path, "-o", "answers.parquet", "-q", cwd=tmp_path)
     assert code == 0
@@ -274,10 +274,9 @@ def test_a_cell_of_ten_megabytes_is_a_cell(tmp_path, kind):
         ("r.csv", HEADER + ROWS + b'"' + b"x\n" * 20 * MB + b'",ann,yes\n', "16 MB"),
         ("r.csv", HEADER + b'"' + b"x" * 40 * MB + b'",ann,yes\n', "r.csv has a row of more than 16 MB"),
         ("r.csv", b"x" * 40 * MB + b"," + HEADER + b"1," + ROWS, "a name has more than 128 KB"),
-        ("r.jsonl", b'{"task": "' + b"x" * 80 * MB + b'"}\n', "r.jsonl has a record of more than 64 MB"),
         ("r.json", b'[{"task": "' + b"x" * 40 * MB + b'"}]\n', "r.json has a record of more than 16 MB"),
     ],
-    ids=["row", "last row", "quotes", "lines", "quoted", "header", "line", "record"],
+    ids=["row", "last row", "quotes", "lines", "quoted", "header", "record"],
 )
 def test_a_cell_of_forty_megabytes_is_refused_in_words(tmp_path, monkeypatch, name, content, said):
     monkeypatch.chdir(tmp_path)

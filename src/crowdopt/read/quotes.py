@@ -81,7 +81,10 @@ def check_quotes(source: Source, delimiter: str) -> None:
     for found in quoted.finditer(rest + b"\n"):  # a quote that ends the file closes its field
         if not found[1]:
             line += rest.count(b"\n", 0, found.start())
-            raise InputError(f"{source.name}, line {line}: a quote is not closed, or not doubled inside a field")
+            raise InputError(
+                f"{source.name}, line {line}: a quote is not closed, or not doubled inside a field (which may have "
+                f"{MAX_ROW >> 20} MB)"
+            )
 
 
 def line_of_damage(path: Path) -> int | None:
