@@ -22,7 +22,7 @@ COUNTED = 5_000_000
 
 def long_row(file: str) -> str:
     """What to say of a row that is too long."""
-    return f"{file} has a row of more than {MAX_ROW >> 20} MB; is a quote not closed?"
+    return f"{file} has a row of more than {MAX_ROW >> 20} MB, or as many blank lines; is a quote not closed?"
 
 
 def is_plain(source: Source) -> bool:
