@@ -232,7 +232,11 @@ def true_solution(kind: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path, saved = Path(folder) / "good.csv", Path(folder) / "s.json"
         path.write_text(data, encoding="utf-8")
-        result = crowdopt.aggregate(path, **more, jobs=1, **OPTIONS) if kind == "groups" else crowdopt.aggregate(path, **more, **OPTIONS)
+        result = (
+            crowdopt.aggregate(path, **more, jobs=1, **OPTIONS)
+            if kind == "groups"
+            else crowdopt.aggregate(path, **more, **OPTIONS)
+        )
         result.save(saved)
         _closed(result)
         return saved.read_bytes()
@@ -274,7 +278,9 @@ def _differs(ours: Any, theirs: Any, place: str) -> str:
         found = (_differs(ours.get(name), theirs.get(name), f"{place}/{name}") for name in names)
         return next(filter(None, found), "")
     if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
-        found = (_differs(one, other, f"{place}/{at}") for at, (one, other) in enumerate(zip(ours, theirs, strict=True)))
+        found = (
+            _differs(one, other, f"{place}/{at}") for at, (one, other) in enumerate(zip(ours, theirs, strict=True))
+        )
         return next(filter(None, found), "")
     if type(ours) in {int, float} and type(theirs) in {int, float}:
         return "" if math.isclose(ours, theirs, rel_tol=1e-6, abs_tol=1e-6) else place

@@ -88,7 +88,13 @@ def as_parquet(rows: Rows, rng: Rng) -> bytes:
     if rng.random() < 0.5:
         name = rng.choice(list(columns))
         kinds = [pa.int64(), pa.float64(), pa.bool_(), pa.large_string(), pa.binary(), pa.list_(pa.int64())]
-        kinds += [pa.date32(), pa.timestamp("ns", "UTC"), pa.decimal128(30, 3), pa.null(), pa.dictionary(pa.int8(), "utf8")]
+        kinds += [
+            pa.date32(),
+            pa.timestamp("ns", "UTC"),
+            pa.decimal128(30, 3),
+            pa.null(),
+            pa.dictionary(pa.int8(), "utf8"),
+        ]
         columns[name] = arrow_column(rng, rng.choice(kinds), len(rest))
     stream = io.BytesIO()
     pq.write_table(pa.table(columns), stream, compression=rng.choice(["snappy", "none", "zstd", "gzip"]))
@@ -146,7 +152,9 @@ def flip(data: bytearray, rng: Rng) -> None:
 
 def put(data: bytearray, rng: Rng) -> None:
     at = rng.randrange(len(data) + 1)
-    some = rng.choice([b'"', b'""', b"\0", b"\r", b"\n", b"\r\n", b",", b";", b"\xff", b"\xc3", b"[", b"{", b"}", b"\\u0000"])
+    some = rng.choice(
+        [b'"', b'""', b"\0", b"\r", b"\n", b"\r\n", b",", b";", b"\xff", b"\xc3", b"[", b"{", b"}", b"\\u0000"]
+    )
     data[at:at] = some if rng.random() < 0.7 else rng.choice(HOSTILE).encode()
 
 

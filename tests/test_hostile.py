@@ -98,7 +98,7 @@ def test_texts_come_out_as_they_went_in(tmp_path, kind, out):
 def _tasks(path):
     if path.suffix == ".db":
         with closing(sqlite3.connect(path)) as connection:
-            return [task for (task,) in connection.execute("SELECT task FROM \"x'; DROP TABLE y; --\"")]
+            return [task for (task,) in connection.execute('SELECT task FROM "x\'; DROP TABLE y; --"')]
     if path.suffix == ".parquet":
         return pq.read_table(path)["task"].to_pylist()
     if path.suffix == ".jsonl":
@@ -152,7 +152,15 @@ def test_a_report_runs_nothing_of_what_it_shows(browser, tmp_path):  # noqa: F81
 def test_a_path_is_a_path_and_nothing_else(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame = responses(["a", "b", "c"])
-    for name in ("r[1].csv", "r*.csv", "~.csv", "read_csv('x').csv", "x'; DROP TABLE y; --.csv", "a b?.csv", "$HOME.csv"):
+    for name in (
+        "r[1].csv",
+        "r*.csv",
+        "~.csv",
+        "read_csv('x').csv",
+        "x'; DROP TABLE y; --.csv",
+        "a b?.csv",
+        "$HOME.csv",
+    ):
         assert crowdopt.aggregate(written(frame, tmp_path / name)).scale.n_labels == 2
         assert crowdopt.aggregate(name).scale.n_labels == 2
     for name in ("https://127.0.0.1:9/r.csv", "s3://bucket/r.csv", "~/r.csv", "file:///etc/hostname", "/etc/hostname"):
@@ -214,7 +222,9 @@ BOMBS = {
 """What 280 MB of one sign begin with, the sign, how they end, and what is said of them."""
 
 
-@pytest.mark.parametrize(("name", "packing"), [*((name, "gz") for name in BOMBS), ("line.csv", "zst"), ("text.jsonl", "zst")])
+@pytest.mark.parametrize(
+    ("name", "packing"), [*((name, "gz") for name in BOMBS), ("line.csv", "zst"), ("text.jsonl", "zst")]
+)
 def test_a_file_that_unpacks_to_a_thousand_times_its_size(tmp_path, name, packing):
     head, sign, tail, said = BOMBS[name]
     path = tmp_path / f"{name}.{packing}"
@@ -236,7 +246,11 @@ SHEET = b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006
 CELL = b'<c t="inlineStr"><is><t>%s</t></is></c>'
 TITLES = b"<row>" + b"".join(CELL % name for name in (b"task", b"worker", b"label")) + b"</row>"
 SHEETS = {
-    "cell": (SHEET + TITLES + b'<row><c t="inlineStr"><is><t>', b"a" * MB, b"</t></is></c></row></sheetData></worksheet>"),
+    "cell": (
+        SHEET + TITLES + b'<row><c t="inlineStr"><is><t>',
+        b"a" * MB,
+        b"</t></is></c></row></sheetData></worksheet>",
+    ),
     "rows": (SHEET + TITLES, b"<row></row>" * (MB // 11), b"</sheetData></worksheet>"),
 }
 
@@ -274,7 +288,11 @@ def test_a_cell_of_ten_megabytes_is_a_cell(tmp_path, kind):
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("r.csv", HEADER + b"x" * 40 * MB + b",ann,yes\n", "r.csv has a row of more than 16 MB, or as many blank lines; is a quote not closed?"),
+        (
+            "r.csv",
+            HEADER + b"x" * 40 * MB + b",ann,yes\n",
+            "r.csv has a row of more than 16 MB, or as many blank lines; is a quote not closed?",
+        ),
         ("r.csv", HEADER + ROWS + b"x" * 40 * MB + b",ann,yes\n", "r.csv has a row of more than 16 MB"),
         ("r.csv", HEADER + ROWS + b'"a\nb""' + b"x" * 40 * MB + b'",ann,yes\n', "r.csv has a row of more than 16 MB"),
         ("r.csv", HEADER + ROWS + b'"' + b"x\n" * 20 * MB + b'",ann,yes\n', "16 MB"),

@@ -14,8 +14,11 @@ import pytest
 from conftest import need
 from test_hostile import responses, written
 
-TRACED = "openat,open,creat,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat,symlink,symlinkat,link,linkat,truncate"
-CALL = re.compile(r'^(?:\d+ +)?(\w+)\((.*)\) += (-?\d+)')
+TRACED = (
+    "openat,open,creat,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat,symlink,symlinkat,link,linkat,truncate"
+)
+CALL = re.compile(r"^(?:\d+ +)?(\w+)\((.*)\) += (-?\d+)")
+BASE = re.compile(r"(?:AT_FDCWD|\d+)<([^>]*)>")
 PATH = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
@@ -26,7 +29,7 @@ def touched(folder, *words):
     temporary.mkdir(exist_ok=True)
     environment = os.environ | {"TMPDIR": str(temporary), "HOME": str(folder / "home"), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        ["strace", "-f", "-s", "4096", "-o", log, "-e", f"trace={TRACED}", sys.executable, "-m", "crowdopt", *words],
+        ["strace", "-f", "-y", "-s", "4096", "-o", log, "-e", f"trace={TRACED}", sys.executable, "-m", "crowdopt", *words],
         cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     read, changed = set(), set()
@@ -34,7 +37,9 @@ def touched(folder, *words):
         call = CALL.match(line)
         if call is None or call[3].startswith("-"):
             continue
-        paths = {Path(os.path.normpath(folder / one.encode().decode("unicode_escape"))) for one in PATH.findall(call[2])}
+        base = BASE.match(call[2])
+        start = Path(base[1]) if base else folder
+        paths = {Path(os.path.normpath(start / one.encode().decode("unicode_escape"))) for one in PATH.findall(call[2])}
         reads = call[1].startswith("open") and not re.search("O_WRONLY|O_RDWR|O_CREAT|O_TRUNC", call[2])
         (read if reads else changed).update(paths)
     log.unlink()
@@ -71,7 +76,7 @@ def test_only_what_is_named_is_opened(folder):
         assert folder / "r.csv" in read
         strange = {path for path in changed if not inside(path, out, folder / "temporary", Path("/dev"), Path("/proc"))}
         assert {path for path in strange if "__pycache__" not in path.parts} == set()
-        assert [one for one in (folder / "temporary").iterdir()] == []
+        assert list((folder / "temporary").iterdir()) == []
     assert {one.name for one in out.iterdir()} == {"a.csv", "s.json", "r.html", "a.parquet"}
 
 

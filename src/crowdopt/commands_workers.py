@@ -128,7 +128,12 @@ def predict(
             console.on_phase("writing")
             prediction = Prediction(solved, source)
             if target is not None:
-                write_table(prediction.table(probabilities=probabilities), target, source.workspace, spreadsheet_safe=spreadsheet_safe)
+                write_table(
+                    prediction.table(probabilities=probabilities),
+                    target,
+                    source.workspace,
+                    spreadsheet_safe=spreadsheet_safe,
+                )
             facts = prediction.summary()
     if quiet or output == "-":
         return

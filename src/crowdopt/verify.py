@@ -111,7 +111,9 @@ def verify(
             solution = _load(solution)
         except SolutionFileError as error:
             if _is_solution_file(data):
-                raise InputError("the solution comes first and the data second; here it is the other way round") from error
+                raise InputError(
+                    "the solution comes first and the data second; here it is the other way round"
+                ) from error
             return Verification(Verdict.REJECTED, (str(error),))
     if not isinstance(solution, Solution):
         from crowdopt.verify_groups import verify_groups
