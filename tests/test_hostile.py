@@ -228,8 +228,7 @@ BOMBS = {
 def test_a_file_that_unpacks_to_a_thousand_times_its_size(tmp_path, name, packing):
     head, sign, tail, said = BOMBS[name]
     path = tmp_path / f"{name}.{packing}"
-    opened = gzip.open(path, "wb") if packing == "gz" else pa.CompressedOutputStream(str(path), "zstd")
-    with opened as stream:
+    with gzip.open(path, "wb") if packing == "gz" else pa.CompressedOutputStream(str(path), "zstd") as stream:
         stream.write(head)
         for _ in range(280):
             stream.write(sign * (MB // len(sign)))
@@ -313,7 +312,7 @@ def test_a_cell_of_forty_megabytes_is_refused_in_words(tmp_path, monkeypatch, na
 def test_a_hundred_thousand_labels_are_refused_in_words(tmp_path):
     path = tmp_path / "r.csv"
     path.write_text("task,worker,label\n" + "".join(f"t{n},w{n % 7},label {n}\n" for n in range(100_000)))
-    with pytest.raises(InputError, match="100000 different labels, such as .*; at most 64 are supported"):
+    with pytest.raises(InputError, match=r"100000 different labels, such as .*; at most 64 are supported"):
         crowdopt.aggregate(path)
 
 

@@ -29,7 +29,8 @@ def touched(folder, *words):
     temporary.mkdir(exist_ok=True)
     environment = os.environ | {"TMPDIR": str(temporary), "HOME": str(folder / "home"), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        ["strace", "-f", "-y", "-s", "4096", "-o", log, "-e", f"trace={TRACED}", sys.executable, "-m", "crowdopt", *words],
+        ["strace", "-f", "-y", "-s", "4096", "-o", log, "-e", f"trace={TRACED}",
+         sys.executable, "-m", "crowdopt", *words],
         cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     read, changed = set(), set()
@@ -54,7 +55,7 @@ def inside(path, *folders):
 def folder(tmp_path):
     need(subprocess.run(["which", "strace"], capture_output=True, check=False).returncode == 0, "strace")
     (tmp_path / "out").mkdir()
-    secret = tmp_path / "secret.csv"
+    secret = tmp_path / "secret"  # the name of a column may have no dot
     secret.write_text("task,worker,label\nx,y,z\n")
     # Cells and names that are paths, patterns, addresses and functions of the database.
     texts = [str(secret), f"read_csv('{secret}')", f"file://{secret}", "*.csv", "http://127.0.0.1:9/secret.csv"]
@@ -66,13 +67,13 @@ def test_only_what_is_named_is_opened(folder):
     out = folder / "out"
     runs = [
         ("aggregate", "r.csv", "-o", "out/a.csv", "--solution", "out/s.json", "--report", "out/r.html"),
-        ("aggregate", "r.csv", "-o", "out/a.parquet", "--keep", f"FROM '{folder / 'secret.csv'}'"),
+        ("aggregate", "r.csv", "-o", "out/a.parquet", "--keep", f"FROM '{folder / 'secret'}'"),
         ("verify", "out/s.json", "r.csv"),
     ]
     for words in runs:
         done, read, changed = touched(folder, *words)
         assert done.returncode == 0, done.stderr
-        assert folder / "secret.csv" not in read
+        assert folder / "secret" not in read
         assert folder / "r.csv" in read
         strange = {path for path in changed if not inside(path, out, folder / "temporary", Path("/dev"), Path("/proc"))}
         assert {path for path in strange if "__pycache__" not in path.parts} == set()
@@ -81,7 +82,7 @@ def test_only_what_is_named_is_opened(folder):
 
 
 def test_files_that_an_export_names_are_not_opened(folder):
-    secret = str(folder / "secret.csv")
+    secret = str(folder / "secret")
     result = [{"from_name": "s", "to_name": "text", "type": "choices", "value": {"choices": ["yes"]}}]
     tasks = [
         {"id": n, "data": {"image": secret, "text": f"file://{secret}"}, "file_upload": secret,
