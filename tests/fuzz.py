@@ -82,8 +82,8 @@ STRETCH = 400
 
 INSIDE = re.compile(
     r"[Tt]raceback|[Dd]uck ?[Dd][Bb]|read_csv|read_json|read_ndjson|read_parquet|json_extract|maximum_object_size|"
-    r"max_line_size|ignore_errors|INTERNAL|[A-Z]\w+ Error: |Invalid Input|LINE \d|SELECT |CAST|recursion|builtins|numpy|"
-    r"pyarrow|pandas\.|NoneType|object at 0x|export\.parquet|sheet\.parquet|crowdopt_(?!version)|/copies/|"
+    r"max_line_size|ignore_errors|INTERNAL|[A-Z]\w+ Error: |Invalid Input|LINE \d|SELECT |CAST|recursion|builtins|"
+    r"numpy|pyarrow|pandas\.|NoneType|object at 0x|export\.parquet|sheet\.parquet|crowdopt_(?!version)|/copies/|"
     r"crowdopt-\w{8}|unhashable|subscriptable|unexpected keyword|positional argument|out of bounds|not iterable|"
     r"has no attribute|list indices|unsupported operand|not supported between"
 )
