@@ -15,10 +15,10 @@ Exceptions::
 
 import re
 
-_LOGIN = re.compile(r"(\w+:/+(?!\[)[^:/@]*):(?!\s|\d+(?:[/?:\s]|$)).*@", re.DOTALL)
+_LOGIN = re.compile(r"((?<!\w)\w+:/+(?!\[)[^:/@]*):(?!\s|\d+(?:[/?:\s]|$)).*@", re.DOTALL)
 """An address, a user and a password; but not an address and a port, or the end of an address, and other text."""
 
-_OPTION = re.compile(r"((?:\w*password|[?&][^=&]*%[^=&]*)=)[^&]+", re.IGNORECASE)
+_OPTION = re.compile(r"((?:(?<!\w)\w*password|[?&][^=&%]*+%[^=&]*+)=)[^&]+", re.IGNORECASE)
 """An option that is a password, or whose name is written so that nobody sees what it is."""
 
 

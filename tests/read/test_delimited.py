@@ -98,7 +98,7 @@ def test_duplicate_names_matter_only_if_chosen(tmp_path, workspace):
         (b"a,b\r\n1,2\n3,4\r\n", r"a.csv mixes Windows and Unix line ends"),
         (b"a,b\n1,2\r\n3,4\n", r"a.csv mixes Windows and Unix line ends"),
         (b'"a,b\n' + b"1,2\n" * 50000, r"a.csv: the header cannot be read"),
-        (b"a,b\n1,2\n3," + b"x" * (17 << 20) + b"\n", r"a.csv, line 3: a row is too long"),
+        (b"a,b\n1,2\n3," + b"x" * (17 << 20) + b"\n", r"a.csv, line 3: a row of more than 16 MB"),
     ],
     ids=[
         "short", "long", "short-after-newline", "latin", "latin-header", "open", "open-late", "latin-after-newline",

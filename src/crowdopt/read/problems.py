@@ -86,7 +86,7 @@ def _explain_csv(text: str, file: str) -> str:
     if "state machine reached an invalid state" in text:
         return f"{file} mixes Windows and Unix line ends, or has text after a closing quote; save it again"
     if "does not support a full read" in text or "aximum line size" in text:
-        return long_row(file)
+        return long_row(f"{file}, {_line(text)}:" if _RECORD.search(text) else f"{file} has")
     if not _RECORD.search(text):
         return ""
     line = _line(text)

@@ -20,9 +20,9 @@ CHUNK = 4 << 20
 COUNTED = 5_000_000
 
 
-def long_row(file: str) -> str:
+def long_row(place: str) -> str:
     """What to say of a row that is too long."""
-    return f"{file} has a row of more than {MAX_ROW >> 20} MB; is a quote not closed?"
+    return f"{place} a row of more than {MAX_ROW >> 20} MB, or as many blank lines; is a quote not closed?"
 
 
 def is_plain(source: Source) -> bool:
@@ -38,13 +38,14 @@ def is_plain(source: Source) -> bool:
     import numpy as np
 
     inside, last = False, b""
-    plain, length = True, 0
+    plain, length, read = True, 0, 0
     with open_bytes(source) as stream:
         while chunk := stream.read(1 << 18):
             end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
             length = len(chunk) - end - 1 + (length if end < 0 else 0)
+            read += len(chunk)
             if length > MAX_ROW:
-                raise InputError(long_row(source.name))
+                raise InputError(long_row(f"{source.name}, line {_line_at(source, read - length)}:"))
             if b'""' in chunk or (last == b'"' and chunk[:1] == b'"'):
                 plain = False
             last = chunk[-1:]
@@ -55,6 +56,16 @@ def is_plain(source: Source) -> bool:
             plain = not (quoted.view(bool) & ((codes == ord("\n")) | (codes == ord("\r")))).any()
             inside = bool(quoted[-1])
     return plain
+
+
+def _line_at(source: Source, place: int) -> int:
+    """The line in which a byte stands; only used to say what is wrong."""
+    line = 1
+    with open_bytes(source) as stream:
+        while place > 0 and (chunk := stream.read(min(CHUNK, place))):
+            line += chunk.count(b"\n") or chunk.count(b"\r")
+            place -= len(chunk)
+    return line
 
 
 def check_quotes(source: Source, delimiter: str) -> None:
@@ -81,7 +92,10 @@ def check_quotes(source: Source, delimiter: str) -> None:
     for found in quoted.finditer(rest + b"\n"):  # a quote that ends the file closes its field
         if not found[1]:
             line += rest.count(b"\n", 0, found.start())
-            raise InputError(f"{source.name}, line {line}: a quote is not closed, or not doubled inside a field")
+            raise InputError(
+                f"{source.name}, line {line}: a quote is not closed, or not doubled inside a field (which may have "
+                f"{MAX_ROW >> 20} MB)"
+            )
 
 
 def line_of_damage(path: Path) -> int | None:

@@ -145,7 +145,7 @@ class Files:
     def locate_damage(self) -> None:
         """Raises if a file of JSON is no JSON, and says where."""
         for source in self.sources:
-            if source.kind == "json" and source.path.stat().st_size <= LOCATABLE:
+            if source.kind == "json":
                 _check_json(source)
 
     def need(self, names: Sequence[str], title: str) -> None:
@@ -226,7 +226,9 @@ def _objects(source: Source) -> str:
 
 def _check_json(source: Source) -> None:
     with open_bytes(source) as stream:
-        data = stream.read()
+        data = stream.read(LOCATABLE + 1)
+    if len(data) > LOCATABLE:
+        return
     try:
         json.loads(data.decode())
     except UnicodeDecodeError as error:
@@ -236,3 +238,5 @@ def _check_json(source: Source) -> None:
         cut = "; it seems to be cut short" if ended else ""
         place = f"line {error.lineno}, column {error.colno}"
         raise InputError(f"{source.name}, {place}: not JSON ({error.msg}){cut}") from None
+    except (ValueError, RecursionError):  # numbers of thousands of digits, lists in lists in lists
+        raise InputError(f"{source.name} cannot be read: its numbers or lists within lists have no end") from None
