@@ -277,11 +277,8 @@ def spoil_json(content: bytes, rng: Rng) -> bytes:
         value = json.loads(content)
     except ValueError:
         lines = content.splitlines()
-        for _ in range(rng.choice([1, 1, 3])):
-            at = rng.randrange(len(lines))
-            lines[at] = as_json(spoil_value(json.loads(lines[at]), rng), rng) if lines[at].strip() else b"{}"
-            if b"\n" in lines[at]:
-                break
+        for at in rng.sample(range(len(lines)), min(len(lines), rng.choice([1, 1, 3]))):
+            lines[at] = as_json(spoil_value(json.loads(lines[at]), rng), rng)
         return b"\n".join(lines) + b"\n"
     for _ in range(rng.choice([1, 1, 2])):
         value = spoil_value(value, rng)

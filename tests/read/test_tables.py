@@ -293,21 +293,18 @@ def test_names_cannot_inject(tmp_path, workspace):
 
 def test_out_of_memory_and_disk(monkeypatch):
     connect = duckdb.connect
-
-    def start_with(**settings):
-        """The settings of a workspace are locked once it has begun."""
-        monkeypatch.setattr(duckdb, "connect", lambda path, config: connect(path, config=config | settings))
-
+    unlocked = {"lock_configuration": "false"}  # the settings of a workspace are locked, and here they must change
+    monkeypatch.setattr(duckdb, "connect", lambda path, config: connect(path, config=config | unlocked))
     big = "SELECT count(DISTINCT x) FROM (SELECT md5(i::VARCHAR) AS x FROM range(3000000) t(i))"
-    start_with(temp_directory="")
     with Workspace(memory_limit="30MB", threads=1) as workspace:
+        workspace.sql("SET temp_directory = ''")
         with (
             pytest.raises(InputError, match=r"^out of memory; raise --memory-limit"),
             explain_errors(["a.csv"]),
         ):
             workspace.sql(big).fetchall()
-    start_with(max_temp_directory_size="1MB")
     with Workspace(memory_limit="30MB", threads=1) as workspace:
+        workspace.sql("SET max_temp_directory_size = '1MB'")
         with (
             pytest.raises(InputError, match=r"^the disk that holds temporary files is full"),
             explain_errors(["a"]),
