@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from crowdopt.recheck_closures import Shape
     from crowdopt.types import Bools, Floats
 
-FEW_BUCKETS = 9
+FEW_BUCKETS = 6
 """Free buckets up to which every set of them is tried."""
 
 _LARGEST = 1e300
