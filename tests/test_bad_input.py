@@ -433,9 +433,24 @@ def test_bad_choice_is_explained_without_a_traceback(monkeypatch, capfd, tmp_pat
         main()
     out, err = capfd.readouterr()
     assert (exited.value.code, out) == (2, "")
+    assert err.startswith("crowdopt: ")
+    assert err.endswith("; see crowdopt aggregate --help\n")
+    assert err.count("\n") == 1
     assert options[0] in err
-    assert "Traceback" not in err
     assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
+
+
+def test_a_wrong_option_shows_no_password(fails):
+    message = fails("aggregate", "data.csv", "--threads", "postgresql://ann:secret@host/crowd", files={})
+    assert "postgresql://ann@host/crowd" in message
+    assert "secret" not in message
+
+
+def test_exchanged_arguments_of_verify(fails):
+    Path("data.csv").write_bytes(text(GOOD))
+    crowdopt.aggregate("data.csv").save("solution.json")
+    message = fails("verify", "data.csv", "solution.json", files={})
+    assert "the solution comes first and the data second" in message
 
 
 @pytest.mark.parametrize("name", ["duplicates", "windows-1252"])
