@@ -25,10 +25,10 @@ CROWDOPT, VOTE = "crowdopt", "crowdopt, engine vote"
 MAJORITY, DAWID_SKENE, DUCKDB = "crowd-kit MajorityVote", "crowd-kit DawidSkene", "plain DuckDB"
 PROGRAMS = {VOTE: "vote", MAJORITY: "MajorityVote", DAWID_SKENE: "DawidSkene", DUCKDB: "duckdb"}
 LABELS = (2, 3, 5)
-REPEATS = {10**5: 5, 10**6: 5, 10**7: 3}
+REPEATS = {10**5: 3, 10**6: 3, 10**7: 2}
 """Runs of each program by the number of responses."""
 
-SLOW_REPEATS = {10**5: 3, 10**6: 2}
+SLOW_REPEATS = {10**5: 2, 10**6: 2}
 """Those of DawidSkene; beyond these sizes once, for two labels only, within the cap."""
 
 CAP = Cap(seconds=900, memory_gb=16)

@@ -24,7 +24,7 @@ from processes import elsewhere, environment, measure, stay_small
 from tables import describe, duration, parser, say, show, write_json
 
 MANY = 10**6
-REPEATS = 3
+REPEATS = 2
 TIME_LIMIT = 30
 LEAST = 0.05
 """Seconds of CPU beyond the start below which a point says nothing about growth."""
