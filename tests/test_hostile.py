@@ -350,3 +350,15 @@ def test_queries_of_the_workspace_change_no_setting_and_reach_no_network():
         for query in ("SET autoload_known_extensions = true", "FROM 'https://127.0.0.1:9/r.csv'"):
             with pytest.raises(duckdb.Error):
                 workspace.sql(query).fetchall()
+
+
+def test_bytes_and_full_width_signs_are_no_way_around_the_apostrophe(tmp_path):
+    path = tmp_path / "r.parquet"
+    tasks = pa.array([b"=1+1", "＝v".encode(), b"b"], pa.binary())
+    pq.write_table(pa.table({"task": tasks, "worker": ["w", "w", "w"], "label": ["yes", "no", "yes"]}), path)
+    solution = crowdopt.aggregate(path)
+    solution.write(tmp_path / "a.csv", spreadsheet_safe=True)
+    lines = (tmp_path / "a.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[1].startswith("'=1+1,")
+    write_columns({"task": pa.array(["＝v"])}, tmp_path / "b.csv", spreadsheet_safe=True)
+    assert (tmp_path / "b.csv").read_text(encoding="utf-8").splitlines()[1] == "'＝v"
