@@ -81,9 +81,9 @@ def part_a(n_groups: int) -> list[dict[str, Any]]:
         items = problems(n_labels, size, n_groups)
         solve_group(items[0])  # what is loaded once
         ways: dict[str, Callable[[], Any]] = {
-            "one process": lambda items=items: jobs.run_all(solve_group, items, 1),
+            "one process": lambda items=items: jobs.run_all(solve_group, items, 1, None),
             f"{jobs.n_cores()} threads": lambda items=items: with_threads(items),
-            f"{jobs.n_cores()} processes": lambda items=items: jobs.run_all(solve_group, items, jobs.n_cores()),
+            f"{jobs.n_cores()} processes": lambda items=items: jobs.run_all(solve_group, items, jobs.n_cores(), None),
         }
         for way, work in ways.items():
             say(f"{kind}: {way}")

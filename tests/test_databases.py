@@ -24,6 +24,7 @@ from crowdopt.cli import main
 from crowdopt.commands_report import command_line
 from crowdopt.errors import ColumnError, InputError, MissingExtraError, OutputError
 from crowdopt.paper.output import check_folder
+from crowdopt.workspace import Workspace
 from crowdopt.write_database import write_rows
 from servers import PASSWORD, QUOTED, server, to_sqlite
 from ways import ROWS, canonical, facts, plain, to_arrow, to_pandas
@@ -523,16 +524,16 @@ class Broken:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_table_is_written_whole_or_not_at_all(kind, tmp_path):
     address = server().address if kind == "postgresql" else f"sqlite:///{tmp_path}/data.db"
-    with pytest.raises(OutputError, match="no more"):
-        write_rows(Broken(), Database(address, table="half"))
+    with Workspace() as workspace, pytest.raises(OutputError, match="no more"):
+        write_rows(Broken(), Database(address, table="half"), workspace)
     if kind == "postgresql":
         assert server().run("SELECT to_regclass('half') IS NULL") == [(True,)]
     else:
         assert list(tmp_path.iterdir()) == []
     old = Database(address, table="half", replace=True)
     aggregate(to_pandas(ROWS)).write(old)
-    with pytest.raises(OutputError, match="no more"):
-        write_rows(Broken(), old)
+    with Workspace() as workspace, pytest.raises(OutputError, match="no more"):
+        write_rows(Broken(), old, workspace)
     assert aggregate(old, worker="status", duplicates="all").totals.n_tasks == 25
 
 
