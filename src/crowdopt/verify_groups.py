@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.errors import ClassError, CrowdoptError, one_line
+from crowdopt.errors import ClassError, CrowdoptError
 from crowdopt.jobs import n_cores, run_all
 from crowdopt.verify import Verdict, Verification, check_against
 
@@ -51,42 +51,33 @@ def verify_groups(
 
     found = run_all(check_group, items, n_cores() if jobs is None else jobs, None, report)
     verdicts = {group: one for at, group in enumerate(solutions) if (one := found[at]) is not None}
-    for verdict in (Verdict.REJECTED, Verdict.BOUND_NOT_RECHECKED):
-        if verdict is not Verdict.REJECTED:
-            _check_that_all_were_checked(solutions, source, verdicts)
-        if any(one.verdict is verdict for one in verdicts.values()):
-            reasons = (
-                f"group {group}: {reason}"
-                for group, one in verdicts.items()
-                if one.verdict is verdict
-                for reason in one.reasons
-            )
-            return Verification(verdict, tuple(reasons))
+    if rejected := _reasons(verdicts, Verdict.REJECTED):
+        return Verification(Verdict.REJECTED, rejected)
+    if lost := [group for group in solutions if group not in verdicts]:
+        raise CrowdoptError(
+            f"group {lost[0]} was not checked: the process that checked it was ended, and so was a second one"
+        )
     proofs = Counter(str(solutions[group].certificate.proof) for group in solutions)
-    return Verification(
-        Verdict.CONFIRMED,
-        tuple(f"group {group} has no solution: {source.failures[group]}" for group in solutions.failures),
-        claim="groups: " + ", ".join(f"{number:,} {proof}" for proof, number in sorted(proofs.items())),
-    )
+    claim = "groups: " + ", ".join(f"{number:,} {proof}" for proof, number in sorted(proofs.items()))
+    failed = tuple(_failure(group, why, source) for group, why in solutions.failures.items())
+    # A group that cannot be read has no solution. Of one that can, someone could have taken it away.
+    if any(group not in source.failures for group in solutions.failures):
+        return Verification(Verdict.BOUND_NOT_RECHECKED, failed, claim)
+    if open_ := _reasons(verdicts, Verdict.BOUND_NOT_RECHECKED):
+        return Verification(Verdict.BOUND_NOT_RECHECKED, open_, claim)
+    return Verification(Verdict.CONFIRMED, failed, claim)
 
 
-def _check_that_all_were_checked(
-    solutions: Solutions, source: GroupedSource, verdicts: dict[Any, Verification]
-) -> None:
-    """Raises if nothing is known of a group: its check was killed, or it has no solution and the data do not say why.
+def _reasons(verdicts: dict[str, Verification], verdict: Verdict) -> tuple[str, ...]:
+    """The reasons of all groups that have a verdict."""
+    found = ((group, reason) for group, one in verdicts.items() if one.verdict is verdict for reason in one.reasons)
+    return tuple(f"group {group}: {reason}" for group, reason in found)
 
-    A group that cannot be read has none. But of one that can, someone could have taken the solution away.
-    """
-    for group in solutions:
-        if group not in verdicts:
-            raise CrowdoptError(
-                f"group {group} was not checked: the process that checked it was ended, and so was a second one"
-            )
-    for group, why in solutions.failures.items():
-        if group not in source.failures:
-            raise CrowdoptError(
-                f"group {group} has no solution to check, though it can be read; the file says: {one_line(why)}"
-            )
+
+def _failure(group: str, why: str, source: GroupedSource) -> str:
+    if group in source.failures:
+        return f"group {group} has no solution: {source.failures[group]}"
+    return f"group {group} has no solution to check, though it can be read; the file says: {why}"
 
 
 def check_group(item: tuple[Solution, Counted, float]) -> Verification:
