@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,10 @@ STRICT = os.environ.get("CROWDOPT_STRICT") == "1"
 # Examples are the same in every run, and no example is judged by the clock: machines are shared and noisy.
 settings.register_profile("crowdopt", derandomize=True, deadline=None)
 settings.load_profile("crowdopt")
+
+# A shell that starts tests in the background lets them, and all that they start, ignore Ctrl-C.
+if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def need(present: bool, what: str) -> None:

@@ -408,7 +408,7 @@ def test_report_makes_the_same_page_from_a_solution_file(files, tmp_path):
     direct = crowdopt.aggregate(files / "responses.csv", keep=["text"])
     direct.report(tmp_path / "direct.html")
     out, _ = run("report", files / "solution.json", files / "responses.csv", "-o", tmp_path / "again.html")
-    assert out == f"report in {tmp_path / 'again.html'}\n"
+    assert out.startswith(f"report in {tmp_path / 'again.html'}; it shows what ")
     pages = [(tmp_path / name).read_text(encoding="utf-8") for name in ("direct.html", "again.html")]
     not_in_the_file = re.compile(r'<pre.*?</pre>|<p class="warning".*?</p>|<div><dt>next best.*?</div>', re.DOTALL)
     without = [not_in_the_file.sub("", page) for page in pages]
