@@ -12,33 +12,10 @@ import signal
 import sys
 from typing import Any
 
-from crowdopt.memory import OUT_OF_MEMORY, ROOM, has_room
+from crowdopt.memory import OUT_OF_MEMORY, ROOM, be_frugal, has_room, is_limited
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
-
-
-MOST_NAMED = 6
-"""Results that are named where it is told what was written."""
-
-_written: dict[str, None] = {}
-
-
-def note_written(name: str) -> None:
-    """Notes that a result is in its place."""
-    _written[name] = None
-
-
-def forget_written() -> None:
-    """A new command begins."""
-    _written.clear()
-
-
-def what_was_written() -> str:
-    """The results that are in their places, for one who hears that something went wrong; empty if there are none."""
-    names = list(_written)
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"written: {', '.join(names[:MOST_NAMED])}{more}" if names else ""
 
 
 def _end(*_: Any) -> None:
@@ -64,6 +41,8 @@ if _is_command():
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
+    if is_limited():
+        be_frugal()
     if not has_room(ROOM):
         os.write(2, f"crowdopt: {OUT_OF_MEMORY}\n".encode())
         os._exit(2)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from crowdopt._early import INTERRUPTED, forget_written, what_was_written
+from crowdopt._early import INTERRUPTED
 from crowdopt._version import __version__
 from crowdopt.arguments import shown, split_numbers, split_texts, target_of
 from crowdopt.commands_report import ReportFile, check_report, command_line, compare, report
@@ -47,6 +47,7 @@ from crowdopt.options import (
     ToolChoice,
 )
 from crowdopt.progress import print_json, printable, shortened
+from crowdopt.written import forget_written, what_was_written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -341,6 +342,7 @@ def verify(
     checked: a file is not there or the data cannot be read) or 3 (BOUND NOT RE-CHECKED).
     """
     from crowdopt.progress import Console
+    from crowdopt.verify import Verdict
     from crowdopt.verify import verify as run
 
     with Console(quiet=quiet) as console:
@@ -352,7 +354,7 @@ def verify(
     if as_json:
         print_json({"verdict": result.verdict.value, "claim": result.claim, "reasons": list(result.reasons)})
     elif not quiet:
-        claim = [result.claim] if result.claim and result.exit_code != 1 else []
+        claim = [] if result.verdict is Verdict.REJECTED else [result.claim]
         lines = [*claim, *shortened(result.reasons)]
         print("\n".join([result.verdict.value, *(f"  {line}" for line in lines)]))
     raise typer.Exit(result.exit_code)

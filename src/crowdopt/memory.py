@@ -24,17 +24,27 @@ _SAID = re.compile(r"failed to map segment|cannot allocate memory|can't start ne
 """How the system and libraries say it where it is no MemoryError."""
 
 
-def has_room(n_bytes: int) -> bool:
-    """Whether this process may have so many bytes of addresses: False only where a limit is set (ulimit -v)."""
+def is_limited() -> bool:
+    """Whether the addresses of this process are limited (ulimit -v)."""
     try:
-        import mmap
         import resource
     except ImportError:  # on Windows, which has no such limit
-        return True
-    if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
-        return True
+        return False
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+
+
+def be_frugal() -> None:
+    """Lets libraries take fewer addresses, if they are not imported yet."""
     for name, value in FRUGAL.items():
         os.environ.setdefault(name, value)
+
+
+def has_room(n_bytes: int) -> bool:
+    """Whether this process may have so many bytes of addresses: False only where they are limited."""
+    if not is_limited():
+        return True
+    import mmap
+
     try:
         mmap.mmap(-1, n_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ).close()
     except OSError:

@@ -8,7 +8,8 @@ import signal
 import sys
 from typing import NoReturn
 
-from crowdopt._early import INTERRUPTED, started, what_was_written
+from crowdopt._early import INTERRUPTED, started
+from crowdopt.written import what_was_written
 
 TERMINATED = 143
 """Exit code after SIGTERM."""

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crowdopt._early import note_written
 from crowdopt.databases import Database, check_path, is_address
 from crowdopt.errors import InputError, OutputError
 from crowdopt.frames import adopt
 from crowdopt.read.columns import check_answer_columns
 from crowdopt.workspace import Workspace, literal, query_errors, quote
+from crowdopt.written import note_written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -47,8 +47,8 @@ TEXTS = (".csv", ".tsv")
 FORMULA, NUMBER = r"[=+\-@＝＋－＠\t\r\n]", r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 """How a text begins that a spreadsheet takes for a formula, and what is a number all the same."""
 
-PLAIN = r"(U?(TINY|SMALL|BIG|HUGE)?INT|INTEGER|UINTEGER|FLOAT|DOUBLE|DECIMAL|BOOLEAN|DATE|TIME)"
-"""The types that are never a formula: numbers, and points in time."""
+PLAIN = r"U?(TINY|SMALL|BIG|HUGE)?INT|FLOAT|DOUBLE|DECIMAL|BOOLEAN|DATE|TIME"
+"""How the types begin that are never a formula: numbers, and points in time."""
 
 
 def check_target(target: str | Path, suffixes: tuple[str, ...]) -> None:
