@@ -50,7 +50,7 @@ dist: $(READY)
 audit: $(READY)
 	.ci/audit $(BIN)/python
 
-# Everything side by side with the alternatives, within an hour: build/bench/index.html and results.json.
+# Everything side by side with the alternatives: build/bench/index.html and results.json.
 bench: $(READY)
 	$(BIN)/python benchmarks/bench.py $(OPTIONS)
 

@@ -2,7 +2,7 @@
 
 python benchmarks/bench.py [--quick] [--out FOLDER] [--release] [--only PART,…]
 
-Runs end_to_end.py, exact.py, growth.py and accuracy.py one after the other (within an hour on two free cores), puts
+Runs end_to_end.py, exact.py, growth.py and accuracy.py one after the other (25 minutes without the last), puts
 their figures into results.json, and draws them on a page, beside those of the release before. ``--release`` also keeps
 the results in benchmarks/releases, under the version's name; they are meant to be committed.
 """

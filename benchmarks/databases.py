@@ -27,7 +27,7 @@ from crowdopt.databases import Database
 from crowdopt.reading import Reading
 from crowdopt.source import load
 from crowdopt.workspace import Workspace
-from spine import make_responses
+from crowds import Crowd
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -119,7 +119,7 @@ def main() -> None:
     n_responses, repeats = (10_000, 1) if chosen.quick else (int(float(chosen.responses)), chosen.repeats)
     with tempfile.TemporaryDirectory(prefix="crowdopt-bench-") as folder:
         path = Path(folder) / "responses.parquet"
-        make_responses(str(path), n_responses)
+        Crowd(n_responses).write(str(path))
         server().load(duckdb.sql(f"FROM '{path}'").to_arrow_reader(100_000), "responses")
         server().run("ANALYZE responses")
         engines: dict[str, tuple[Callable[[], int], Callable[[], int]]] = {

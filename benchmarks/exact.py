@@ -140,7 +140,7 @@ def digest(found: list[dict[str, Any]]) -> dict[str, Any]:
         "proved": sum(one["proof"] == "PROVED" for one in found),
         "seconds": statistics.median(one["seconds"] for one in found),
         "worst": max(one["seconds"] for one in found),
-        "gap": max(one["gap"] for one in found if one["proof"] != "PROVED") if _open(found) else 0.0,
+        "gap": max((one["gap"] for one in found if one["proof"] != "PROVED"), default=0.0),
         "work": int(statistics.median(one["work"] for one in found)),
         "mappings": max(counted) if counted else None,
         "listed": statistics.median(one["listed"] for one in both) if both else None,
@@ -158,10 +158,6 @@ def listing(facts: dict[str, Any]) -> str:
     took = "" if facts["listed"] is None else duration(facts["listed"])
     late = f"{facts['late']} took more than {SECONDS:g} s" if facts["late"] else ""
     return ", ".join(text for text in (took, late) if text)
-
-
-def _open(found: list[dict[str, Any]]) -> bool:
-    return any(one["proof"] != "PROVED" for one in found)
 
 
 def main() -> None:

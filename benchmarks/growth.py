@@ -39,6 +39,9 @@ class Series:
     points: tuple[tuple[int, Crowd], ...]
 
 
+QUICK = Series("tasks", "tasks", tuple((n, Crowd(5 * n)) for n in (10, 100, 1000)))
+
+
 def all_series() -> tuple[Series, ...]:
     """What is measured. Numbers of responses are as near to a million as whole tasks permit, where they do not grow."""
     return (
@@ -125,11 +128,12 @@ def show_series(found: list[dict[str, Any]]) -> None:
         *("buckets", "engine", "proof", "solving", "work"),
     )
     show("growth.py (a)", "What a run costs as one thing grows.", columns, rows)
-    rows = [[one["unit"], *(_slope(one[f"{name}_exponent"]) for name in ("cpu", "solve", "work"))] for one in found]
+    rows = [[one["unit"], *(slope(one[f"{name}_exponent"]) for name in ("cpu", "solve", "work"))] for one in found]
     show("growth.py (b)", "Exponents.", ("what grows", "CPU beyond the start", "time of solving", "work"), rows)
 
 
-def _slope(value: float | None) -> str:
+def slope(value: float | None) -> str:
+    """An exponent as it is shown."""
     return "too few points" if value is None else f"{value:.2f}"
 
 
@@ -138,12 +142,11 @@ def main() -> None:
     chosen = parser("How the cost of crowdopt grows.").parse_args()
     figures: dict[str, Any] = {"environment": environment(), "quick": chosen.quick}
     print(describe(figures["environment"]) + "\n")
-    wanted = (Series("tasks", "tasks", tuple((n, Crowd(5 * n)) for n in (10, 100, 1000))),)
     with tempfile.TemporaryDirectory(prefix="crowdopt-bench-") as name:
         folder, repeats = Path(name), 1 if chosen.quick else REPEATS
         run_point(folder, Crowd(25), 1)  # the first start of a program reads it from disk
         figures["start_cpu"] = start = run_point(folder, Crowd(25), repeats)["cpu"]
-        wanted = wanted if chosen.quick else all_series()
+        wanted = (QUICK,) if chosen.quick else all_series()
         figures["series"] = [run_series(folder, series, start, repeats) for series in wanted]
     stay_small()
     show_series(figures["series"])

@@ -18,6 +18,7 @@ from crowdopt.report.page import fill
 from crowdopt.write import write_text
 from end_to_end import CAP, CROWDOPT, DAWID_SKENE, DUCKDB, MAJORITY, VOTE
 from exact import digest, listing
+from growth import slope
 from tables import duration, nats
 
 HERE = Path(__file__).resolve().parent
@@ -97,7 +98,7 @@ def growth_charts(series: list[dict[str, Any]]) -> list[str]:
             if value > 0 and point["proof"] == "PROVED"
         ]
         slopes = ", ".join(
-            f"{name} {_slope(one[key])}" for name, key in (("run", "cpu_exponent"), ("solving", "solve_exponent"))
+            f"{name} {slope(one[key])}" for name, key in (("run", "cpu_exponent"), ("solving", "solve_exponent"))
         )
         styles = {"the whole run": Style(BLUE, 2.5), "solving": Style(SOFT, 1.5, (4, 3))}
         chart = line_chart(
@@ -108,10 +109,6 @@ def growth_charts(series: list[dict[str, Any]]) -> list[str]:
         )  # fmt: skip
         drawn.append(described(svg_of(chart), f"Cost against {one['unit']}; exponents: {slopes}."))
     return drawn
-
-
-def _slope(value: float | None) -> str:
-    return "not fitted" if value is None else f"{value:.2f}"
 
 
 def _point(x: float, series: str, values: list[float], middle: float) -> dict[str, Any]:

@@ -19,8 +19,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from crowds import Crowd
 from processes import elsewhere, environment
-from spine import HERE, compare, make_responses
+from spine import HERE, compare
 
 MASTER = "local-cluster[2,1,2048]"
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -85,7 +86,7 @@ def run_here(source: str, target: str, n_partitions: int) -> dict[str, Any]:
 def run_size(folder: Path, n_responses: int, n_partitions: int) -> dict[str, Any]:
     """One size in a process of its own, checked against DuckDB."""
     source, target, other = (folder / f"{name}-{n_responses}.parquet" for name in ("responses", "spark", "duckdb"))
-    elsewhere(make_responses, str(source), n_responses)
+    elsewhere(Crowd(n_responses).write, str(source))
     words = [sys.executable, __file__, "--run", str(source), str(target), "--partitions", str(n_partitions)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from crowds import Crowd
 from processes import Run, database, elsewhere, environment, measure, median, stay_small
 
 HERE = Path(__file__).resolve().parent
-RESPONSES_PER_TASK = 5
-WORKERS = 1000
 BIG = 10**8
 BIG_LIMIT = "1GB"
 BIG_TARGET_MB = 1600.0
@@ -53,27 +51,6 @@ class Comparison:
     def same(self) -> bool:
         """Whether both hold the same tasks with the same labels."""
         return self.rows[0] == self.rows[1] and not self.differences
-
-
-def make_responses(path: str, n_responses: int, seed: int = 0) -> None:
-    """Writes responses in an order in which those to one task are far apart, in memory that does not grow with them.
-
-    Position i holds response (i * stride) mod n, a permutation. The five workers of a task are a random one and
-    then every s-th, s at most 200, so no worker answers it twice. A fifth of all answers is wrong.
-    """
-    stride = round(n_responses * 0.6180339887)
-    while math.gcd(stride, n_responses) != 1:
-        stride += 1
-    step = f"(1 + hash(t, {seed}, 2) % {WORKERS // RESPONSES_PER_TASK})"
-    query = f"""
-        SELECT 't' || t AS task,
-            'w' || ((hash(t, {seed}, 1) % {WORKERS} + k * {step}) % {WORKERS}) AS worker,
-            CASE WHEN (hash(t, {seed}, 3) % 10 < 3) = (hash(t, k, {seed}, 4) % 10 < 8) THEN 'yes' ELSE 'no' END AS label
-        FROM (SELECT j // {RESPONSES_PER_TASK} AS t, j % {RESPONSES_PER_TASK} AS k
-              FROM (SELECT (i * {stride}) % {n_responses} AS j FROM range({n_responses}) AS positions(i)))
-    """
-    with database() as con:
-        con.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
 
 
 def compare(left: str, right: str) -> Comparison:
@@ -121,7 +98,7 @@ def check_answers(folder: Path, variants: list[str]) -> None:
 def run_size(folder: Path, n_responses: int, repeats: int) -> dict[str, list[Run]]:
     """All variants on one size, ``repeats`` times, every other time in reverse order."""
     source = folder / f"responses-{n_responses}.parquet"
-    elsewhere(make_responses, str(source), n_responses)
+    elsewhere(Crowd(n_responses).write, str(source))
     runs: dict[str, list[Run]] = {variant: [] for variant in VARIANTS}
     for i in range(repeats):
         for variant in list(VARIANTS)[:: -1 if i % 2 else 1]:
@@ -137,7 +114,7 @@ def run_size(folder: Path, n_responses: int, repeats: int) -> dict[str, list[Run
 def run_big(folder: Path) -> dict[str, Any]:
     """Both programs once on 10^8 responses under a memory limit; a failure is a result, too."""
     source = folder / "responses-big.parquet"
-    elsewhere(make_responses, str(source), BIG)
+    elsewhere(Crowd(BIG).write, str(source))
     size_mb = source.stat().st_size / 1e6
     print(f"\n{BIG:.0e} responses ({size_mb:,.0f} MB of Parquet), --memory-limit {BIG_LIMIT}")
     runs: dict[str, Run] = {}
@@ -211,8 +188,8 @@ def main() -> None:
     """Makes the data, measures, prints, writes."""
     chosen = options()
     sizes = [int(float(size)) for size in chosen.sizes.split(",") if size]
-    if any(size % RESPONSES_PER_TASK or size <= 0 for size in sizes) or chosen.repeats < 1:
-        sys.exit(f"sizes must be multiples of {RESPONSES_PER_TASK}, and repeats at least 1")
+    if any(size % Crowd.per_task or size <= 0 for size in sizes) or chosen.repeats < 1:
+        sys.exit(f"sizes must be multiples of {Crowd.per_task}, and repeats at least 1")
     result: dict[str, Any] = {"environment": environment(), "sizes": []}
     with tempfile.TemporaryDirectory(prefix="crowdopt-bench-") as name:
         folder = Path(name)
