@@ -15,6 +15,7 @@ from crowdopt.solve.chain import chain
 from crowdopt.solve.columns import columns
 from crowdopt.solve.engine import Limits
 from crowdopt.solve.market import Market
+from crowdopt.solve.ordered_columns import OrderedColumns
 from crowdopt.solve.prove import Prover
 from effort import effort
 from test_columns import certificate_of
@@ -24,10 +25,12 @@ from test_enumerate import KINDS, random_objective, random_tasks
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
-def test_equals_brute_force(equal, n_labels, kind):
-    """Value, bound and witness of 700 problems, or a third of them; nearly all have a proof."""
+def test_equals_brute_force(equal, n_labels, kind, monkeypatch):
+    """Value, bound and witness of 700 problems, or a third of them; nearly all have a proof. Some by cuts alone."""
     proved = 0
+    by_cases = OrderedColumns.prove_by_cases
     for seed in range(effort(10 if n_labels < 5 else 4)):
+        monkeypatch.setattr(OrderedColumns, "prove_by_cases", by_cases if seed % 2 else lambda _: False)
         rng = np.random.default_rng([seed, n_labels, equal, KINDS.index(kind), 19])
         tasks = random_tasks(rng, n_labels, equal=equal)
         objective, shares = random_objective(rng, kind, n_labels)
@@ -88,7 +91,8 @@ def crowd(seed: int, n_labels: int, sizes: tuple[int, ...], n_tasks: int = 300) 
 @pytest.mark.parametrize(
     ("n_labels", "sizes", "n_crowds"), [(3, (8,), 12), (4, (4,), 8), (5, (3,), 3), (3, (3, 4, 5), 10), (4, (2, 3), 4)]
 )
-def test_equals_the_chain(n_labels, sizes, n_crowds):
+def test_equals_the_chain(n_labels, sizes, n_crowds, monkeypatch):
+    monkeypatch.setattr(OrderedColumns, "prove_by_cases", lambda _: False)  # these are in test_cases.py
     for seed in range(effort(n_crowds)):
         problem = crowd(seed, n_labels, sizes)
         outcome, truth = columns(problem, Limits(np.inf)), chain(problem, Limits(np.inf))
@@ -98,8 +102,11 @@ def test_equals_the_chain(n_labels, sizes, n_crowds):
 
 
 @pytest.mark.parametrize(("n_labels", "sizes"), [(3, (6,)), (4, (4,)), (3, (2, 3, 5))])
-def test_stopped_anywhere_the_bound_holds(n_labels, sizes):
+@pytest.mark.parametrize("by_cases", [True, False], ids=["cases", "cuts"])
+def test_stopped_anywhere_the_bound_holds(n_labels, sizes, by_cases, monkeypatch):
     """Interrupted at its first, second, ... report, it says so, and every bound it gave holds."""
+    if not by_cases:
+        monkeypatch.setattr(OrderedColumns, "prove_by_cases", lambda _: False)
     problem = crowd(1, n_labels, sizes)
     best = chain(problem, Limits(np.inf)).objective
     for stop_at in (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144):

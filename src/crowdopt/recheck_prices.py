@@ -4,7 +4,8 @@ For prices λ of buckets and gains μ of labels with Ψ_j(S) − λ(S) ≤ μ_j 
 no mapping is above Σ_b λ_b + Σ_j μ_j: add up the inequalities of the sets of the mapping. A witness has such
 numbers for all mappings, or names a bucket by whose label the mappings are split and a witness for each part. Here
 the parts are checked to be all of them, the sums to be below the bound, and the inequalities to hold: by trying
-every set where there are few, however large the numbers are, else by a search (recheck_sets.py).
+every set where there are few, however large the numbers are, else by a search (recheck_sets.py), where there is an
+order case by case (recheck_cases.py) or, if that does not tell, with cuts (recheck_closures.py).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from crowdopt.certificate import Space
 from crowdopt.order import tails
 from crowdopt.recheck import check_clock, label_value
+from crowdopt.recheck_cases import worth_more_by_cases
 from crowdopt.recheck_closures import Closures
 from crowdopt.recheck_sets import Sets, worth_more
 
@@ -102,11 +104,12 @@ def _shape(problem: Problem, label: int) -> Shape:
     return "up" if label == used[-1] else "down" if label == used[0] else "between"
 
 
-def _closures(problem: Problem, label: int) -> Closures | None:
+def _above(problem: Problem) -> Bools | None:
+    """Whether a bucket (column) dominates another (row), itself included; None where there is no order."""
     if problem.space is Space.ALL:
         return None
     keys = tails(problem.buckets.counts, ranked=problem.ranked)
-    return Closures.of(np.asarray((keys[None, :, :] >= keys[:, None, :]).all(axis=2)), _shape(problem, label))
+    return np.asarray((keys[None, :, :] >= keys[:, None, :]).all(axis=2))
 
 
 def _forbidden(problem: Problem, label: int) -> bool:
@@ -117,7 +120,7 @@ def _check(problem: Problem, fixed: dict[int, int], leaf: Any, bound: float, dea
     """Raises unless the prices and gains of a part prove the bound for it."""
     prices = _numbers(leaf, "prices", problem.buckets.n_buckets)
     gains = _numbers(leaf, "gains", problem.buckets.n_labels)
-    free = np.array([b not in fixed for b in range(len(prices))], bool)
+    free, above = np.array([b not in fixed for b in range(len(prices))], bool), _above(problem)
     room = bound - math.fsum([*prices[free], *gains])
     if not room >= 0:
         raise _Wrong(f"its prices and gains sum up to {-room:.3g} more than that")
@@ -126,12 +129,15 @@ def _check(problem: Problem, fixed: dict[int, int], leaf: Any, bound: float, dea
         if label not in fixed.values() and any(gains[j] <= gains[label] for j in alike):
             continue
         under = np.array([at == label for at in _labels(problem, fixed)])
-        closures = _closures(problem, label)
+        closures = None if above is None else Closures.of(above, _shape(problem, label))
         # What rounding adds to any sum over buckets is far less than the tolerance, of which this is a part.
         threshold = gains[label] + room / len(gains)
+        more = None
         if free.sum() <= FEW_BUCKETS:
             more = _one_is_worth_more(problem, label, under, free, prices, closures, threshold, deadline)
-        else:
+        elif above is not None and closures is not None:  # where nothing is fixed, as such mappings are not split
+            more = worth_more_by_cases(problem, label, prices, above, closures, threshold, deadline)
+        if more is None:
             more = worth_more(Sets.under(problem, label, under, free, prices, closures), threshold, deadline)
         if more:
             raise _Wrong(f"a set of buckets is worth more to label {label} than its gain")

@@ -133,10 +133,20 @@ def worth_more(sets: Sets, threshold: float, deadline: float) -> bool:
     Raises:
         Undecided: Past the deadline.
     """
-    if sets.worth(np.zeros((1, len(sets.tasks)), bool))[0] > threshold:
-        return True
+    return set_above(sets, threshold, deadline) is not None
+
+
+def set_above(sets: Sets, threshold: float, deadline: float) -> Bools | None:
+    """A set, which may be empty, that is worth more than the threshold; None if there is none.
+
+    Raises:
+        Undecided: Past the deadline.
+    """
+    nothing = np.zeros(len(sets.tasks), bool)
+    if sets.worth(nothing[None])[0] > threshold:
+        return nothing
     if not sets.allowed or not len(sets.tasks):
-        return False
+        return None
     waiting = [_whole(sets)]
     most = max(16, _BLOCK // len(sets.tasks))
     while waiting:
@@ -147,11 +157,11 @@ def worth_more(sets: Sets, threshold: float, deadline: float) -> bool:
             cells = cells.only(slice(most))
         looked = _Look(sets, cells, threshold)
         if looked.best > threshold:
-            return True
+            return np.asarray(looked.best_set)
         left = np.flatnonzero(looked.bound > threshold)
         if len(left):
             waiting.append(cells.only(left).halves(looked.weights()[:, left], looked.range_weights()[left]))
-    return False
+    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +226,7 @@ class _Look:
     Attributes:
         bound: By cell.
         best: What the best set met on the way is worth.
+        best_set: That set.
     """
 
     def __init__(self, sets: Sets, cells: _Cells, threshold: float) -> None:
@@ -245,7 +256,7 @@ class _Look:
         base, gain = self._linear()
         linear = base + np.where(surely, gain, np.where(maybe, np.maximum(gain, 0.0), 0.0)).sum(axis=1)
         self.bound = np.minimum(near, linear) + doubt
-        self.best = float(worth.max())
+        self.best, self.best_set = float(worth.max()), self.chosen[worth.argmax()]
         if sets.closures is not None:
             self._respect(sets.closures, base + doubt, gain, centre, threshold)
 
@@ -257,7 +268,8 @@ class _Look:
             return
         self.bound[left] = np.minimum(self.bound[left], base[left] + closures.best(gain[left]))
         worst = left[self.bound[left].argmax()]
-        self.best = float(self.sets.worth(closures.best_set(centre[worst])[None])[0])
+        self.best_set = closures.best_set(centre[worst])
+        self.best = float(self.sets.worth(self.best_set[None])[0])
 
     def _linear(self) -> tuple[Floats, Floats]:
         """Linear functions above Φ and the share: what every set has of them by cell, and what a bucket adds."""

@@ -56,7 +56,7 @@ __all__ = ["DEFAULT_TIME_LIMIT", "ENGINES", "Limits", "OnProgress", "Result", "r
 
 
 FEW_UP_SETS = 10_000
-"""Up-sets past which three labels are proved by prices rather than by listing: pairs take longer than they do."""
+"""Up-sets past which three labels or more are proved by prices rather than by listing: pairs of them take longer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ def _answer(problem: Problem, limits: Limits, engine: str) -> tuple[str, Outcome
     priced = _has_columns(problem) and (problem.space is Space.DOMINANCE or not _is_plane(problem))
     if problem.space is Space.DOMINANCE:
         try:
-            few = FEW_UP_SETS if priced and problem.buckets.n_labels == 3 else None
+            few = FEW_UP_SETS if priced and problem.buckets.n_labels > 2 else None
             return "chain", chain(problem, limits, few)
         except TooManyUpSets as reason:
             handed_over = Stop.MEMORY if isinstance(reason, TooMuchMemory) else handed_over

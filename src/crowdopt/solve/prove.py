@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from crowdopt.solve.terms import Term
     from crowdopt.types import Bools, Floats, Ints
 
+    Told = Callable[[float, int], bool]
+
 MOST_ROUNDS, MOST_PROGRAMS = 30, 5
 """Rounds of finding cuts and moving prices, and of them those that need the linear program, before giving up."""
 
@@ -217,17 +219,17 @@ class Prover:
                 seen = cells
                 return (not self.stopped and cells < most) or cells == 0  # at least a first bound
 
-            search = self._pricing(at, prices, thresholds[at], slack)
-            priced[at] = search.run(told, first=first)
+            priced[at] = self.priced(at, prices, thresholds[at], slack, told, first=first)
             bounds[at] = priced[at].bound
         return bounds, priced
 
-    def _pricing(self, at: int, prices: Floats, threshold: float, slack: float) -> Pricing:
+    def priced(self, at: int, prices: Floats, threshold: float, slack: float, told: Told, *, first: bool) -> Priced:
         """The search for the set that is worth most to a label of a term."""
         goods, term = self.market.goods, self.market.terms[at]
         if self.market.order is None:
-            return Pricing(goods, term, prices, threshold, slack)
-        return OrderedPricing(goods, term, self.market.items[term.shape], prices, threshold, slack, self._cuts_of(at))
+            return Pricing(goods, term, prices, threshold, slack).run(told, first=first)
+        items, known = self.market.items[term.shape], self._cuts_of(at)
+        return OrderedPricing(goods, term, items, prices, threshold, slack, known).run(told, first=first)
 
     def _find_room(self) -> bool:
         """Asks the linear program for prices within all cuts; returns whether there are any."""

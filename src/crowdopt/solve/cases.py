@@ -1,0 +1,209 @@
+"""Proofs under an order by prices of sets without one.
+
+The set of a label of a mapping that respects an order is *convex*: it holds all that lies between two of its buckets.
+So prices at which no convex set is worth more to any label than it gains prove that no such mapping is better. Sets
+of any kind are priced far more quickly than those of a shape (pricing.py, ordered.py), and here convexity is asked
+for only where it matters. All sets are one *case* to begin with. Where one that is worth too much is not convex, for
+want of a bucket b between two of its buckets, its case is split. With a the bucket on one side of b, a convex set is
+
+    without a;  or with a and b, and so with all between them;  or with a, without b, and so without all beyond b.
+
+Every case fixes some buckets inside or outside, and the others are priced as if there was no order.
+
+Where the best mapping that respects the order is nearly the best of all, as it is in most large crowds, few cases are
+enough, and all is proved in tenths of a second for five labels. Where there would have to be many, this gives up.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crowdopt.certificate import Space
+from crowdopt.solve import hints
+from crowdopt.solve.market import Market
+from crowdopt.solve.pricing import KEPT, Priced, Pricing
+from crowdopt.solve.prove import FLIPPED, Finding, Prover
+from crowdopt.solve.shapes import Shape, allows
+from crowdopt.solve.terms import Goods, Term, terms_of
+
+if TYPE_CHECKING:
+    from crowdopt.order import Order
+    from crowdopt.problem import Problem
+    from crowdopt.solve.prove import Told
+    from crowdopt.types import Bools, Floats
+
+MOST_CASES = 40
+"""Cases of a term beyond which to give up."""
+
+_LEAST = 1e-12  # of a probability
+_EPS = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """The sets that hold some buckets, and not some others: (bucket)."""
+
+    inside: Bools
+    outside: Bools
+
+    @property
+    def free(self) -> Bools:
+        """The buckets that are not fixed."""
+        return np.asarray(~(self.inside | self.outside))
+
+    def term(self, term: Term, goods: Goods) -> Term:
+        """The term of a label for sets of free buckets, with those that are fixed inside."""
+        tasks = float(goods.tasks[self.inside].sum())
+        return term.with_buckets(term.labels[0], goods.responses[self.inside].sum(axis=0), tasks)
+
+    def whole(self, sets: Bools) -> Bools:
+        """Sets of free buckets as sets of all buckets."""
+        every = np.tile(self.inside, (len(sets), 1))
+        every[:, self.free] = sets
+        return every
+
+    def with_fixed(self, order: Order, inside: list[int], outside: list[int]) -> Case | None:
+        """The case in which more buckets are fixed, with what then is so for convex sets; None if there are none."""
+        held, lacked = self.inside.copy(), self.outside.copy()
+        held[inside], lacked[outside] = True, True
+        below, above = order.dominates[held].any(axis=0), order.dominates[:, held].any(axis=1)
+        held |= below & above
+        lacked |= order.dominates[lacked & below].any(axis=0) | order.dominates[:, lacked & above].any(axis=1)
+        return None if (held & lacked).any() else Case(held, lacked)
+
+
+class _TooManyCases(Exception):  # noqa: N818 -- ends an attempt
+    """There would have to be more cases than there may be."""
+
+
+def market_of(problem: Problem) -> Market:
+    """The market of a problem under dominance in which labels bid for sets of any kind."""
+    return Market(Goods.of(problem), tuple(terms_of(replace(problem, space=Space.ALL))), problem.order)
+
+
+class ProverByCases(Prover):
+    """One attempt; the market is that of :func:`market_of`."""
+
+    def run(self, known: dict[int, Bools], cells: int = 0) -> Finding:
+        """Tries to prove the target, beginning with known convex sets by term. Without success there is no bound."""
+        self.begin()
+        try:
+            return super().run(known, cells)
+        except _TooManyCases:
+            return self._failed(cells)
+
+    def begin(self) -> None:
+        """Makes all sets one case of each term."""
+        nothing = np.zeros(len(self.market.goods), bool)
+        self.cases = {at: [Case(nothing, nothing)] for at in self.active}
+
+    def _failed(self, cells: int) -> Finding:  # noqa: ARG002 -- no time is spent on a bound
+        return Finding(
+            proved=False, bound=math.inf, prices=self.prices.prices, gains=self.prices.gains, stopped=self.stopped
+        )
+
+    def _good_sets(self, term: Term, begin: Floats) -> tuple[Bools, Floats]:
+        """Convex sets that are worth much to a label of the term, best first; splits cases whose best is not convex."""
+        at, goods, prices = int(self.market.term_of[term.labels[0]]), self.market.goods, self.prices.prices
+        enough, cases = self.prices.gains[at] + self.share, self.cases[at]
+        convex, done = [np.zeros((1, len(goods)), bool)], 0
+        while done < len(cases):
+            case = cases[done]
+            asked = enough + prices[case.inside].sum()
+            sets, worth = self._good_in(case, term, asked, begin)
+            allowed = self._convex(sets)
+            convex.append(sets[allowed])
+            broken = sets[~allowed & (worth > asked)]
+            if len(broken) and self._has_time():
+                self.split(at, done, broken[0])
+            else:
+                done += 1
+        return hints.best_first(goods, term, prices, np.concatenate(convex))
+
+    def _good_in(self, case: Case, term: Term, asked: float, begin: Floats) -> tuple[Bools, Floats]:
+        """Sets of a case, and what they are worth before what is inside is paid for, best first."""
+        some, label, prices = self.market.goods.only(case.free), case.term(term, self.market.goods), self.prices.prices
+        if not len(some):
+            return case.inside[None], np.array([label.empty])
+        sets, worth = hints.good_sets(some, label, prices[case.free], begin)
+        if worth[0] <= asked:
+            sets, worth = hints.flipped(some, label, prices[case.free], sets[:FLIPPED])
+        return case.whole(sets), worth
+
+    def priced(self, at: int, prices: Floats, threshold: float, slack: float, told: Told, *, first: bool) -> Priced:
+        """Prices all cases, and splits those in which only sets that are not convex are worth too much."""
+        cases, done, looked, bound, best = self.cases[at], 0, 0, -math.inf, -math.inf
+        found: list[Bools] = []
+        while done < len(cases) and not self.stopped and not (first and found):
+
+            def counted(_: float, cells: int, before: int = looked) -> bool:
+                return told(math.inf, before + cells)  # no bound before all cases have one
+
+            priced = self._price_case(at, cases[done], prices, threshold, slack, counted, first=first)
+            looked += priced.cells
+            sets = np.array(priced.sets, bool).reshape(-1, len(prices))
+            convex = self._convex(sets)
+            found += list(sets[convex])
+            if len(sets) and not convex.any() and not self.stopped:
+                self.split(at, done, sets[0])
+                continue
+            bound, best, done = max(bound, priced.bound), max(best, priced.best), done + 1
+        finished = done == len(cases) and not self.stopped
+        return Priced(bound if finished else math.inf, best, found[:KEPT], looked, finished)
+
+    def _price_case(
+        self, at: int, case: Case, prices: Floats, threshold: float, slack: float, told: Told, *, first: bool
+    ) -> Priced:
+        """The search for the set of a case that is worth most, whatever the order."""
+        goods, paid = self.market.goods, math.fsum(prices[case.inside])
+        some, term = goods.only(case.free), case.term(self.market.terms[at], goods)
+        if not len(some):
+            worth = term.empty - paid
+            sets = [case.inside] if worth > threshold else []
+            return Priced(worth + _rounding(term.empty, paid), worth, sets, cells=1, finished=True)
+        priced = Pricing(some, term, prices[case.free], threshold + paid, slack).run(told, first=first)
+        sets = list(case.whole(np.array(priced.sets, bool).reshape(-1, len(some))))
+        bound = priced.bound - paid + _rounding(priced.bound, paid)
+        return replace(priced, bound=bound, best=priced.best - paid, sets=sets)
+
+    def _convex(self, sets: Bools) -> Bools:
+        order = self.market.order
+        assert order is not None  # noqa: S101 -- such is the market
+        return allows(Shape.BETWEEN, order, sets)
+
+    def split(self, at: int, which: int, broken: Bools) -> None:
+        """Puts three cases in the place of one that has a set that is not convex."""
+        order, cases = self.market.order, self.cases[at]
+        assert order is not None  # noqa: S101 -- such is the market
+        end, lacks = self._gap(order, at, broken)
+        fixed: list[tuple[list[int], list[int]]] = [([], [end]), ([end, lacks], []), ([end], [lacks])]
+        options = [cases[which].with_fixed(order, inside, outside) for inside, outside in fixed]
+        cases[which : which + 1] = [case for case in options if case is not None]
+        if len(cases) > MOST_CASES:
+            raise _TooManyCases
+
+    def _gap(self, order: Order, at: int, broken: Bools) -> tuple[int, int]:
+        """A bucket of a set that is not convex, and one that the set lacks between it and others.
+
+        Such that as few as possible of the set are on its side; of several, the set would lose most by what it lacks.
+        """
+        dominates, goods = order.dominates, self.market.goods
+        above, below = dominates & broken[:, None], (dominates & broken).T  # [a, b]: a of the set is above, below b
+        n_above, n_below = above.sum(axis=0), below.sum(axis=0)
+        lacking = np.flatnonzero((n_above > 0) & (n_below > 0) & ~broken)
+        counts = broken @ goods.responses + self.market.terms[at].offset
+        logs = np.log(np.maximum(hints.shares(counts, goods.n_classes), _LEAST))
+        loss = self.prices.prices[lacking] - goods.responses[lacking] @ logs
+        fewest = np.minimum(n_above, n_below)[lacking]
+        lacks = int(lacking[np.lexsort((-loss, fewest))[0]])
+        side = above if n_above[lacks] <= n_below[lacks] else below
+        return int(np.flatnonzero(side[:, lacks])[0]), lacks
+
+
+def _rounding(worth: float, paid: float) -> float:
+    """What rounding can do to sums and differences of a few numbers of this size."""
+    return 8 * _EPS * (abs(worth) + abs(paid))

@@ -1,0 +1,69 @@
+"""Sets that respect an order, looked through case by case: against trying every one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from crowdopt import recheck_cases
+from crowdopt.certificate import Space
+from crowdopt.order import tails
+from crowdopt.problem import Problem
+from crowdopt.recheck import Undecided
+from crowdopt.recheck_cases import worth_more_by_cases
+from crowdopt.recheck_closures import Closures
+from effort import effort
+from test_enumerate import KINDS
+from test_pricing import random_problem
+from test_recheck_closures import every_set, fits
+from test_recheck_prices import term
+
+
+def setting(seed: int, n_labels: int, kind: str) -> tuple[Problem, np.ndarray, np.ndarray]:
+    """A problem, prices around which sets compete, and which bucket (column) dominates which (row)."""
+    rng = np.random.default_rng([seed, n_labels, KINDS.index(kind), 75])
+    free = random_problem(rng, kind, n_labels, equal=bool(seed % 2))
+    problem = Problem(free.buckets, Space.DOMINANCE, free.objective)
+    keys = tails(problem.buckets.counts)
+    prices = problem.buckets.responses[:, 0] @ np.log(rng.dirichlet(np.ones(n_labels)))
+    return problem, prices + rng.normal(size=len(prices)), (keys[None, :, :] >= keys[:, None, :]).all(axis=2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_labels", [2, 3, 4])
+def test_equals_trying_every_set(n_labels, kind):
+    """A threshold a little above the best set holds or is not told; one a little below never holds."""
+    told = 0
+    for seed in range(effort(40)):
+        problem, prices, above = setting(seed, n_labels, kind)
+        label = int(np.flatnonzero(problem.objective.shares or np.ones(n_labels))[-1])
+        sets = every_set(len(prices))
+        counts = np.tensordot(sets, problem.buckets.responses, 1)
+        worth = term(problem, label, counts, sets @ problem.buckets.weights) - sets @ prices
+        for shape in ("between", "up", "down"):
+            best = float(worth[fits(sets, above, shape)].max())
+            closures = Closures.of(above, shape)
+            high, low = (
+                worth_more_by_cases(problem, label, prices, above, closures, best + by, math.inf)
+                for by in (1e-6, -1e-6)
+            )
+            assert high is not True
+            assert low is not False
+            told += (high is False) + (low is True)
+            if shape == "between":  # of which every set is that has no gap
+                assert (high, low) == (False, True)
+    assert told > effort(40) * 3
+
+
+def test_few_cases_tell_nothing(monkeypatch):
+    monkeypatch.setattr(recheck_cases, "MOST_CASES", 0)
+    problem, prices, above = setting(1, 3, "none")
+    assert worth_more_by_cases(problem, 0, prices, above, Closures.of(above, "between"), 1e9, math.inf) is None
+
+
+def test_time_is_no_answer():
+    problem, prices, above = setting(1, 3, "none")
+    with pytest.raises(Undecided):
+        worth_more_by_cases(problem, 0, prices, above, Closures.of(above, "between"), 1e-9, -math.inf)
