@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from crowdopt.solve.columns import columns
 from crowdopt.solve.engine import Limits
 from crowdopt.solve.ordered import OrderedPricing
 from crowdopt.solve.ordered_columns import OrderedColumns
+from crowdopt.solve.pricing import Pricing
 from crowdopt.solve.shapes import Shape, allows
 from effort import effort
 from test_columns import certificate_of
@@ -55,14 +58,23 @@ def test_every_convex_set_is_in_one_case(n_labels, monkeypatch):
             holds = np.array([members(case, sets) for case in search.cases[0]])
             assert (holds[:, convex].sum(axis=0) == 1).all()
             assert holds.sum(axis=0).max() == 1
-            which, at = np.nonzero(holds & ~convex)
-            if not len(which):
+            broken = split_at_random(search, sets, rng)
+            if broken is None:
                 break
-            chosen = rng.integers(len(which))
-            search.split(0, int(which[chosen]), sets[at[chosen]])
-            assert not any(members(case, sets[at[chosen]][None])[0] for case in search.cases[0])
+            assert not any(members(case, broken[None])[0] for case in search.cases[0])
             n_split += 1
     assert n_split > 20
+
+
+def split_at_random(search: ProverByCases, sets: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+    """Splits a case by one of the sets that are not convex, and returns it; None if there is none left."""
+    holds = np.array([members(case, sets) for case in search.cases[0]])
+    which, at = np.nonzero(holds & ~allows(Shape.BETWEEN, search.market.order, sets))
+    if not len(which):
+        return None
+    chosen = int(rng.integers(len(which)))
+    search.split(0, int(which[chosen]), sets[at[chosen]])
+    return np.asarray(sets[at[chosen]])
 
 
 def members(case: cases.Case, sets: np.ndarray) -> np.ndarray:
@@ -70,9 +82,10 @@ def members(case: cases.Case, sets: np.ndarray) -> np.ndarray:
     return sets[:, case.inside].all(axis=1) & ~sets[:, case.outside].any(axis=1)
 
 
+@pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
-def test_pricing_equals_trying_every_set(n_labels, kind, monkeypatch):
+def test_pricing_equals_trying_every_set(n_labels, kind, first, monkeypatch):
     """A threshold above the best convex set is the bound; one below it is exceeded, by convex sets that are found."""
     monkeypatch.setattr(cases, "MOST_CASES", 10**6)
     for seed in range(effort(30)):
@@ -88,16 +101,74 @@ def test_pricing_equals_trying_every_set(n_labels, kind, monkeypatch):
         best = worth[convex].max()
         for above in (1e-3, -1e-3):
             search.begin()
-            found = search.priced(at, prices, best + above, 1e-7, go_on, first=False)
-            assert found.finished
+            found = search.priced(at, prices, best + above, 1e-7, go_on, first=first)
             assert found.bound >= best - 1e-9
             assert allows(Shape.BETWEEN, problem.order, np.array(found.sets, bool).reshape(-1, len(goods))).all()
             if above > 0:
+                assert found.finished
                 assert found.bound == pytest.approx(best + above, abs=1e-9)
                 assert not found.sets
-            elif best > term.empty:
+            else:
                 values = [float(term.values(*goods.sums(one[None]))[0] - one @ prices) for one in found.sets]
-                assert max(values) == pytest.approx(best, abs=1e-3)
+                assert found.best == values[0] == max(values) == pytest.approx(best, abs=1.1e-3)
+
+
+@pytest.mark.parametrize("n_labels", [2, 3, 4])
+def test_stopped_anywhere_nothing_false_is_said(n_labels, monkeypatch):
+    """Pricing that is stopped at any report: every bound that it tells, and that of the end, holds for convex sets."""
+    monkeypatch.setattr(sys.modules[Pricing.__module__], "MOST_CELLS_AT_ONCE", 1)  # so that it reports often
+    n_split = n_told = 0
+    for seed in range(effort(60)):
+        rng = np.random.default_rng([seed, n_labels, 76])
+        problem = dominance(rng, KINDS[seed % 2], n_labels, equal=bool(seed % 3))
+        search = prover(problem, np.zeros(problem.buckets.n_buckets, np.int64), rng)
+        goods, term = search.market.goods, search.market.terms[0]
+        prices = random_prices(rng, goods, term)
+        sets, worth = every_worth(goods, term, prices)
+        best = worth[allows(Shape.BETWEEN, problem.order, sets)].max()
+        n_reports = 0
+        for part in range(13):  # the first time it is not stopped, and the reports are counted
+            stop_at, told = 1 + part * n_reports // 12 if part else math.inf, []
+
+            def until(bound, _, told=told, stop_at=stop_at, search=search):
+                told.append(bound)
+                search.stopped = len(told) >= stop_at
+                return not search.stopped
+
+            search.begin()
+            search.stopped = False
+            for _ in range(4):
+                split_at_random(search, sets, np.random.default_rng(seed))
+            found = search.priced(0, prices, best - 30.0, 1e-6, until, first=False)
+            assert found.bound >= best - 1e-9
+            assert min(told, default=best) >= best - 1e-9
+            n_reports = max(n_reports, len(told))
+            n_split += search.stopped and len(search.cases[0]) > 1
+            n_told += sum(np.isfinite(told))
+    assert n_split > effort(60)
+    assert n_told > effort(15)
+
+
+@pytest.mark.parametrize("ranked", [True, False])
+def test_classes_of_workers(ranked):
+    """Two classes, and two or three labels: as by listing every mapping that respects the order."""
+    proved = 0
+    for seed in range(effort(60)):
+        rng = np.random.default_rng([seed, ranked, 77])
+        n_labels = int(rng.integers(2, 4))
+        counts = rng.integers(0, 3, (int(rng.integers(2, 7)), 2, n_labels))
+        counts[:, 0, 0] += counts.sum(axis=(1, 2)) == 0
+        buckets, _ = Buckets.from_arrays(counts, rng.integers(1, 40, len(counts)))
+        problem = Problem(buckets, Space.DOMINANCE, ranked=ranked)
+        every = np.array(list(itertools.product(range(n_labels), repeat=buckets.n_buckets)))
+        every = every[[problem.order.respected_by(mapping) for mapping in every]]
+        values = np.array([problem.objective.of_mapping(buckets, mapping) for mapping in every])
+        for at in (int(values.argmax()), int(rng.integers(len(values)))):
+            finding = prover(problem, every[at], rng).run({})
+            proved += finding.proved
+            assert not finding.proved or values[at] >= values.max() - problem.price_tolerance(values.max())
+            assert finding.bound >= values.max() - 1e-9
+    assert proved > effort(60) / 4
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -11,7 +11,6 @@ from crowdopt import recheck_cases
 from crowdopt.certificate import Space
 from crowdopt.order import tails
 from crowdopt.problem import Problem
-from crowdopt.recheck import Undecided
 from crowdopt.recheck_cases import worth_more_by_cases
 from crowdopt.recheck_closures import Closures
 from effort import effort
@@ -58,12 +57,51 @@ def test_equals_trying_every_set(n_labels, kind):
 
 
 def test_few_cases_tell_nothing(monkeypatch):
-    monkeypatch.setattr(recheck_cases, "MOST_CASES", 0)
-    problem, prices, above = setting(1, 3, "none")
-    assert worth_more_by_cases(problem, 0, prices, above, Closures.of(above, "between"), 1e9, math.inf) is None
+    """Wherever all of the cases that there are tell something, one of many does not."""
+    split = 0
+    for seed in range(30):
+        problem, prices, above = setting(seed, 3, "none")
+        closures = Closures.of(above, "between")
+        monkeypatch.setattr(recheck_cases, "MOST_CASES", 150)
+        best = best_between(problem, prices, above)
+        assert worth_more_by_cases(problem, 0, prices, above, closures, best + 1e-6, math.inf) is False
+        monkeypatch.setattr(recheck_cases, "MOST_CASES", 1)
+        split += worth_more_by_cases(problem, 0, prices, above, closures, best + 1e-6, math.inf) is None
+    assert split > 3
 
 
-def test_time_is_no_answer():
+def best_between(problem: Problem, prices: np.ndarray, above: np.ndarray) -> float:
+    """What the best set without gaps is worth to label 0."""
+    sets = every_set(len(prices))
+    sets = sets[fits(sets, above, "between")]
+    counts = np.tensordot(sets, problem.buckets.responses, 1)
+    return float((term(problem, 0, counts, sets @ problem.buckets.weights) - sets @ prices).max())
+
+
+def test_huge_prices_hide_nothing():
+    """With a price that no sum keeps its last digits beside, it is not told that nothing is worth more."""
+    found = 0
+    for seed in range(effort(120)):
+        problem, prices, above = setting(seed, 3, "none")
+        prices[seed % len(prices)] = -1e16
+        best = exact_best(problem, prices, above)
+        told = worth_more_by_cases(
+            problem, 0, prices, above, Closures.of(above, "between"), math.nextafter(best, -math.inf), math.inf
+        )
+        assert told is not False
+        found += told is True
+    assert found
+
+
+def exact_best(problem: Problem, prices: np.ndarray, above: np.ndarray) -> float:
+    """The same, every set in one exact sum."""
+    sets = every_set(len(prices))
+    sets = sets[fits(sets, above, "between")]
+    counts = np.tensordot(sets, problem.buckets.responses, 1)
+    values = term(problem, 0, counts, sets @ problem.buckets.weights)
+    return max(math.fsum([value, *-prices[one]]) for value, one in zip(values, sets, strict=True))
+
+
+def test_without_time_nothing_is_told():
     problem, prices, above = setting(1, 3, "none")
-    with pytest.raises(Undecided):
-        worth_more_by_cases(problem, 0, prices, above, Closures.of(above, "between"), 1e-9, -math.inf)
+    assert worth_more_by_cases(problem, 0, prices, above, Closures.of(above, "between"), 1e-9, -math.inf) is None

@@ -11,10 +11,12 @@ It does not always lead to an answer: then cuts must (recheck_closures.py).
 from __future__ import annotations
 
 import math
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crowdopt.recheck import Undecided, label_value
 from crowdopt.recheck_sets import Sets, set_above
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 MOST_CASES = 150
 """Cases that are looked at before giving up."""
+
+_EPS = float(np.finfo(float).eps)
 
 
 def worth_more_by_cases(
@@ -38,30 +42,50 @@ def worth_more_by_cases(
         above: Whether a bucket (column) dominates another (row); whether itself does not matter.
         closures: The sets that the label may have.
         threshold: What none should be worth more than.
-        deadline: When to raise ``Undecided``.
+        deadline: When an answer is of no use any more; half of the time until then may be taken.
     """
-    above = above & ~np.eye(len(prices), dtype=bool)
+    now = time.monotonic()
+    try:
+        half = now + (deadline - now) / 2
+        return _look(problem, label, prices, above & ~np.eye(len(prices), dtype=bool), closures, threshold, half)
+    except Undecided:
+        return None
+
+
+def _look(
+    problem: Problem, label: int, prices: Floats, above: Bools, closures: Closures, threshold: float, deadline: float
+) -> bool | None:
+    """The same, but raises where the time is over or numbers are too large."""
     waiting = [(np.zeros(len(prices), bool), np.zeros(len(prices), bool))]
     for _ in range(MOST_CASES):
         if not waiting:
             return False
         inside, outside = waiting.pop()
         free = ~(inside | outside)
+        paid = math.fsum(prices[inside])
+        rounding = 8 * _EPS * (abs(threshold) + abs(paid))
         sets = Sets.under(problem, label, inside, free, prices)
-        found = set_above(sets, threshold + math.fsum(prices[inside]), deadline)
+        found = set_above(sets, threshold + paid - rounding, deadline)
         if found is None:
             continue
         whole = inside.copy()
         whole[free] = found
         gap = _gap(above, whole, problem.buckets.weights)
         if gap is None:
-            return True if closures.allows(whole) else None
+            return True if closures.allows(whole) and _worth(problem, label, prices, whole) > threshold else None
         end, missing = gap
         for held, lacked in (([], [end]), ([end, missing], []), ([end], [missing])):
             case = _fixed(above, inside, outside, held, lacked)
             if case is not None:
                 waiting.append(case)
     return None
+
+
+def _worth(problem: Problem, label: int, prices: Floats, members: Bools) -> float:
+    """What a set is worth to a label, in one exact sum of what it is made of."""
+    buckets = problem.buckets
+    value = label_value(problem, label, buckets.responses[members].sum(axis=0), int(buckets.weights[members].sum()))
+    return math.fsum([value, *-prices[members]])
 
 
 def _gap(above: Bools, members: Bools, weights: Ints) -> tuple[int, int] | None:

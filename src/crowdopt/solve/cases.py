@@ -4,7 +4,7 @@ The set of a label of a mapping that respects an order is *convex*: it holds all
 So prices at which no convex set is worth more to any label than it gains prove that no such mapping is better. Sets
 of any kind are priced far more quickly than those of a shape (pricing.py, ordered.py), and here convexity is asked
 for only where it matters. All sets are one *case* to begin with. Where one that is worth too much is not convex, for
-want of a bucket b between two of its buckets, its case is split. With a the bucket on one side of b, a convex set is
+want of a bucket b between two of its buckets, its case is split. With a one of these two, a convex set is
 
     without a;  or with a and b, and so with all between them;  or with a, without b, and so without all beyond b.
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 MOST_CASES = 40
 """Cases of a term beyond which to give up."""
+
+MOST_CELLS = 1_000_000
+"""Cells of the pricing of one case beyond which to give up: some ten seconds."""
 
 _LEAST = 1e-12  # of a probability
 _EPS = float(np.finfo(float).eps)
@@ -76,8 +79,8 @@ class Case:
         return None if (held & lacked).any() else Case(held, lacked)
 
 
-class _TooManyCases(Exception):  # noqa: N818 -- ends an attempt
-    """There would have to be more cases than there may be."""
+class _TooMuch(Exception):  # noqa: N818 -- ends an attempt
+    """There would have to be more cases, or cells of one, than there may be."""
 
 
 def market_of(problem: Problem) -> Market:
@@ -88,20 +91,23 @@ def market_of(problem: Problem) -> Market:
 class ProverByCases(Prover):
     """One attempt; the market is that of :func:`market_of`."""
 
-    def run(self, known: dict[int, Bools], cells: int = 0) -> Finding:
-        """Tries to prove the target, beginning with known convex sets by term. Without success there is no bound."""
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
         self.begin()
-        try:
-            return super().run(known, cells)
-        except _TooManyCases:
-            return self._failed(cells)
 
     def begin(self) -> None:
         """Makes all sets one case of each term."""
         nothing = np.zeros(len(self.market.goods), bool)
         self.cases = {at: [Case(nothing, nothing)] for at in self.active}
 
-    def _failed(self, cells: int) -> Finding:  # noqa: ARG002 -- no time is spent on a bound
+    def run(self, known: dict[int, Bools], cells: int = 0) -> Finding:
+        """Tries to prove the target, beginning with known convex sets by term; no ``cells`` are spent if that fails."""
+        try:
+            return super().run(known, cells)
+        except _TooMuch:
+            return self._failed(cells)
+
+    def _failed(self, cells: int) -> Finding:  # noqa: ARG002 -- see run
         return Finding(
             proved=False, bound=math.inf, prices=self.prices.prices, gains=self.prices.gains, stopped=self.stopped
         )
@@ -110,19 +116,19 @@ class ProverByCases(Prover):
         """Convex sets that are worth much to a label of the term, best first; splits cases whose best is not convex."""
         at, goods, prices = int(self.market.term_of[term.labels[0]]), self.market.goods, self.prices.prices
         enough, cases = self.prices.gains[at] + self.share, self.cases[at]
-        convex, done = [np.zeros((1, len(goods)), bool)], 0
-        while done < len(cases):
+        good, done = [cases[0].inside[None]], 0
+        while done < len(cases) and self._has_time():
             case = cases[done]
             asked = enough + prices[case.inside].sum()
             sets, worth = self._good_in(case, term, asked, begin)
-            allowed = self._convex(sets)
-            convex.append(sets[allowed])
-            broken = sets[~allowed & (worth > asked)]
-            if len(broken) and self._has_time():
+            convex = self._convex(sets)
+            good += [case.inside[None], sets[convex]]
+            broken = sets[~convex & (worth > asked)]
+            if len(broken):
                 self.split(at, done, broken[0])
             else:
                 done += 1
-        return hints.best_first(goods, term, prices, np.concatenate(convex))
+        return hints.best_first(goods, term, prices, np.concatenate(good))
 
     def _good_in(self, case: Case, term: Term, asked: float, begin: Floats) -> tuple[Bools, Floats]:
         """Sets of a case, and what they are worth before what is inside is paid for, best first."""
@@ -136,24 +142,29 @@ class ProverByCases(Prover):
 
     def priced(self, at: int, prices: Floats, threshold: float, slack: float, told: Told, *, first: bool) -> Priced:
         """Prices all cases, and splits those in which only sets that are not convex are worth too much."""
-        cases, done, looked, bound, best = self.cases[at], 0, 0, -math.inf, -math.inf
-        found: list[Bools] = []
-        while done < len(cases) and not self.stopped and not (first and found):
+        cases, done, looked, bound, finished = self.cases[at], 0, 0, -math.inf, True
+        found = np.zeros((0, len(prices)), bool)
+        while done < len(cases) and not self.stopped and not (first and len(found)):
+            others = bound if done == len(cases) - 1 else math.inf  # no bound of all before the last has one
 
-            def counted(_: float, cells: int, before: int = looked) -> bool:
-                return told(math.inf, before + cells)  # no bound before all cases have one
+            def counted(worth: float, cells: int, others: float = others, before: int = looked) -> bool:
+                if cells > MOST_CELLS:
+                    raise _TooMuch
+                return told(max(worth, others), before + cells)
 
             priced = self._price_case(at, cases[done], prices, threshold, slack, counted, first=first)
             looked += priced.cells
             sets = np.array(priced.sets, bool).reshape(-1, len(prices))
             convex = self._convex(sets)
-            found += list(sets[convex])
+            found = np.concatenate([found, sets[convex]])
             if len(sets) and not convex.any() and not self.stopped:
                 self.split(at, done, sets[0])
                 continue
-            bound, best, done = max(bound, priced.bound), max(best, priced.best), done + 1
-        finished = done == len(cases) and not self.stopped
-        return Priced(bound if finished else math.inf, best, found[:KEPT], looked, finished)
+            bound, done, finished = max(bound, priced.bound), done + 1, finished and priced.finished
+        sets, worth = hints.best_first(self.market.goods, self.market.terms[at], prices, found)
+        best = float(worth.max(initial=-math.inf))
+        all_done = done == len(cases)
+        return Priced(bound if all_done else math.inf, best, list(sets[:KEPT]), looked, finished and all_done)
 
     def _price_case(
         self, at: int, case: Case, prices: Floats, threshold: float, slack: float, told: Told, *, first: bool
@@ -161,12 +172,16 @@ class ProverByCases(Prover):
         """The search for the set of a case that is worth most, whatever the order."""
         goods, paid = self.market.goods, math.fsum(prices[case.inside])
         some, term = goods.only(case.free), case.term(self.market.terms[at], goods)
+        least = term.empty - paid
+        known = [case.inside] if least > threshold else []
         if not len(some):
-            worth = term.empty - paid
-            sets = [case.inside] if worth > threshold else []
-            return Priced(worth + _rounding(term.empty, paid), worth, sets, cells=1, finished=True)
-        priced = Pricing(some, term, prices[case.free], threshold + paid, slack).run(told, first=first)
-        sets = list(case.whole(np.array(priced.sets, bool).reshape(-1, len(some))))
+            return Priced(least + _rounding(term.empty, paid), least, known, cells=1, finished=True)
+
+        def told_worth(bound: float, cells: int) -> bool:
+            return told(bound - paid + _rounding(bound, paid), cells)
+
+        priced = Pricing(some, term, prices[case.free], threshold + paid, slack).run(told_worth, first=first)
+        sets = [*case.whole(np.array(priced.sets, bool).reshape(-1, len(some))), *known]
         bound = priced.bound - paid + _rounding(priced.bound, paid)
         return replace(priced, bound=bound, best=priced.best - paid, sets=sets)
 
@@ -184,7 +199,7 @@ class ProverByCases(Prover):
         options = [cases[which].with_fixed(order, inside, outside) for inside, outside in fixed]
         cases[which : which + 1] = [case for case in options if case is not None]
         if len(cases) > MOST_CASES:
-            raise _TooManyCases
+            raise _TooMuch
 
     def _gap(self, order: Order, at: int, broken: Bools) -> tuple[int, int]:
         """A bucket of a set that is not convex, and one that the set lacks between it and others.

@@ -87,7 +87,7 @@ class OrderedColumns(Columns):
         mapping, value = self._best()
         prover = ProverByCases(market_of(self.problem), mapping, value, self._tolerance(), self.rng, self._go_on)
         finding = prover.run({})
-        if finding.proved:
+        if finding.bound < np.inf:
             gains = finding.gains[prover.market.term_of]
             self._keep(finding.bound, {"prices": finding.prices.tolist(), "gains": gains.tolist()})
         return finding.proved or finding.stopped

@@ -160,7 +160,7 @@ class Prover:
                 found = True
                 prices.add(at, violated)
                 self._remember(violated @ goods.responses + term.offset)
-        likely = self._sum(prices.prices, worth_most)
+        likely = self.sum(prices.prices, worth_most)
         if likely < self.best[1]:
             self.best = prices.prices.copy(), likely
         return found
@@ -186,15 +186,15 @@ class Prover:
         found = hints.shares(counts, self.market.goods.n_classes)
         self.probabilities = np.concatenate([self.probabilities, found])
 
-    def _sum(self, prices: Floats, gains: Floats) -> float:
+    def sum(self, prices: Floats, gains: Floats) -> float:
         """Prices and the gains of all labels in one sum, rounded once: they may be far larger than what they sum to."""
         return math.fsum([*prices, *gains[self.market.term_of]])
 
     def _settle(self, cells: int) -> Finding | None:
         """Exact pricing: the proof if no set is worth more than its label gains; else adds what was found as cuts."""
         prices = self.prices
-        bounds, priced = self._bounds(prices.prices, prices.gains + self.share, self.share / 4, first=True)
-        bound = self._sum(prices.prices, bounds)
+        bounds, priced = self.bounds(prices.prices, prices.gains + self.share, self.share / 4, first=True)
+        bound = self.sum(prices.prices, bounds)
         if bound <= self.target + self.tolerance / 2:
             return Finding(proved=True, bound=bound, prices=prices.prices, gains=bounds)
         if self.stopped:
@@ -202,7 +202,7 @@ class Prover:
         added = sum(prices.add(at, np.array(found.sets)) for at, found in priced.items() if found.sets)
         return None if added else self._failed(cells)
 
-    def _bounds(
+    def bounds(
         self, prices: Floats, thresholds: Floats, slack: float, *, first: bool, most: float = math.inf
     ) -> tuple[Floats, dict[int, Priced]]:
         """The most that a label of each term can gain, within slack or below the threshold."""
@@ -214,7 +214,7 @@ class Prover:
             def told(bound: float, cells: int, at: int = at) -> bool:
                 nonlocal seen
                 bounds[at] = bound
-                whole = self._sum(prices, bounds) if at == self.active[-1] else math.inf
+                whole = self.sum(prices, bounds) if at == self.active[-1] else math.inf
                 self.stopped |= not self.go_on(whole, cells - seen)
                 seen = cells
                 return (not self.stopped and cells < most) or cells == 0  # at least a first bound
@@ -254,8 +254,8 @@ class Prover:
         """The bound of the best prices seen, and where to branch."""
         slack = max(0.02 * (self.best[1] - self.target), self.share)
         nothing = np.full(len(self.market.terms), -np.inf)
-        bounds, _ = self._bounds(self.best[0], nothing, slack / self.market.n_labels, first=False, most=cells)
-        bound = self._sum(self.best[0], bounds)
+        bounds, _ = self.bounds(self.best[0], nothing, slack / self.market.n_labels, first=False, most=cells)
+        bound = self.sum(self.best[0], bounds)
         mixture = self.master.mixture() if self.master is not None else []
         proved = bound <= self.target + self.tolerance / 2
         return Finding(proved, bound, self.best[0], bounds, self.best[1], mixture, self.stopped)
