@@ -29,7 +29,7 @@ REPEATS = {10**5: 3, 10**6: 3, 10**7: 2}
 """Runs of each program by the number of responses."""
 
 SLOW_REPEATS = {10**5: 2, 10**6: 2}
-"""Those of DawidSkene; beyond these sizes once, for two labels only, within the cap."""
+"""Those of DawidSkene; beyond these sizes once, within the cap."""
 
 CAP = Cap(seconds=900, memory_gb=16)
 
@@ -45,10 +45,7 @@ def command(program: str, source: Path, target: Path) -> list[str]:
 
 def repeats_of(program: str, crowd: Crowd) -> int:
     """How often a program runs on a crowd."""
-    size = crowd.responses
-    if program != DAWID_SKENE:
-        return REPEATS.get(size, 1)
-    return SLOW_REPEATS.get(size, int(crowd.labels == LABELS[0] and size == max(REPEATS)))
+    return (SLOW_REPEATS if program == DAWID_SKENE else REPEATS).get(crowd.responses, 1)
 
 
 def run_case(folder: Path, crowd: Crowd, *, quick: bool) -> dict[str, Any]:
@@ -56,7 +53,7 @@ def run_case(folder: Path, crowd: Crowd, *, quick: bool) -> dict[str, Any]:
     source = folder / "responses.parquet"
     elsewhere(crowd.write, str(source))
     wanted = {name: 1 if quick else repeats_of(name, crowd) for name in (CROWDOPT, *PROGRAMS)}
-    runs: dict[str, list[Run]] = {name: [] for name, times in wanted.items() if times}
+    runs: dict[str, list[Run]] = {name: [] for name in wanted}
     for i in range(max(wanted.values())):
         for name in list(runs)[:: -1 if i % 2 else 1]:
             if i < wanted[name]:

@@ -52,7 +52,7 @@ def all_series() -> tuple[Series, ...]:
         Series("labels", "labels, 3 responses per task", tuple((k, _of(3, k)) for k in (2, 3, 4, 5, 6, 7))),
         Series(
             "classes",
-            "classes of workers, 2 labels, 6 responses per task",
+            "classes of workers, 2 labels, 6 responses",
             tuple((c, _of(6, 2, c)) for c in (1, 2, 3, 4)),
         ),
     )

@@ -64,7 +64,7 @@ def verdicts(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def end_to_end_charts(cases: list[dict[str, Any]]) -> list[str]:
-    """Time and memory against the number of responses, for the labels that have all programs."""
+    """Time and memory against the number of responses, for the smallest number of labels."""
     labels = cases[0]["crowd"]["labels"]
     drawn = []
     for key, unit in MEASURES.items():
@@ -128,6 +128,16 @@ def accuracy_chart(sets: list[dict[str, Any]]) -> str:
     return described(svg_of(chart), f"Mean accuracy over {len(sets)} sets. {words}.")
 
 
+def failures(sets: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Why methods gave no answer, and on which sets: each reason once."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for one in sets:
+        for name, method in one["methods"].items():
+            if method["error"]:
+                found.setdefault((name, method["error"]), []).append(one["set"])
+    return [{"method": name, "reason": reason, "sets": on} for (name, reason), on in sorted(found.items())]
+
+
 def changes(results: dict[str, Any], before: dict[str, Any] | None) -> list[dict[str, Any]]:
     """What is done with another amount of work than in the release before; times are not compared, being noisy."""
     now, then = _work(results), _work(before) if before else {}
@@ -174,6 +184,7 @@ def render(results: dict[str, Any], before: dict[str, Any] | None = None) -> str
         means=means(sets) if sets else {},
         ours=(OURS, FOUND),
         accuracy_chart=accuracy_chart(sets) if sets else "",
+        failures=failures(sets),
         changes=changes(results, before),
         compared=len(set(_work(results)) & set(_work(before))) if before else 0,
         duration=duration,

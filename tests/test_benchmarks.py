@@ -236,6 +236,17 @@ def test_a_target_is_met_or_missed_by_what_was_measured(page):
     assert [one["stopped"] for one in found] == ["", "", "did not end", "did not end"]
 
 
+def test_a_reason_to_give_no_answer_is_told_once(page):
+    def on(name, **errors):
+        return {"set": name, "methods": {method: {"error": error} for method, error in errors.items()}}
+
+    found = page.failures([on("a", KOS="two labels only", GLAD="stopped"), on("b", KOS="two labels only", GLAD=None)])
+    assert found == [
+        {"method": "GLAD", "reason": "stopped", "sets": ["a"]},
+        {"method": "KOS", "reason": "two labels only", "sets": ["a", "b"]},
+    ]
+
+
 def test_a_change_of_work_is_found_and_a_change_of_time_is_not(page):
     def results(work, seconds, proof="PROVED"):
         crowd = {"kind": "any", "seed": 0, "proof": proof, "work": work, "seconds": seconds}

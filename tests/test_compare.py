@@ -142,6 +142,14 @@ def test_crowd_kit_itself_takes_part():
     assert "binary" in kos.error
 
 
+@pytest.mark.parametrize("method", CROWD_KIT)
+def test_every_method_of_crowd_kit_runs_with_what_is_installed(method):
+    frame = crowd(60, 2, (3, 3), 54)
+    (found,) = crowdopt.compare(frame, truth=truth_of(frame), methods=[method]).outcomes
+    assert found.error is None
+    assert found.accuracy > 0.9
+
+
 def test_without_crowd_kit_the_rest_runs_and_the_extra_is_named(monkeypatch):
     monkeypatch.setattr(comparison, "has_crowd_kit", lambda: False)
     frame = crowd(20, 2, (3, 3), 55)

@@ -99,6 +99,17 @@ def has_crowd_kit() -> bool:
     return find_spec("crowdkit") is not None
 
 
+def _crowd_kit(method: str) -> Callable[..., Any]:
+    """An aggregator of crowd-kit, as one of scikit-learn's estimators.
+
+    Some of them ask scikit-learn whether they were fitted, which since 1.7 answers for its own kind only.
+    """
+    from crowdkit import aggregation
+    from sklearn.base import BaseEstimator
+
+    return type(method, (getattr(aggregation, method), BaseEstimator), {})
+
+
 def prepare(
     method: str, rows: Rows, limits: Callable[[], Limits], seed: int
 ) -> Callable[[], tuple[Ints, dict[str, Any]]]:
@@ -118,12 +129,11 @@ def prepare(
 
         return solve
     import pandas as pd
-    from crowdkit import aggregation
 
     frame = pd.DataFrame({"task": rows.task, "worker": rows.worker, "label": rows.label})
     np.random.seed(seed)  # noqa: NPY002 -- some of them draw from the global state
     options = {"random_state": seed} if method in SEEDED else {}
-    aggregator = getattr(aggregation, method)(**options)
+    aggregator = _crowd_kit(method)(**options)
 
     def fit() -> tuple[Ints, dict[str, Any]]:
         found = aggregator.fit_predict(frame).reindex(range(rows.n_tasks))
