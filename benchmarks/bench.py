@@ -2,9 +2,9 @@
 
 python benchmarks/bench.py [--quick] [--out FOLDER] [--release] [--only PART,…]
 
-Runs end_to_end.py, exact.py, growth.py and accuracy.py one after the other (25 minutes without the last), puts
-their figures into results.json, and draws them on a page, beside those of the release before. ``--release`` also keeps
-the results in benchmarks/releases, under the version's name; they are meant to be committed.
+Runs end_to_end.py, exact.py, growth.py and accuracy.py one after the other (just under an hour), puts their
+figures into results.json, and draws them on a page, beside those of the release before. ``--release`` also keeps the
+results in benchmarks/releases, under the version's name; they are meant to be committed.
 """
 
 from __future__ import annotations

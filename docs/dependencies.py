@@ -32,6 +32,7 @@ WHY = {
     "pyarrow": "tables of answers",
     "pyspark": "responses that are on a cluster",
     "rich": "tables and progress in the terminal",
+    "scikit-learn": "what the methods of crowd-kit stand on",
     "scipy": "special functions, sparse matrices, optimisation",
     "typer": "the command line",
     "vl-convert-python": "charts as SVG and PNG, without a browser",
