@@ -168,6 +168,7 @@ def render(results: dict[str, Any], before: dict[str, Any] | None = None) -> str
     parts = results["parts"]
     cases, cells = parts["end_to_end"]["cases"], parts["exact"]["cells"]
     sets, series = parts["accuracy"]["sets"], parts["growth"]["series"]
+    ours = (OURS, FOUND)
     return fill(
         "page.html",
         others={"page.html": (HERE / "page.html").read_text(encoding="utf-8")},
@@ -181,8 +182,8 @@ def render(results: dict[str, Any], before: dict[str, Any] | None = None) -> str
         cells=[{**cell, **digest(cell["crowds"]), "n": len(cell["crowds"])} for cell in cells],
         growth_charts=growth_charts(series),
         sets=sets,
-        means=means(sets) if sets else {},
-        ours=(OURS, FOUND),
+        means=dict(sorted(means(sets).items(), key=lambda item: item[0] not in ours)) if sets else {},
+        ours=ours,
         accuracy_chart=accuracy_chart(sets) if sets else "",
         failures=failures(sets),
         changes=changes(results, before),
