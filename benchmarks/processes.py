@@ -32,8 +32,19 @@ if TYPE_CHECKING:
 DRIVER_LIMIT_MB = 50.0
 """Peak memory of this process beyond which what it reports of its children would be in doubt."""
 
-PACKAGES = ("crowdopt", "duckdb", "narwhals", "numpy", "numba", "highspy", "pyarrow", "pandas", "crowd-kit")
-MODULES = {"crowd-kit": "crowdkit"}
+PACKAGES = (
+    "crowdopt",
+    "duckdb",
+    "narwhals",
+    "numpy",
+    "numba",
+    "highspy",
+    "pyarrow",
+    "pandas",
+    "crowd-kit",
+    "scikit-learn",
+)
+MODULES = {"crowd-kit": "crowdkit", "scikit-learn": "sklearn"}
 """What is imported of a package, where it has another name."""
 
 

@@ -13,7 +13,7 @@ import oracle
 from crowdopt import Solution, aggregate, recheck, verify
 from crowdopt.buckets import Buckets
 from crowdopt.certificate import Proof, Space
-from crowdopt.errors import InputError
+from crowdopt.errors import InputError, SolutionFileError
 from crowdopt.problem import Problem
 from crowdopt.recheck import Recheck, Undecided
 from crowdopt.verify import Verdict
@@ -155,6 +155,27 @@ def test_weaker_claims_are_still_true():
         bound = looser["certificate"]["objective"] + 1
         looser["certificate"] |= {"bound": bound, "gap": bound - looser["certificate"]["objective"], "proof": "BOUNDED"}
         assert verify(Solution.from_dict(looser), data).verdict is Verdict.CONFIRMED
+
+
+@pytest.mark.parametrize("proof", ["BOUNDED", "PROVED"])
+def test_a_confirmation_says_nothing_that_no_data_can_tell(proof):
+    """How long it took, and why it stopped, may be anything in the file."""
+    solution, data = solved(SETTINGS[0], 0)
+    told = solution.to_dict()
+    told["certificate"] |= {"proof": proof, "seconds": 1234.5, "work": 99}
+    stopped = [{**told["certificate"], "stop": stop} for stop in ("FINISHED", "TIME")]
+    found = [verify(Solution.from_dict({**told, "certificate": one}), data) for one in stopped]
+    assert {one.verdict for one in found} == {Verdict.CONFIRMED}
+    assert found[0].claim == found[1].claim
+    assert "1234" not in found[0].claim
+
+
+@pytest.mark.parametrize("part", ["work", "seconds"])
+def test_less_than_no_work_and_no_time_are_damage(part):
+    told = solved(SETTINGS[0], 0)[0].to_dict()
+    told["certificate"][part] = -1
+    with pytest.raises(SolutionFileError, match="less than no"):
+        Solution.from_dict(told)
 
 
 @pytest.mark.parametrize("option", [{"task": "item"}, {"label": "answer"}, {"keep": ["absent"]}])

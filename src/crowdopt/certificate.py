@@ -79,6 +79,8 @@ class Certificate:
             raise ValueError("a bound is what tells BOUNDED and PROVED from NONE")
         if self.proof is Proof.PROVED and not (self.gap is not None and self.gap <= self.tolerance):
             raise ValueError(f"a gap of {self.gap} nats is not a proof")
+        if self.work < 0 or self.seconds < 0:
+            raise ValueError("nothing is done with less than no work, in less than no time")
 
     @property
     def gap(self) -> float | None:

@@ -89,16 +89,16 @@ def export_words(reading: Reading, notes: Sequence[str] = ()) -> str:
     return "; ".join(parts)
 
 
-def headline(solution: Solution) -> str:
-    """What was proved, in one sentence, and what was taken for granted."""
+def headline(solution: Solution, *, run: bool = True) -> str:
+    """What was proved, in one sentence, and what was taken for granted; of the ``run`` also by whom and how fast."""
     scale = solution.scale
     if scale.inferred and scale.kind == "ordinal" and scale.n_labels > 2:
         taken = "; the labels are numbers and were taken as ordered (--scale nominal if they are not)"
-        return _proved(solution) + taken
-    return _proved(solution)
+        return _proved(solution, run=run) + taken
+    return _proved(solution, run=run)
 
 
-def _proved(solution: Solution) -> str:
+def _proved(solution: Solution, *, run: bool) -> str:
     certificate = solution.certificate
     value = f"log-likelihood {certificate.objective:,.2f}"
     if certificate.proof is Proof.NONE:
@@ -108,12 +108,12 @@ def _proved(solution: Solution) -> str:
     )
     if certificate.given:
         where += f", given the {' and '.join(given_of(solution))}"
-    how = f"({certificate.engine}, {certificate.seconds:.3f} s)"
+    how = f" ({certificate.engine}, {certificate.seconds:.3f} s)" if run else ""
     if certificate.proof is Proof.PROVED:
-        return f"PROVED: the most likely among {where}; {value} {how}"
-    stopped = _STOPPED.get(certificate.stop, "search finished")
+        return f"PROVED: the most likely among {where}; {value}{how}"
+    stopped = "; " + _STOPPED.get(certificate.stop, "search finished") if run else ""
     gap = f"{certificate.gap:,.0f}" if (certificate.gap or 0.0) >= 1000 else f"{certificate.gap:,.3g}"
-    return f"BOUNDED: within {gap} nats of the most likely among {where}; {value}; {stopped} {how}"
+    return f"BOUNDED: within {gap} nats of the most likely among {where}; {value}{stopped}{how}"
 
 
 def given_of(solution: Solution) -> tuple[str, ...]:

@@ -143,11 +143,11 @@ def verify(
 
 
 def _claim(solution: Solution) -> str:
-    """What was said to be proved, and about how much of the data."""
+    """What was said to be proved, and about how much of the data; not how it came about, which no data can tell."""
     from crowdopt.summary import headline
 
     dropped = solution.totals.n_dropped
-    return headline(solution) + (f"; {dropped:,} incomplete rows left out" if dropped else "")
+    return headline(solution, run=False) + (f"; {dropped:,} incomplete rows left out" if dropped else "")
 
 
 def _is_solution_file(data: Any) -> bool:
