@@ -33,16 +33,8 @@ DRIVER_LIMIT_MB = 50.0
 """Peak memory of this process beyond which what it reports of its children would be in doubt."""
 
 PACKAGES = (
-    "crowdopt",
-    "duckdb",
-    "narwhals",
-    "numpy",
-    "numba",
-    "highspy",
-    "pyarrow",
-    "pandas",
-    "crowd-kit",
-    "scikit-learn",
+    *("crowdopt", "duckdb", "narwhals", "numpy", "numba", "highspy", "pyarrow"),
+    *("pandas", "crowd-kit", "scikit-learn"),
 )
 MODULES = {"crowd-kit": "crowdkit", "scikit-learn": "sklearn"}
 """What is imported of a package, where it has another name."""

@@ -91,11 +91,10 @@ def export_words(reading: Reading, notes: Sequence[str] = ()) -> str:
 
 def headline(solution: Solution, *, run: bool = True) -> str:
     """What was proved, in one sentence, and what was taken for granted; of the ``run`` also by whom and how fast."""
-    scale = solution.scale
+    scale, proved = solution.scale, _proved(solution, run=run)
     if scale.inferred and scale.kind == "ordinal" and scale.n_labels > 2:
-        taken = "; the labels are numbers and were taken as ordered (--scale nominal if they are not)"
-        return _proved(solution, run=run) + taken
-    return _proved(solution, run=run)
+        return f"{proved}; the labels are numbers and were taken as ordered (--scale nominal if they are not)"
+    return proved
 
 
 def _proved(solution: Solution, *, run: bool) -> str:

@@ -11,7 +11,8 @@ want of a bucket b between two of its buckets, its case is split. With a one of 
 Every case fixes some buckets inside or outside, and the others are priced as if there was no order.
 
 Where the best mapping that respects the order is nearly the best of all, as it is in most large crowds, few cases are
-enough, and all is proved in tenths of a second for five labels. Where there would have to be many, this gives up.
+enough, and all is proved in tenths of a second to two seconds for five labels. Where there would have to be many, this
+gives up.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ answer is BOUNDED, by prices for the least bound that there is time to find.
 
 Before any of that, a few climbs and a proof by cases (cases.py) are tried: in most large crowds all there is to do.
 
-Cost: tenths of a second where cases are enough, with up to five labels. Else two minimum cuts for every cell of the
+Cost: up to two seconds where cases are enough, with up to five labels. Else two minimum cuts for every cell of the
 pricing, whose number grows exponentially with the number of labels: tenths of a second for three labels, seconds for
 four, some ten seconds for five; for two classes of workers tenths for two labels, a second for three.
 """
