@@ -56,12 +56,12 @@ bench: $(READY)
 
 # Forged solution files against verify, then random problems, every engine against brute force: MINUTES=30 by default.
 campaign: $(READY)
-	$(BIN)/python tests/forgeries.py --files $(or $(FILES),1000)
-	$(BIN)/python tests/campaign.py --minutes $(or $(MINUTES),30)
+	PYTHONPATH=tests $(BIN)/python -m campaigns.forgeries --files $(or $(FILES),1000)
+	PYTHONPATH=tests $(BIN)/python -m campaigns.campaign --minutes $(or $(MINUTES),30)
 
 # Spoilt files, to every reader: MINUTES=10 by default.
 fuzz: $(READY)
-	$(BIN)/python tests/fuzz.py --minutes $(or $(MINUTES),10)
+	PYTHONPATH=tests $(BIN)/python -m campaigns.fuzz --minutes $(or $(MINUTES),10)
 
 clean:
 	rm -rf $(VENV) build demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

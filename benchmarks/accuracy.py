@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import crowdopt
-from crowdopt.comparison.methods import CROWD_KIT
+from crowdopt.studies.compare.methods import CROWD_KIT
 from processes import environment
 from real_sets import DATA, SETS
 from tables import describe, parser, say, show, write_json
@@ -43,7 +43,7 @@ def run(folder: Path, kind: str, peers: tuple[str, ...]) -> dict[str, Any]:
     return {"set": folder.name, "kind": kind, **sizes, "methods": methods}
 
 
-def _facts(outcome: crowdopt.comparison.Outcome) -> dict[str, Any]:
+def _facts(outcome: crowdopt.studies.compare.comparison.Outcome) -> dict[str, Any]:
     names = ("accuracy", "error", "proof")
     return {name: getattr(outcome, name) for name in names}
 

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import crowdopt
-from crowdopt.buckets import Buckets
-from crowdopt.problem import Problem
-from crowdopt.simulate import uniform_errors
-from crowdopt.solve.soft_em import soften
+from crowdopt.engines.em.soft import soften
+from crowdopt.model.buckets import Buckets
+from crowdopt.model.problem import Problem
+from crowdopt.studies.simulate import uniform_errors
 from processes import environment
 from tables import describe, duration, nats, parser, say, show, tally, write_json
 
 if TYPE_CHECKING:
-    from crowdopt.types import Ints
+    from crowdopt._arrays import Ints
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 N_TASKS, N_GOLD = 1000, 100

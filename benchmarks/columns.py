@@ -19,20 +19,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import crowdopt
-from crowdopt.buckets import Buckets
-from crowdopt.certificate import Space, Stop
-from crowdopt.problem import Problem
-from crowdopt.recheck import Recheck, Undecided
-from crowdopt.simulate import random_matrix, uniform_errors
-from crowdopt.simulate_tables import Lattice
-from crowdopt.solve import Limits, run
+from crowdopt.engines.registry import Limits, run
+from crowdopt.model.buckets import Buckets
+from crowdopt.model.certificate import Space, Stop
+from crowdopt.model.problem import Problem
+from crowdopt.studies.simulate import random_matrix, uniform_errors
+from crowdopt.studies.simulate_counts import Lattice
+from crowdopt.verify.optimum import Recheck, Undecided
 from processes import environment
 from real_sets import DATA, SETS
 from tables import describe, duration, nats, parser, say, show, span, write_json
 
 if TYPE_CHECKING:
-    from crowdopt.solve import Solved
-    from crowdopt.types import Floats
+    from crowdopt._arrays import Floats
+    from crowdopt.engines.registry import Solved
 
 KINDS = ("0.6", "diagonal", "any")
 MANY = 1_000_000

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING
 import adbc_driver_postgresql.dbapi as postgresql
 import duckdb
 
-from crowdopt.databases import Database
+from crowdopt.data.load import load
+from crowdopt.data.readers.database import Database
+from crowdopt.data.tables.workspace import Workspace
 from crowdopt.reading import Reading
-from crowdopt.source import load
-from crowdopt.workspace import Workspace
 from crowds import Crowd
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -16,12 +16,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from columns import KINDS, Setting, draw
-from crowdopt.certificate import Proof, Space
-from crowdopt.order import Order
-from crowdopt.problem import Problem
-from crowdopt.solve import Limits, run
-from crowdopt.solve.enumerate import MAX_MAPPINGS, count_mappings
-from crowdopt.upsets import TooManyUpSets
+from crowdopt.engines.enumeration import MAX_MAPPINGS, count_mappings
+from crowdopt.engines.registry import Limits, run
+from crowdopt.model.certificate import Proof, Space
+from crowdopt.model.order import Order
+from crowdopt.model.problem import Problem
+from crowdopt.model.upsets import TooManyUpSets
 from processes import environment
 from tables import MISSED, describe, duration, nats, parser, say, show, write_json
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 import crowdopt
-from crowdopt.coded import code_responses
-from crowdopt.found_classes import NUMBERS
+from crowdopt.classes.find import NUMBERS
+from crowdopt.data.encode import code_responses
 from dawid_skene import crowd_kit, dawid_skene
 from processes import environment
 from real_sets import DATA, SETS

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crowdopt import jobs
-from crowdopt.buckets import Buckets
-from crowdopt.counted import Counted
+from crowdopt import _parallel as jobs
+from crowdopt.data.counts import Counted
+from crowdopt.model.buckets import Buckets
+from crowdopt.model.scale import Scale
 from crowdopt.reading import Reading
-from crowdopt.scale import Scale
-from crowdopt.simulate import crowd
-from crowdopt.solution import Totals
+from crowdopt.results.solution import Totals
+from crowdopt.results.write.files import write_columns
 from crowdopt.solving import Asked, solve_group
-from crowdopt.write import write_columns
+from crowdopt.studies.simulate import crowd
 from processes import environment
 from tables import describe, duration, parser, say, show, write_json
 

@@ -18,12 +18,12 @@ import numpy as np
 import pyarrow as pa
 
 import crowdopt
-from crowdopt.simulate import uniform_errors
+from crowdopt.studies.simulate import uniform_errors
 from processes import environment
 from tables import describe, parser, say, show, write_json
 
 if TYPE_CHECKING:
-    from crowdopt.types import Floats, Ints
+    from crowdopt._arrays import Floats, Ints
 
 ROUNDS = 20
 

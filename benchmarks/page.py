@@ -13,9 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from accuracy import FOUND, OURS, means
-from crowdopt.charts import BLUE, GREEN, ORANGE, PURPLE, RED, SOFT, Axis, Style, bars, described, line_chart, svg_of
+from crowdopt.report.charts import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    RED,
+    SOFT,
+    Axis,
+    Style,
+    bars,
+    described,
+    line_chart,
+    svg_of,
+)
 from crowdopt.report.page import fill
-from crowdopt.write import write_text
+from crowdopt.results.write.files import write_text
 from end_to_end import CAP, CROWDOPT, DAWID_SKENE, DUCKDB, MAJORITY, VOTE
 from exact import digest, listing
 from growth import slope

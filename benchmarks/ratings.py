@@ -22,23 +22,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt import solve
-from crowdopt.buckets import Buckets
-from crowdopt.certificate import Certificate, Space, Stop
-from crowdopt.order import Order
-from crowdopt.problem import Problem
-from crowdopt.simulate import crowd
-from crowdopt.solve.chain import MAX_UP_SETS
-from crowdopt.solve.em import START_NAMES, hard_em
-from crowdopt.solve.enumerate import MAX_MAPPINGS, count_mappings, full_lattice
-from crowdopt.upsets import TooManyUpSets, UpSets
+from crowdopt.engines.chain import MAX_UP_SETS
+from crowdopt.engines.em.hard import START_NAMES, hard_em
+from crowdopt.engines.enumeration import MAX_MAPPINGS, count_mappings, full_lattice
+from crowdopt.model.buckets import Buckets
+from crowdopt.model.certificate import Certificate, Space, Stop
+from crowdopt.model.order import Order
+from crowdopt.model.problem import Problem
+from crowdopt.model.upsets import TooManyUpSets, UpSets
+from crowdopt.studies.simulate import crowd
 from processes import environment
 from tables import MISSED, describe, duration, nats, parser, say, show, span, tally, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crowdopt.solve.engine import Progress
-    from crowdopt.types import Floats, Ints
+    from crowdopt._arrays import Floats, Ints
+    from crowdopt.engines.base import Progress
 
 N_TASKS = 1000
 KINDS = ("sharp", "diagonal", "random")

@@ -57,8 +57,9 @@ def processes(root: int) -> dict[int, tuple[str, float, float]]:
 def run_here(source: str, target: str, n_partitions: int) -> dict[str, Any]:
     """Aggregates a file on a cluster that is started for it."""
     sys.path.append(str(HERE.parent / "tests"))
-    import crowdopt
     from clusters import cluster
+
+    import crowdopt
 
     settings = {"spark.executor.memory": "2g", "spark.sql.shuffle.partitions": str(n_partitions)}
     with cluster(MASTER, java="", **settings) as session:

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt import solve
-from crowdopt.simulate import random_matrix
-from crowdopt.simulate_tables import Lattice, tasks_by_share
-from crowdopt.solve.vote import majority
+from crowdopt.engines.vote import majority
+from crowdopt.studies.simulate import random_matrix
+from crowdopt.studies.simulate_counts import Lattice, tasks_by_share
 from processes import environment
 from tables import describe, parser, say, show, write_json
 
 if TYPE_CHECKING:
-    from crowdopt.simulate import MatrixKind
-    from crowdopt.types import Floats, Ints
+    from crowdopt._arrays import Floats, Ints
+    from crowdopt.studies.simulate import MatrixKind
 
 N_TASKS, N_LABELS = 1000, 3
 SIZES = (3, 5, 7)

@@ -35,7 +35,7 @@ def commands() -> str:
     """All commands with their arguments and options, as Markdown."""
     import typer
 
-    from crowdopt.cli import app
+    from crowdopt.cli.app import app
 
     group = typer.main.get_command(app)
     return "\n\n".join(_command(name, command) for name, command in group.commands.items())  # type: ignore[attr-defined]

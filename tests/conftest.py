@@ -1,17 +1,17 @@
-"""Shared fixtures. Under CROWDOPT_STRICT=1 nothing that a test needs may be missing."""
+"""Settings and fixtures of all tests."""
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 -- pytest reads annotations of fixtures
 
 import pytest
 from hypothesis import settings
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
-STRICT = os.environ.get("CROWDOPT_STRICT") == "1"
+from support.needs import SHARED, need
+
+pytest_plugins = ["support.browsing", "support.commands"]
 
 # Examples are the same in every run, and no example is judged by the clock: machines are shared and noisy.
 settings.register_profile("crowdopt", derandomize=True, deadline=None)
@@ -20,15 +20,6 @@ settings.load_profile("crowdopt")
 # A shell that starts tests in the background lets them, and all that they start, ignore Ctrl-C.
 if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def need(present: bool, what: str) -> None:
-    """Skips the test if something is missing; fails it where nothing may be missing."""
-    if present:
-        return
-    if STRICT:
-        pytest.fail(f"{what} is missing, and CROWDOPT_STRICT=1 allows nothing to be")
-    pytest.skip(f"{what} is missing")
 
 
 @pytest.fixture

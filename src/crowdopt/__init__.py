@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import crowdopt._early  # noqa: F401 - before all that takes time
+import crowdopt._startup  # noqa: F401 - before all that takes time
 from crowdopt import errors
 from crowdopt._version import __version__
-from crowdopt.certificate import Certificate, Proof, Space, Stop
-from crowdopt.databases import Database
-from crowdopt.solve import solve
-from crowdopt.verify import verify
+from crowdopt.data.readers.database import Database
+from crowdopt.engines.registry import solve
+from crowdopt.model.certificate import Certificate, Proof, Space, Stop
+from crowdopt.verify.verify import verify
 
 if TYPE_CHECKING:
-    from crowdopt.comparison import compare
     from crowdopt.estimator import GlobalOptimum
     from crowdopt.pipeline import aggregate
-    from crowdopt.solution import Solution
-    from crowdopt.solutions import Solutions
+    from crowdopt.results.solution import Solution
+    from crowdopt.results.solutions import Solutions
+    from crowdopt.studies.compare.comparison import compare
 
 __all__ = [
     "Certificate",
@@ -43,10 +43,10 @@ __all__ = [
 
 _LATER = {
     "GlobalOptimum": "estimator",
-    "Solution": "solution",
-    "Solutions": "solutions",
+    "Solution": "results.solution",
+    "Solutions": "results.solutions",
     "aggregate": "pipeline",
-    "compare": "comparison",
+    "compare": "studies.compare.comparison",
 }
 """Names whose modules need a table library, imported on first use so that the rest starts at once."""
 

@@ -1,5 +1,5 @@
 """``python -m crowdopt``."""
 
-from crowdopt.start import main
+from crowdopt.cli.entry import main
 
 main()

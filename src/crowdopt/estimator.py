@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
+from crowdopt.engines.registry import DEFAULT_TIME_LIMIT
 from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
+from crowdopt.model.scale import canonical_text
 from crowdopt.pipeline import aggregate
-from crowdopt.scale import canonical_text
-from crowdopt.solve import DEFAULT_TIME_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
 
-    from crowdopt.certificate import Certificate
+    from crowdopt._arrays import Ints
+    from crowdopt.model.certificate import Certificate
     from crowdopt.reading import Duplicates, Missing
-    from crowdopt.solution import Solution
-    from crowdopt.types import Ints
+    from crowdopt.results.solution import Solution
 
 
 class GlobalOptimum:
@@ -147,7 +147,7 @@ class GlobalOptimum:
 
     def predict(self, data: pd.DataFrame) -> pd.Series[Any]:
         """Labels the tasks of new responses with the fitted matrix: the most probable label of each."""
-        from crowdopt.fitted import label_counts
+        from crowdopt.results.labelling import label_counts
 
         counts, index = self._counted(data)
         values = list(self.solution_.scale.values)

@@ -10,26 +10,26 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from crowdopt.bins import parse_bins
-from crowdopt.databases import database_of
+from crowdopt._parallel import n_cores, run_all
+from crowdopt.classes.apply import advise_classes, check_alone, checked_number, with_found_classes
+from crowdopt.data.bins import parse_bins
+from crowdopt.data.columns import choose_group_truth, choose_truth
+from crowdopt.data.load import OnPhase, Source, load, opened, workspace_for
+from crowdopt.data.readers.database import database_of
+from crowdopt.engines.registry import DEFAULT_TIME_LIMIT, Limits, OnProgress
 from crowdopt.errors import InputError
-from crowdopt.jobs import n_cores, run_all
-from crowdopt.offsets import number
-from crowdopt.read.columns import choose_group_truth, choose_truth
+from crowdopt.model.offsets import number
+from crowdopt.model.scale import canonical_text
 from crowdopt.reading import Duplicates, Missing, Reading, ToolName
-from crowdopt.regrouping import advise_classes, check_alone, checked_number, with_found_classes
-from crowdopt.scale import canonical_text
-from crowdopt.solution import Accuracy, Solution
-from crowdopt.solutions import INTERRUPTED, Solutions, with_own_readings
-from crowdopt.solve import DEFAULT_TIME_LIMIT, Limits, OnProgress
+from crowdopt.results.solution import Accuracy, Solution
+from crowdopt.results.solutions import INTERRUPTED, Solutions, with_own_readings
 from crowdopt.solving import LOST, Asked, solve_counted, solve_group
-from crowdopt.source import OnPhase, Source, load, opened, workspace_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from crowdopt.groups import GroupedSource
-    from crowdopt.workspace import Workspace
+    from crowdopt.data.groups import GroupedSource
+    from crowdopt.data.tables.workspace import Workspace
 
     OnGroup = Callable[[int, int], bool]
     """Called with the number of groups that are done, and of all; returning True asks to stop."""
@@ -220,7 +220,7 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
     with _closed_on_error(data, memory_limit=memory_limit, threads=threads) as workspace:
         report("reading")
         if group:
-            from crowdopt.groups import load_groups
+            from crowdopt.data.groups import load_groups
 
             groups = load_groups(data, reading, workspace, n_bins=n_bins, classes=classes, on_phase=report)
             report("solving")
@@ -252,7 +252,7 @@ def solve_source(source: Source, *, limits: Limits, **options: Any) -> Solution:
 
 def accuracy(solution: Solution, truth: Any) -> Accuracy:
     """Compares the answers with known true labels, both as canonical text."""
-    from crowdopt.truth import compare
+    from crowdopt.results.accuracy import compare
 
     workspace = solution.source.workspace if solution.source else None
     with opened(truth, choose_truth(solution.reading), solution.reading, workspace) as table:
@@ -261,7 +261,7 @@ def accuracy(solution: Solution, truth: Any) -> Accuracy:
 
 def group_accuracy(solutions: Solutions, source: GroupedSource, truth: Any) -> dict[str | None, Accuracy]:
     """The same for groups: of each of them, and of all."""
-    from crowdopt.group_answers import compare
+    from crowdopt.results.answers_grouped import compare
 
     with opened(truth, choose_group_truth(solutions.reading), solutions.reading, source.workspace) as table:
         return compare(solutions, source, table)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, Self, get_args
 
-from crowdopt.bins import checked_edges
+from crowdopt.data.bins import checked_edges
 from crowdopt.errors import InputError
-from crowdopt.scale import Kind
+from crowdopt.model.scale import Kind
 
 Duplicates = Literal["error", "same", "first", "last", "all"]
 Missing = Literal["error", "drop"]

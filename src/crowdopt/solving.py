@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from crowdopt.advice import advise, advise_ranks, advise_scale, advise_unanswered
-from crowdopt.certificate import Space
+from crowdopt.engines.registry import Limits, run
 from crowdopt.errors import CrowdoptError, InputError
-from crowdopt.objective import Objective, parse_selectivity
-from crowdopt.offsets import Offsets, number
-from crowdopt.prior import read_prior
-from crowdopt.problem import Problem
-from crowdopt.scale import Scale, canonical_text
-from crowdopt.solution import Solution
-from crowdopt.solve import Limits, run
+from crowdopt.model.certificate import Space
+from crowdopt.model.objective import Objective, parse_selectivity
+from crowdopt.model.offsets import Offsets, number
+from crowdopt.model.problem import Problem
+from crowdopt.model.scale import Scale, canonical_text
+from crowdopt.results.advice import advise, advise_ranks, advise_scale, advise_unanswered
+from crowdopt.results.prior import read_prior
+from crowdopt.results.solution import Solution
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crowdopt.counted import Counted
+    from crowdopt.data.counts import Counted
 
 LOST = "the process that solved it was ended, and so was a second one: by someone, or for lack of memory (try --jobs 1)"
 """Why a group has no answers whose processes came to no end."""

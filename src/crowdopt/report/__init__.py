@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.report.facts import gather
+from crowdopt.report.content import gather
 from crowdopt.report.page import SUFFIXES, check_installed, render
-from crowdopt.report.pictures import confidence_chart, loss_chart
-from crowdopt.rereading import reread
-from crowdopt.write import check_target, write_text
+from crowdopt.report.solution_charts import confidence_chart, loss_chart
+from crowdopt.results.reread import reread
+from crowdopt.results.write.files import check_target, write_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from crowdopt.solution import Solution
+    from crowdopt.results.solution import Solution
 
 __all__ = ["SUFFIXES", "check_installed", "write_report"]
 

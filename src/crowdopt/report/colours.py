@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crowdopt.charts import BLUE, GREEN, INK, ORANGE, PAPER, PURPLE, RED
+from crowdopt.report.charts import BLUE, GREEN, INK, ORANGE, PAPER, PURPLE, RED
 
 MIDDLE = "#e3e0d8"
 """Between the lowest and the highest label of an odd number."""

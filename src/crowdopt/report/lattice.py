@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crowdopt.buckets import Buckets
+from crowdopt.engines.scan import Cuts
+from crowdopt.model.buckets import Buckets
 from crowdopt.report.colours import ink_on, label_colours
-from crowdopt.report.layout import lay_out
-from crowdopt.solve.scan import Cuts
+from crowdopt.report.lattice_layout import lay_out
 
 if TYPE_CHECKING:
-    from crowdopt.solution import Solution
-    from crowdopt.types import Ints
+    from crowdopt._arrays import Ints
+    from crowdopt.results.solution import Solution
 
 MAX_DRAWN = 300
 """More circles than this are no picture."""

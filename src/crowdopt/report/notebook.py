@@ -5,17 +5,17 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from crowdopt.charts import GREEN, ORANGE, RED
 from crowdopt.errors import MissingExtraError
+from crowdopt.report.charts import GREEN, ORANGE, RED
 from crowdopt.report.colours import ink_on
-from crowdopt.report.texts import shown
+from crowdopt.report.safe_text import shown
 from crowdopt.report.verdict import verdict_of
-from crowdopt.summary import summarise
+from crowdopt.results.summary import summarise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crowdopt.solution import Solution
+    from crowdopt.results.solution import Solution
 
 MAX_SHOWN = 12
 """Labels up to which matrices are shown."""
@@ -57,7 +57,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _drawing(solution: Solution) -> str:
     """The chart, if the packages for it are there: a notebook must show a solution in any case."""
-    from crowdopt.report.pictures import confidence_chart
+    from crowdopt.report.solution_charts import confidence_chart
 
     try:
         return confidence_chart(solution)

@@ -8,16 +8,16 @@ import json
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.charts import check_installed as check_charts
 from crowdopt.errors import MissingExtraError
-from crowdopt.paper.page import dark_charts
-from crowdopt.report.curve import curve_of
+from crowdopt.report.charts import check_installed as check_charts
+from crowdopt.report.likelihood_curve import curve_of
 from crowdopt.report.verdict import nats
+from crowdopt.studies.paper.page import dark_charts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ROOM = files("crowdopt.report")
+ROOM = files("crowdopt.report") / "templates"
 
 SUFFIXES = (".html", ".htm")
 """How the name of a page ends."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crowdopt.certificate import Proof, Space, Stop
-from crowdopt.summary import given_of
+from crowdopt.model.certificate import Proof, Space, Stop
+from crowdopt.results.summary import given_of
 
 if TYPE_CHECKING:
-    from crowdopt.solution import Solution
+    from crowdopt.results.solution import Solution
 
 METHODS = {
     "vote": "majority vote",

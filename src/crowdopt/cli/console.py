@@ -1,0 +1,289 @@
+"""What a person sees on the terminal while and after crowdopt works."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rich.progress import Progress
+    from rich.status import Status
+    from rich.table import Table
+
+    from crowdopt.engines.base import Progress as EngineProgress
+    from crowdopt.results.solution import Solution
+    from crowdopt.results.solutions import Solutions
+    from crowdopt.results.summary import Summary
+
+MAX_GROUPS = 20
+"""Groups that are printed; all of them are in the file of the summary."""
+
+MAX_LINES = 20
+"""Lines up to which it is said what is wrong."""
+
+MAX_NAMED, MAX_SHOWN = 6, 12
+"""Labels up to which the columns of the matrix have long names, and up to which it is printed at all."""
+
+MAX_WHOLE = 24
+"""Characters up to which a cell of a table is never folded."""
+
+DELAY = 1.0
+"""Seconds of work before anything is shown."""
+
+
+class Console:
+    """Shows the phase of the work on standard error, if that is a terminal, and turns Ctrl-C into a request to stop.
+
+    While an engine runs, the first Ctrl-C asks it for its best answer so far; at any other time, or the second
+    time, it interrupts as usual. The database turns an interrupt into an error of its own, and may even lose it:
+    so an interrupt is remembered, and comes out as one at the next phase or at the end.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        # Rich would also call a pipe a terminal if FORCE_COLOR is set, which many build servers do.
+        self._status = None if quiet or not sys.stderr.isatty() else _status()
+        self._timer = threading.Timer(DELAY, self._status.start) if self._status else None
+        self._phase = "starting"
+        self._stop_asked = False
+        self._interrupted = False
+        self._bar: Progress | None = None
+        self._started = time.monotonic()
+        self._previous: Any = None
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._previous = signal.signal(signal.SIGINT, self._on_interrupt)
+        if self._timer:
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)
+        self._end_bar()
+        if self._timer and self._status:
+            self._timer.cancel()
+            self._timer.join()  # or it might start the display after the end
+            self._status.stop()
+        if self._interrupted and kind is not None:
+            raise KeyboardInterrupt
+
+    def on_phase(self, phase: str) -> None:
+        """A new phase has begun."""
+        if self._interrupted:
+            raise KeyboardInterrupt
+        self._phase = phase
+        self._end_bar()
+        if self._status:
+            self._status.update(phase)
+
+    def on_group(self, done: int, total: int) -> bool:
+        """Groups are done; True asks to leave the others. Together they have one bar, in place of the phase."""
+        if self._status and self._timer and time.monotonic() - self._started > DELAY:
+            if self._bar is None:
+                self._timer.join()
+                self._status.stop()
+                self._bar = _bar(f"{self._phase} groups", total)
+            self._bar.update(self._bar.task_ids[0], completed=done)
+        return self._stop_asked
+
+    def _end_bar(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def on_progress(self, progress: EngineProgress) -> bool:
+        """An engine reports; True asks it to stop."""
+        if self._status:
+            gap = progress.bound - progress.objective
+            self._status.update(f"{self._phase}: log-likelihood {progress.objective:,.2f}, gap at most {gap:,.3g} nats")
+        return self._stop_asked
+
+    def _on_interrupt(self, *_: object) -> None:
+        if self._phase != "solving" or self._stop_asked:
+            self._interrupted = True
+            raise KeyboardInterrupt
+        self._stop_asked = True
+
+
+def printable(text: str) -> str:
+    r"""A text with what could steer a terminal written out.
+
+    >>> print(printable(chr(27) + "[31mred"))
+    \x1b[31mred
+    """
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def print_json(facts: dict[str, Any]) -> None:
+    """Prints one line of JSON; escapes what standard output cannot show."""
+    ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    sys.stdout.write(json.dumps(facts, ensure_ascii=ascii_only, allow_nan=False) + "\n")
+
+
+def shortened(lines: Sequence[str]) -> list[str]:
+    """Lines to be printed, with how many more there are instead of too many."""
+    more = [f"… and {len(lines) - MAX_LINES:,} more"] if len(lines) > MAX_LINES else []
+    return [*(printable(line) for line in lines[:MAX_LINES]), *more]
+
+
+def print_failures(failures: Mapping[str, str]) -> None:
+    """Prints to standard error which groups have no answers, and why."""
+    for line in shortened([f"group {group}: {' '.join(reason.split())}" for group, reason in failures.items()]):
+        sys.stderr.write(f"crowdopt: {line}\n")
+
+
+def print_result(result: Solution | Solutions, output: str | None, **others: str | None) -> None:
+    """Prints the summary of a solution, or of those of groups, for people, and where the answers and others went."""
+    from crowdopt.results.solution import Solution
+    from crowdopt.results.summary import summarise
+
+    written = f"answers in {output}" if output else "answers not written: add -o answers.csv"
+    written += "".join(f", {name.replace('_', ' ')} in {path}" for name, path in others.items() if path)
+    if isinstance(result, Solution):
+        print_summary(summarise(result), list(result.scale.labels), written)
+    else:
+        print_groups(result, written)
+
+
+def _status() -> Status:
+    from rich.console import Console as RichConsole
+
+    return RichConsole(stderr=True).status("starting")
+
+
+def _bar(called: str, total: int) -> Progress:
+    from rich.console import Console as RichConsole
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(called), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=RichConsole(stderr=True), transient=True)
+    bar.add_task(called, total=total)
+    bar.start()
+    return bar
+
+
+def print_groups(solutions: Solutions, written: str) -> None:
+    """Prints a line for all groups, and a table of those that need a look first."""
+    from rich.console import Console as RichConsole
+    from rich.table import Table
+    from rich.text import Text
+
+    from crowdopt.results.summary import export_words
+
+    console, facts = RichConsole(highlight=False), solutions.summary()
+    proofs = ", ".join(f"{number:,} {proof}" for proof, number in facts["proofs"].items())
+    accuracy = f"; accuracy {facts['accuracy']:.4f} on {facts['n_truth']:,} tasks" if "accuracy" in facts else ""
+    failed = f", {facts['n_failures']:,} failed" if solutions.failures else ""
+    numbers = f"{facts['n_tasks']:,} tasks, {facts['n_responses']:,} responses"
+    left_out = f" ({facts['n_without_group']:,} rows without a group left out)" if facts.get("n_without_group") else ""
+    console.print(f"{facts['n_groups']:,} groups: {proofs}{failed}; {numbers}{left_out}{accuracy}", soft_wrap=True)
+    if export := export_words(solutions.reading):
+        console.print(Text(printable(export)), soft_wrap=True)
+    rows = sorted((row for row in solutions.rows() if not row["failure"]), key=_least_certain)
+    columns = {name: cell for name, cell in _CELLS.items() if name != "accuracy" or accuracy}
+    table = Table(title="Groups, the least certain first", title_justify="left", title_style="bold")
+    for at, name in enumerate(columns):
+        table.add_column(name, justify="left" if at < 2 else "right")
+    for row in rows[:MAX_GROUPS]:
+        table.add_row(*(Text(printable(cell(row))) for cell in columns.values()))
+    console.print(table)
+    if len(rows) > MAX_GROUPS:
+        console.print(f"… and {len(rows) - MAX_GROUPS:,} more; --group-summary FILE.csv has all of them")
+    advised = {group: one.advice for group, one in solutions.items() if one.advice}
+    for group, advice in list(advised.items())[:3]:
+        warning = printable(f"group {group}: {advice[0]}")
+        console.print(Text.assemble(("warning: ", "bold yellow"), warning), soft_wrap=True)
+    if len(advised) > 3:
+        console.print(f"… and warnings of {len(advised) - 3:,} more groups; --json has them")
+    console.print(Text(written, style="dim"), soft_wrap=True)
+
+
+def _least_certain(row: dict[str, Any]) -> tuple[bool, float, float]:
+    return row["proof"] == "PROVED", -(row["gap"] or 0.0), -row["uncertain"]
+
+
+_CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "group": lambda row: row["group"],
+    "proof": lambda row: row["proof"],
+    "tasks": lambda row: f"{row['n_tasks']:,}",
+    "responses": lambda row: f"{row['n_responses']:,}",
+    "labels": lambda row: str(row["n_labels"]),
+    "gap": lambda row: "" if row["gap"] is None else f"{row['gap']:,.3g}",
+    "alpha": lambda row: "" if row["alpha"] is None else f"{row['alpha']:.3f}",
+    "uncertain": lambda row: f"{row['uncertain']:.1%}",
+    "accuracy": lambda row: "" if row["accuracy"] is None else f"{row['accuracy']:.4f}",
+}
+"""The columns of the table of groups."""
+
+
+def _matrix(title: str, labels: list[str], rows: list[list[str]]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    matrix = Table(title=Text(printable(title)), title_justify="left", title_style="bold")
+    matrix.add_column("tasks labelled")
+    for label in labels:
+        heading = label if len(labels) > MAX_NAMED else f"answered {label}"
+        matrix.add_column(Text(printable(heading)), justify="right")
+    for row in rows:
+        matrix.add_row(*(Text(printable(cell)) for cell in row))
+    return matrix
+
+
+def print_summary(summary: Summary, labels: list[str], written: str) -> None:
+    """Prints the summary of a solution for people, and where its files went."""
+    from rich.console import Console as RichConsole
+    from rich.table import Table
+    from rich.text import Text
+
+    console = RichConsole(highlight=False)
+    word, _, rest = summary.headline.partition(":")
+    style = {"PROVED": "bold green", "BOUNDED": "bold yellow"}.get(word, "bold red")
+    # Sentences and paths are left to the terminal to wrap: a pipe or a copied path must not get line breaks.
+    console.print(Text.assemble((word, style), ":", rest), soft_wrap=True)
+    console.print()
+    facts = Table.grid(padding=(0, 2))
+    for name, value in summary.facts.items():
+        facts.add_row(Text(name, style="bold"), Text(printable(value)))
+    console.print(facts)
+    console.print()
+    if len(labels) <= MAX_SHOWN:  # a wider one would be nothing but borders
+        for name, rows in summary.matrices.items():
+            console.print(
+                _matrix(f"How workers of class {name} answer" if name else "How workers answer", labels, rows)
+            )
+    for warning in summary.warnings:
+        console.print(Text.assemble(("warning: ", "bold yellow"), warning), soft_wrap=True)
+    console.print(Text(written, style="dim"), soft_wrap=True)
+
+
+def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str]) -> None:
+    """Prints a table for people, and what else is to be said.
+
+    The first column has names and the last one words; between them are numbers. Where the terminal is narrow only the
+    last one is folded: names and numbers stay whole.
+    """
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console as RichConsole
+    from rich.table import Table
+    from rich.text import Text
+
+    console = RichConsole(highlight=False)
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    for number, name in enumerate(columns):
+        last = number == len(columns) - 1
+        whole = not last and all(len(row[number]) <= MAX_WHOLE for row in rows)
+        table.add_column(name, justify="right" if number and not last else "left", overflow="fold", no_wrap=whole)
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    console.print(table)
+    for note in notes:
+        console.print(Text(printable(note), style="dim"), soft_wrap=True)

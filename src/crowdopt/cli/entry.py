@@ -1,0 +1,60 @@
+"""The start of the program: what can go wrong before and after the command line is one line too, not a traceback."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+from typing import NoReturn
+
+from crowdopt._startup import INTERRUPTED, started
+from crowdopt.results.write.written import what_was_written
+
+TERMINATED = 143
+"""Exit code after SIGTERM."""
+
+NOBODY_READS = 141
+"""Exit code where who reads standard output has had enough, as of other programs that SIGPIPE ends; 1 is a verdict."""
+
+NO_MORE = {errno.EPIPE, errno.ENOSPC}
+"""What can be wrong with standard output; any other error is one of the program."""
+
+
+def main() -> None:
+    """Runs the command line; an interrupt while it is still being imported is one line, as it is later."""
+    signal.signal(signal.SIGTERM, _terminate)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by who started it
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 -- while the program runs
+    try:
+        try:
+            from crowdopt.cli.app import main as run
+
+            started()
+            run()
+        finally:
+            sys.stdout.flush()  # here, where a full device can still be told
+    except SystemExit as end:
+        typer_ends = type(sys.stdout).__name__ == "PacifyFlushWrapper"  # both ways are those of a closed pipe
+        rich_ends = isinstance(end.__context__, BrokenPipeError)
+        if end.code == 1 and (typer_ends or rich_ends):
+            sys.exit(NOBODY_READS)
+        raise
+    except KeyboardInterrupt:
+        print(f"crowdopt: interrupted; {what_was_written() or 'nothing was written'}", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    except OSError as error:
+        if error.errno not in NO_MORE:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try, and complain, once more
+        if error.errno == errno.EPIPE:
+            sys.exit(NOBODY_READS)
+        print(f"crowdopt: cannot write to standard output: {error.strerror}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _terminate(number: int, frame: object) -> NoReturn:
+    """Ends the program as an error would, so that temporary files are taken away."""
+    del number, frame
+    sys.exit(TERMINATED)

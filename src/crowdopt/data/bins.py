@@ -1,0 +1,101 @@
+"""Bins: scores on a continuous scale as a few ordered labels.
+
+A score that equals an edge belongs to the upper of its two bins.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from crowdopt.errors import InputError
+from crowdopt.model.scale import MAX_LABELS, canonical_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DIGITS = 12
+"""Significant digits of the edges that are computed, so that 0.1 + 0.2 reads 0.3."""
+
+
+def parse_bins(bins: Any) -> tuple[int, tuple[float, ...]]:
+    """The number of bins of equal width that was asked for, or else 0 and the edges.
+
+    >>> parse_bins(5), parse_bins([0.3, 0.7]), parse_bins(None)
+    ((5, ()), (0, (0.3, 0.7)), (0, ()))
+    """
+    if bins is None:
+        return 0, ()
+    try:
+        number = 0 if isinstance(bins, bool) else operator.index(bins)
+    except TypeError:
+        return 0, _parse_edges(bins)
+    if not 2 <= number <= MAX_LABELS:
+        raise InputError(
+            f"there can be 2 to {MAX_LABELS} bins, not {bins!r}; if that is an edge, write it as bins=[{bins!r}] or "
+            f"--bins {bins!r},"
+        )
+    return number, ()
+
+
+def _parse_edges(bins: Any) -> tuple[float, ...]:
+    try:
+        edges = () if isinstance(bins, str) else tuple(float(edge) for edge in bins)
+    except (TypeError, ValueError, OverflowError):
+        edges = ()
+    if not edges:
+        raise InputError(f"bins must be a number of bins or a list of edges, lowest first, not {bins!r}")
+    return checked_edges(edges)
+
+
+def checked_edges(edges: Sequence[float]) -> tuple[float, ...]:
+    """The edges, each a finite number above the one before."""
+    edges = tuple(float(edge) for edge in edges)
+    if not all(math.isfinite(edge) for edge in edges):
+        raise InputError(f"the edges of bins must be finite numbers, not {_listed(edges)}")
+    if not all(low < high for low, high in pairwise(edges)):
+        raise InputError(f"the edges of bins must rise, and do not: {_listed(edges)}")
+    if len(edges) >= MAX_LABELS:
+        raise InputError(f"{len(edges)} edges make {len(edges) + 1} bins; at most {MAX_LABELS} are supported")
+    return edges
+
+
+def bin_labels(edges: Sequence[float]) -> tuple[str, ...]:
+    """The names of the bins, lowest first.
+
+    >>> bin_labels([0.3, 0.7])
+    ('below 0.3', '0.3 to 0.7', '0.7 and above')
+    """
+    texts = [canonical_text(edge) for edge in edges]
+    between = [f"{low} to {high}" for low, high in pairwise(texts)]
+    return (f"below {texts[0]}", *between, f"{texts[-1]} and above")
+
+
+def equal_width(low: float, high: float, n_bins: int) -> tuple[float, ...]:
+    """The edges of bins of equal width between the smallest and the largest score.
+
+    >>> equal_width(0.0, 1.0, 5)
+    (0.2, 0.4, 0.6, 0.8)
+    """
+    if low == high:
+        raise InputError(
+            f"all scores are {canonical_text(low)}: bins of equal width need two different ones; give edges, for "
+            f"example --bins {canonical_text(low)},"
+        )
+    shares = [part / n_bins for part in range(1, n_bins)]
+    exact = [low * (1 - share) + high * share for share in shares]  # high - low could be infinite
+    short = [float(f"{edge:.{DIGITS}g}") for edge in exact]
+    # Not where the scores differ in their last digits only.
+    finest = 1e-6 * (high / n_bins - low / n_bins)
+    edges = short if all(abs(a - b) <= finest for a, b in zip(short, exact, strict=True)) else exact
+    if not all(a < b for a, b in pairwise([low, *edges, high])):
+        raise InputError(
+            f"the scores lie too close together for {n_bins} bins: from {canonical_text(low)} to {canonical_text(high)}"
+        )
+    return tuple(edges)
+
+
+def _listed(edges: Sequence[float]) -> str:
+    return ", ".join(canonical_text(edge) for edge in edges)

@@ -1,0 +1,35 @@
+"""What was counted of one problem: all that solving and checking need, and nothing of the data themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crowdopt.data.known_labels import GoldCounts
+    from crowdopt.data.worker_classes import WorkerClass
+    from crowdopt.model.buckets import Buckets
+    from crowdopt.model.scale import Scale
+    from crowdopt.reading import Reading
+    from crowdopt.results.solution import Totals
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """What was counted of one problem.
+
+    Attributes:
+        scale: The labels.
+        classes: The classes of workers; none if all are alike.
+        buckets: The distinct counts.
+        gold: Tasks of known label, if there are any.
+        totals: Numbers of tasks, workers and responses.
+        reading: How the data were read.
+    """
+
+    scale: Scale
+    classes: tuple[WorkerClass, ...]
+    buckets: Buckets
+    gold: GoldCounts | None
+    totals: Totals
+    reading: Reading

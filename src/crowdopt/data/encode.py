@@ -1,0 +1,132 @@
+"""Coded responses: who answered what to which task, as numbers, for what has to look at them many times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from crowdopt.data.tables.table import fetch_arrow, with_texts
+from crowdopt.model.scale import canonical_text
+
+if TYPE_CHECKING:
+    from crowdopt._arrays import Bools, Floats, Ints
+    from crowdopt.data.responses import Responses
+    from crowdopt.model.buckets import Buckets
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """Distinct (task, worker, answer), sorted, and how often each occurs: the same whatever the order of rows was.
+
+    Attributes:
+        task: Index of the task of each entry.
+        worker: Index of its worker.
+        answer: Index of its label.
+        times: How often it occurs.
+        n_tasks: Number of tasks.
+        n_workers: Number of workers.
+        n_labels: Number of labels.
+    """
+
+    task: Ints
+    worker: Ints
+    answer: Ints
+    times: Ints
+    n_tasks: int
+    n_workers: int
+    n_labels: int
+
+    @classmethod
+    def of(cls, task: Ints, worker: Ints, answer: Ints, n_labels: int) -> Coded:
+        """Codes responses whose tasks, workers and answers are numbers from 0, none of them left out."""
+        n_workers = int(worker.max()) + 1
+        key, times = np.unique((task * n_workers + worker) * n_labels + answer, return_counts=True)
+        pair, answer = np.divmod(key, n_labels)
+        task, worker = np.divmod(pair, n_workers)
+        return cls(task, worker, answer, times, int(task[-1]) + 1, n_workers, n_labels)
+
+    def some(self, entries: Bools) -> Coded:
+        """Some of the entries; tasks and workers stay, also those without any."""
+        columns = {name: getattr(self, name)[entries] for name in ("task", "worker", "answer", "times")}
+        return replace(self, **columns)
+
+    def of_tasks(self, tasks: Bools) -> Coded:
+        """The entries of some tasks; other tasks, and workers who answered none of these, are not there any more."""
+        at = tasks[self.task]
+        task, worker = (np.unique(column[at], return_inverse=True)[1] for column in (self.task, self.worker))
+        sizes = {"n_tasks": int(task.max()) + 1, "n_workers": int(worker.max()) + 1}
+        return replace(self, task=task, worker=worker, answer=self.answer[at], times=self.times[at], **sizes)
+
+    @cached_property
+    def n_responses(self) -> int:
+        """Number of responses."""
+        return int(self.times.sum())
+
+    @cached_property
+    def by_answer(self) -> list[tuple[Any, Any]]:
+        """For each answer the table (task, worker) of how often it was given, as a sparse matrix, and its transpose."""
+        from scipy import sparse
+
+        tables = []
+        for answer in range(self.n_labels):
+            at = self.answer == answer
+            cells = (self.times[at].astype(float), (self.task[at], self.worker[at]))
+            table = sparse.csr_matrix(cells, shape=(self.n_tasks, self.n_workers))
+            tables.append((table, table.T.tocsr()))
+        return tables
+
+    @cached_property
+    def votes(self) -> Floats:
+        """Answers by (task, label)."""
+        at, length = self.task * self.n_labels + self.answer, self.n_tasks * self.n_labels
+        return np.bincount(at, self.times, minlength=length).reshape(-1, self.n_labels).astype(float)
+
+    @cached_property
+    def vote_shares(self) -> Floats:
+        """The shares of the answers to each task; even where there are none."""
+        total = self.votes.sum(axis=1, keepdims=True)
+        return np.where(total > 0, self.votes / np.maximum(total, 1.0), 1 / self.n_labels)
+
+    @cached_property
+    def load(self) -> Floats:
+        """Responses of each worker."""
+        return np.bincount(self.worker, self.times, minlength=self.n_workers).astype(float)
+
+
+def code_responses(responses: Responses) -> tuple[Coded, tuple[str, ...]]:
+    """The responses that have a label, coded, and the workers as texts, in the order of their codes."""
+    rows = responses.table.filter(~nw.col("label").is_null()).select("task", "worker", "label")
+    found = fetch_arrow(with_texts(rows, ["task", "worker"]))  # texts sort alike from every source
+    _, task = _codes(found["task"])
+    workers, worker = _codes(found["worker"])
+    values, answer = _codes(found["label"])
+    labels = [responses.scale.labels.index(canonical_text(value)) for value in values.to_pylist()]
+    coded = Coded.of(task, worker, np.array(labels)[answer], responses.scale.n_labels)
+    return coded, tuple(workers.to_pylist())
+
+
+def labels_of_buckets(coded: Coded, classes: Ints, labels: Ints, buckets: Buckets) -> Ints:
+    """The labels of tasks as labels of the buckets that they are in: of each bucket the one that most tasks have."""
+    shape = (coded.n_tasks, buckets.n_classes, buckets.n_labels)
+    cell = (coded.task * shape[1] + classes[coded.worker]) * shape[2] + coded.answer
+    counts = np.bincount(cell, coded.times, minlength=int(np.prod(shape))).astype(np.int64)
+    bucket = np.zeros(coded.n_tasks, np.int64)
+    for column in counts.reshape(coded.n_tasks, -1).T:  # buckets are the distinct rows, sorted
+        bucket = np.unique(bucket * (column.max() + 1) + column, return_inverse=True)[1]
+    votes = np.bincount(bucket * shape[2] + labels, minlength=buckets.n_buckets * shape[2])
+    return np.asarray(votes.reshape(-1, shape[2]).argmax(axis=1))
+
+
+def _codes(column: Any) -> tuple[Any, Ints]:
+    """The distinct values of an Arrow column, sorted, and the index of each row's value among them."""
+    import pyarrow.compute as pc
+
+    coded = column.combine_chunks().dictionary_encode()
+    order = pc.sort_indices(coded.dictionary).to_numpy()
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return coded.dictionary.take(order), rank[coded.indices.to_numpy()]

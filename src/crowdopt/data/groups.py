@@ -1,0 +1,318 @@
+"""Groups: many problems in one table, read, checked and counted together, each with labels of its own.
+
+There is one pass over all responses for each thing to know, not one per group. What is wrong with one group is a reason
+why that group has no answers; the others go on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from crowdopt.data.counts import Counted
+from crowdopt.data.duplicates import resolve_in_groups
+from crowdopt.data.known_labels import count_array
+from crowdopt.data.load import OnPhase, naming, open_responses, paths_of, read_classes, unchanged
+from crowdopt.data.overview import Overview, check_number
+from crowdopt.data.prepare import GROUP_VALUE, Prepared, prepare
+from crowdopt.data.readers.open_files import explain_errors
+from crowdopt.data.responses import check_counted, scale_of
+from crowdopt.data.tables.table import Table, fetch, settle_by, small_table, with_texts
+from crowdopt.data.worker_classes import WorkerClass, class_names, classed
+from crowdopt.errors import ClassError, InputError
+from crowdopt.model.buckets import Buckets
+from crowdopt.model.scale import MAX_LABELS, Scale, canonical_text, sorted_texts
+from crowdopt.results.solution import Totals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from crowdopt._arrays import Ints
+    from crowdopt.data.tables.workspace import Workspace
+    from crowdopt.reading import Reading
+
+LABEL_TEXT = "crowdopt_label"
+"""The column of labels as text, by which their place on the scale of their group is found."""
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What is known of a group before its tasks are counted."""
+
+    scale: Scale
+    classes: tuple[WorkerClass, ...]
+    n_workers: int
+    n_usable: int
+    n_dropped: int
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedSource:
+    """The groups and what was counted, for as long as their solutions are in memory.
+
+    Attributes:
+        table: One row per task: group, task, and a count column for every class and place on a scale.
+        columns: The count columns, and for each its place in a row of counts: class * labels + label.
+        shape: Numbers of classes and of labels in a row of counts: all classes, and the longest scale.
+        class_names: All classes; a group may have some of them.
+        prepared: The responses.
+        groups: What was counted, by group.
+        failures: Why other groups have no answers.
+        n_without_group: Rows that were left out as they have no group.
+        original: What the user gave.
+        workspace: The database that files were read with; None for frames.
+    """
+
+    table: Table
+    columns: dict[str, int]
+    shape: tuple[int, int]
+    class_names: list[str]
+    prepared: Prepared
+    groups: dict[str, Counted]
+    failures: dict[str, str]
+    n_without_group: int
+    original: Any
+    workspace: Workspace | None
+
+    @property
+    def reading(self) -> Reading:
+        """How the data were read."""
+        return self.prepared.reading
+
+    def rows(self, group: str) -> Ints:
+        """The buckets of a group as rows of counts, and behind them the one of tasks without any response."""
+        counted = self.groups[group]
+        rows = np.zeros((counted.buckets.n_buckets + 1, *self.shape), np.int64)
+        present = [self.class_names.index(one.name) for one in counted.classes] or [0]
+        rows[:-1, present, : counted.scale.n_labels] = counted.buckets.counts
+        return rows.reshape(len(rows), -1)
+
+
+def load_groups(
+    data: Any,
+    reading: Reading,
+    workspace: Workspace | None,
+    *,
+    n_bins: int = 0,
+    resolved: bool = False,
+    classes: Any = None,
+    on_phase: OnPhase = lambda _: None,
+) -> GroupedSource:
+    """Reads, checks and counts the responses of all groups; see ``source.load`` for the arguments."""
+    if classes is not None:
+        reading = read_classes(classes, reading, workspace)
+    with unchanged(workspace), explain_errors(paths_of(data)):
+        opened_data = open_responses(data, reading, workspace)
+        reading = opened_data.reading
+        if opened_data.gold is not None:
+            raise InputError("the export has tasks of known label, which do not go with --group yet: add --ignore-gold")
+        prepared = prepare(opened_data.table, reading, n_bins=n_bins, resolved=resolved)
+        with naming(classes, ClassError):
+            overview = _Groups(prepared)
+            facts, failures = overview.facts()
+        table, repeated = resolve_in_groups(prepared.usable(), prepared.reading)
+        facts = {group: known for group, known in facts.items() if group not in repeated}
+        failures |= repeated
+        if not facts:
+            group, reason = min(failures.items())
+            raise InputError(f"none of the {len(failures)} groups can be answered; {group!r}: {reason}")
+        on_phase("counting")
+        counting = _Counting(prepared, facts, overview.class_names)
+        per_task = counting.per_task(table, workspace.folder if workspace else None, everyone=not failures)
+        groups = counting.counted(per_task)
+    ordered = {group: failures[group] for group in sorted_texts(failures)}
+    return GroupedSource(
+        table=per_task,
+        columns=counting.columns,
+        shape=counting.shape,
+        class_names=overview.class_names,
+        prepared=prepared,
+        groups=groups,
+        failures=ordered,
+        n_without_group=overview.n_without_group,
+        original=data,
+        workspace=workspace,
+    )
+
+
+class _Groups:
+    """What an overview says of every group."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self.reading = prepared.reading
+        self.overview = Overview(prepared.table, prepared.reading)
+        self.usable = self.overview.usable.filter(~nw.col("group").is_null())
+        missing = self.overview.missing()
+        names = [name for name in missing.collect_schema().names() if name != "group"]
+        self.missing = _by_group(missing.group_by("group").agg(nw.col(*names).sum()))
+        self.n_without_group = self.missing.pop(None, {"rows": 0})["rows"]
+        if self.n_without_group and (self.reading.missing == "error" or not self.missing):
+            raise InputError(self._without_groups())
+        if not self.missing:
+            raise InputError("there are no responses: the input has no rows")
+        numbers = self.usable.group_by("group").agg(
+            nw.col("label").n_unique().alias("n_labels"),
+            nw.col("worker").n_unique().alias("n_workers"),
+            nw.col("with_task").sum().alias("n_usable"),
+        )
+        self.numbers = _by_group(numbers)
+
+    def _without_groups(self) -> str:
+        total = self.n_without_group + sum(found["rows"] for found in self.missing.values())
+        of_all = f"{self.n_without_group} of {total} {'responses' if self.reading.wide else 'rows'}"
+        said = f"{of_all} have no group (column {self.reading.group!r})"
+        return f"{said}; fill it in, or add --missing drop to leave them out" if self.missing else said
+
+    @cached_property
+    def class_names(self) -> list[str]:
+        """All classes; none if all workers are alike."""
+        return class_names(self.usable.select("worker", "class").unique(), self.reading) if self._classed else []
+
+    @property
+    def _classed(self) -> bool:
+        return classed(self.reading)
+
+    def facts(self) -> tuple[dict[str, Facts], dict[str, str]]:
+        """What is known of every group, or else what is wrong with it."""
+        facts, failures = {}, {}
+        labels, sizes, twice = self._labels(), self._class_sizes(), self._in_two_classes()
+        nothing = {"n_labels": 0, "n_workers": 0, "n_usable": 0}
+        for group in sorted_texts(self.missing):
+            numbers = self.numbers.get(group, nothing)
+            try:
+                n_dropped = self.overview.n_dropped(self.missing[group])
+                check_number(labels.get(group, ()), numbers["n_labels"])
+                _check_single(twice.get(group))
+                here = sizes.get(group, {})
+                classes = tuple(WorkerClass(name, here[name]) for name in self.class_names if name in here)
+                scale = scale_of(labels[group], self.reading)
+                facts[group] = Facts(scale, classes, numbers["n_workers"], numbers["n_usable"], n_dropped)
+            except InputError as error:
+                failures[group] = str(error)
+        return facts, failures
+
+    def _labels(self) -> dict[str, list[Any]]:
+        """The labels of every group, in no particular order; of more than there may be only some."""
+        distinct = self.usable.select("group", "label").unique()
+        many = [group for group, numbers in self.numbers.items() if numbers["n_labels"] > MAX_LABELS]
+        some = {group: fetch(distinct.filter(nw.col("group") == group).head(MAX_LABELS))["label"] for group in many}
+        if many:
+            distinct = distinct.join(small_table({"group": many}, like=distinct), on="group", how="anti")
+        rows = fetch(distinct)
+        for group, label in zip(rows["group"], rows["label"], strict=True):
+            some.setdefault(group, []).append(label)
+        return some
+
+    def _class_sizes(self) -> dict[str, dict[str, int]]:
+        """Workers by group and class."""
+        if not self._classed:
+            return {}
+        workers = self.usable.select("group", "class", "worker").unique()
+        rows = fetch(workers.group_by("group", "class").agg(nw.len().alias("n")))
+        sizes: dict[str, dict[str, int]] = {}
+        for group, name, n in zip(rows["group"], rows["class"], rows["n"], strict=True):
+            sizes.setdefault(group, {})[name] = int(n)
+        return sizes
+
+    def _in_two_classes(self) -> dict[str, str]:
+        """The groups in which a worker is in two classes, and what to say."""
+        if not self._classed:
+            return {}
+        pairs = self.usable.select("group", "worker", "class").unique()
+        several = pairs.group_by("group", "worker").agg(nw.len().alias("n")).filter(nw.col("n") > 1)
+        rows = fetch(several.group_by("group").agg(nw.col("worker").min(), nw.len().alias("n_workers")))
+        found = zip(rows["group"], rows["worker"], rows["n_workers"], strict=True)
+        return {
+            group: f"worker {canonical_text(worker)!r}{f' (and {n - 1} more)' if n > 1 else ''} is in several classes"
+            for group, worker, n in found
+        }
+
+
+def _check_single(wrong: str | None) -> None:
+    if wrong is not None:
+        raise ClassError(wrong)
+
+
+def _by_group(table: Table) -> dict[Any, dict[str, int]]:
+    """A small table of numbers as a dict by group."""
+    rows = fetch(table)
+    names = [name for name in rows if name != "group"]
+    return {group: {name: int(rows[name][at]) for name in names} for at, group in enumerate(rows["group"])}
+
+
+class _Counting:
+    """One GROUP BY over the tasks of all groups, and one over the counts that come out.
+
+    The count columns are places on a scale, not labels: every group has a scale of its own.
+    """
+
+    def __init__(self, prepared: Prepared, facts: dict[str, Facts], class_names: list[str]) -> None:
+        self.prepared, self.facts, self.class_names = prepared, facts, class_names
+        self.shape = (max(len(class_names), 1), max(known.scale.n_labels for known in facts.values()))
+        self.columns = {f"c{at}": at for at in range(self.shape[0] * self.shape[1])}
+
+    def per_task(self, table: Table, folder: Path | None, *, everyone: bool) -> Table:
+        """The counts of every task of the groups that can be answered: all groups if ``everyone``."""
+        if not everyone:
+            table = table.join(small_table({"group": list(self.facts)}, like=table), on="group", how="inner")
+        table = with_texts(table.with_columns(nw.col("label").alias(LABEL_TEXT)), [LABEL_TEXT])
+        table = table.join(self._codes(table), on=["group", LABEL_TEXT], how="left")
+        native = [GROUP_VALUE] if GROUP_VALUE in table.collect_schema().names() else []
+        counted = [indicator.alias(name) for name, indicator in zip(self.columns, self._indicators(), strict=True)]
+        sums = [*(nw.col(name).count() for name in self.columns), *(nw.col(name).min() for name in native)]
+        return settle_by(
+            table.select("group", "task", *native, *counted),
+            "task",
+            lambda part: part.group_by("group", "task").agg(*sums),
+            folder,
+        )
+
+    def _codes(self, like: Table) -> Table:
+        rows = [(group, text, j) for group, known in self.facts.items() for j, text in enumerate(known.scale.labels)]
+        groups, texts, codes = zip(*rows, strict=True)
+        return small_table({"group": groups, LABEL_TEXT: texts, "code": np.array(codes, np.int64)}, like=like)
+
+    def _indicators(self) -> Iterator[nw.Expr]:
+        """For each class and place on a scale, one where a response is theirs."""
+        for k in range(self.shape[0]):
+            for j in range(self.shape[1]):
+                theirs = nw.col("code") == j
+                if self.class_names:
+                    theirs &= nw.col("class") == self.class_names[k]
+                yield nw.when(theirs).then(nw.lit(1))
+
+    def counted(self, per_task: Table) -> dict[str, Counted]:
+        """The problems, by group."""
+        found = fetch(per_task.group_by("group", *self.columns).agg(nw.len().alias("n_tasks")))
+        groups = np.array(found.pop("group"), dtype=object)
+        histogram = {name: np.array(column, np.int64) for name, column in found.items()}
+        counts, weights = count_array(histogram, self.columns, self.shape), histogram["n_tasks"]
+        if self.prepared.reading.duplicates in {"all", "error"}:
+            n_usable = sum(known.n_usable for known in self.facts.values())
+            check_counted(int(weights @ counts.sum(axis=(1, 2))), n_usable, self.prepared.types)
+        rows: dict[str, list[int]] = {}
+        for at, group in enumerate(groups.tolist()):
+            rows.setdefault(group, []).append(at)
+        return {
+            group: self._problem(known, counts[rows[group]], weights[rows[group]])
+            for group, known in self.facts.items()
+        }
+
+    def _problem(self, known: Facts, counts: Ints, weights: Ints) -> Counted:
+        present = [self.class_names.index(one.name) for one in known.classes] or [0]
+        buckets, _ = Buckets.from_arrays(counts[:, present, : known.scale.n_labels], weights)
+        silent = int(weights[counts.sum(axis=(1, 2)) == 0].sum())
+        totals = Totals(
+            n_tasks=buckets.n_tasks + silent,
+            n_gold=0,
+            n_no_response=silent,
+            n_workers=known.n_workers,
+            n_responses=buckets.n_responses,
+            n_dropped=known.n_dropped,
+        )
+        return Counted(known.scale, known.classes, buckets, None, totals, self.prepared.reading)

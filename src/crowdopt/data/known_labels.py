@@ -1,0 +1,121 @@
+"""Gold: tasks whose label is known beforehand. They keep it, and their responses teach how workers answer.
+
+Which tasks these are is a choice of reading: they stand in the solution file, as texts, so that ``verify`` needs no
+second file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import narwhals as nw
+import numpy as np
+
+from crowdopt.data.tables.table import Table, fetch, fetch_integers, small_table, with_texts
+from crowdopt.errors import GoldError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from crowdopt._arrays import Ints
+    from crowdopt.model.scale import Scale
+
+TEXT = "crowdopt_task"
+"""The column of tasks as text, by which gold tasks are found."""
+
+GOLD = "gold"
+"""The column that has the index of a gold task's label."""
+
+NOT_GOLD = -1
+"""What other tasks have there."""
+
+
+@dataclass(frozen=True, eq=False)
+class GoldCounts:
+    """The gold tasks by their label and their counts of answers: one row for all that have both in common.
+
+    Attributes:
+        labels: The label of each row.
+        counts: Answers by class and label.
+        weights: How many tasks have this label and these counts.
+    """
+
+    labels: Ints
+    counts: Ints
+    weights: Ints
+
+    @classmethod
+    def of(cls, per_task: Table, columns: dict[str, int], shape: tuple[int, int]) -> GoldCounts:
+        """Counts the gold tasks of a table (see :func:`with_gold`), in counts of ``shape`` (classes, labels)."""
+        found = per_task.filter(nw.col(GOLD) != NOT_GOLD).group_by(GOLD, *columns).agg(nw.len().alias("n_tasks"))
+        histogram = fetch_integers(found.sort(GOLD, *columns))
+        return cls(histogram[GOLD], count_array(histogram, columns, shape), histogram["n_tasks"])
+
+    @property
+    def responses(self) -> Ints:
+        """Their responses by (label, class, answer)."""
+        responses = np.zeros((self.counts.shape[2], *self.counts.shape[1:]), np.int64)
+        np.add.at(responses, self.labels, self.counts * self.weights[:, None, None])
+        return responses
+
+    @property
+    def tasks(self) -> Ints:
+        """Their number by label."""
+        tasks = np.zeros(self.counts.shape[2], np.int64)
+        np.add.at(tasks, self.labels, self.weights)
+        return tasks
+
+    def taken_from(self, counts: Ints, weights: Ints) -> tuple[Ints, Ints]:
+        """What is left of a histogram of all tasks: distinct counts, and how many tasks have each."""
+        rows = np.concatenate([counts, self.counts])
+        distinct, index = np.unique(rows, axis=0, return_inverse=True)
+        left = np.zeros(len(distinct), np.int64)
+        np.add.at(left, index.reshape(-1), np.concatenate([weights, -self.weights]))
+        return distinct[left > 0], left[left > 0]
+
+
+def count_array(histogram: Mapping[str, Ints], columns: Mapping[str, int], shape: tuple[int, int]) -> Ints:
+    """Counts by (row, class, label) from columns that are named by their place in a row."""
+    counts = np.zeros((len(histogram["n_tasks"]), shape[0] * shape[1]), np.int64)
+    for name, at in columns.items():
+        counts[:, at] = histogram[name]
+    return counts.reshape(-1, *shape)
+
+
+def with_gold(per_task: Table, gold: Sequence[tuple[str, str]], scale: Scale) -> Table:
+    """The table with a further column: the index of the label that a task is known to have.
+
+    Raises:
+        GoldError: If a label is not on the scale, or a task is not in the data.
+    """
+    off_scale = [(task, label) for task, label in gold if label not in scale.labels]
+    if off_scale:
+        task, label = off_scale[0]
+        raise GoldError(
+            f"the gold label {label!r} of task {task!r} is not on the scale {', '.join(scale.labels)}; name the whole "
+            "scale with --labels"
+        )
+    tasks, index = [task for task, _ in gold], [scale.index(label) for _, label in gold]
+    known = small_table({TEXT: tasks, GOLD: np.array(index, np.int64)}, like=per_task)
+    table = with_text(per_task)
+    _check_found(known, table)
+    joined = table.join(known, on=TEXT, how="left").drop(TEXT)
+    return joined.with_columns(nw.col(GOLD).fill_null(NOT_GOLD).cast(nw.Int64))
+
+
+def with_text(table: Table) -> Table:
+    """The table with a further column: its tasks as text."""
+    return with_texts(table.with_columns(nw.col("task").alias(TEXT)), [TEXT])
+
+
+def without_gold(table: Table, gold: Sequence[tuple[str, str]]) -> Table:
+    """The rows of a table by task whose task is not gold."""
+    known = small_table({TEXT: [task for task, _ in gold]}, like=table)
+    return with_text(table).join(known, on=TEXT, how="anti").drop(TEXT)
+
+
+def _check_found(known: Table, table: Table) -> None:
+    if unknown := sorted(fetch(known.join(table, on=TEXT, how="anti").select(TEXT))[TEXT]):
+        more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+        raise GoldError(f"the gold task {unknown[0]!r}{more} is not in the data")

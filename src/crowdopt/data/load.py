@@ -1,0 +1,249 @@
+"""Source: data of any kind, read, checked and counted. All that is done to data of any size happens here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crowdopt.data.columns import Choose, choose_classes, choose_responses, choose_truth
+from crowdopt.data.counts import Counted
+from crowdopt.data.readers.database import Database, database_of
+from crowdopt.data.readers.database_rows import read_database
+from crowdopt.data.readers.open_files import explain_errors, read_files
+from crowdopt.data.readers.postgres_counts import Repeated, Server, serving
+from crowdopt.data.readers.tools.open_export import Opened, open_files, open_frame
+from crowdopt.data.responses import Responses, TaskCounts, check, count_tasks
+from crowdopt.data.tables.workspace import Workspace
+from crowdopt.data.worker_classes import class_pairs, pairs_of, with_found, with_pairs, worker_classes
+from crowdopt.errors import ClassError, ColumnError, InputError
+from crowdopt.model.scale import canonical_text
+from crowdopt.results.solution import Totals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from crowdopt.data.tables.table import Table
+    from crowdopt.model.scale import Scale
+    from crowdopt.reading import Reading
+
+OnPhase = Callable[[str], None]
+"""Called with a short text when a new phase of the work begins."""
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """The responses and what was counted, for as long as a solution is in memory: not part of its file.
+
+    Attributes:
+        responses: The checked responses.
+        counts: Responses per task, and the buckets.
+        original: What the user gave.
+        workspace: The database that files were read with; None for frames.
+        notes: What was done with the rows of an annotation tool's export, in words.
+        found: The classes of workers that were found, where they are a table of their own (worker, class): on Spark.
+    """
+
+    responses: Responses
+    counts: TaskCounts
+    original: Any
+    workspace: Workspace | None
+    notes: tuple[str, ...] = ()
+    found: Table | None = None
+
+    @property
+    def counted(self) -> Counted:
+        """What solving needs."""
+        responses, counts = self.responses, self.counts
+        return Counted(responses.scale, responses.classes, counts.buckets, counts.gold, self.totals, responses.reading)
+
+    @property
+    def reading(self) -> Reading:
+        """How the data were read."""
+        return self.responses.reading
+
+    @property
+    def totals(self) -> Totals:
+        """The numbers of what went in."""
+        gold = self.counts.gold
+        n_gold = int(gold.tasks.sum()) if gold else 0
+        return Totals(
+            n_tasks=self.counts.buckets.n_tasks + self.counts.n_no_response + n_gold,
+            n_gold=n_gold,
+            n_no_response=self.counts.n_no_response,
+            n_workers=self.responses.n_workers,
+            n_responses=self.counts.buckets.n_responses + (int(gold.responses.sum()) if gold else 0),
+            n_dropped=self.responses.n_dropped,
+        )
+
+
+def load(
+    data: Any,
+    reading: Reading,
+    workspace: Workspace | None,
+    *,
+    n_bins: int = 0,
+    resolved: bool = False,
+    scale: Scale | None = None,
+    known: Sequence[str] = (),
+    gold: Any = None,
+    classes: Any = None,
+    on_phase: OnPhase = lambda _: None,
+) -> Source:
+    """Reads, checks (see ``responses.check``) and counts the responses.
+
+    Args:
+        data: The responses.
+        reading: How to read them.
+        workspace: The database to read files with.
+        n_bins: Number of bins to put scores into; see ``responses.check``.
+        resolved: Whether the reading comes from a solution; see ``responses.check``.
+        scale: The scale that the labels must be on; see ``responses.check``.
+        known: The classes that workers can be in; see ``responses.check``.
+        gold: Tasks of known label.
+        classes: Classes of workers.
+        on_phase: Called when a new phase begins.
+    """
+    if classes is not None:
+        reading = read_classes(classes, reading, workspace)
+
+    def counted(opened_data: Opened, server: Server | None = None) -> Source:
+        with naming(classes, ClassError):
+            responses = check(
+                opened_data.table,
+                opened_data.reading,
+                n_bins=n_bins,
+                resolved=resolved,
+                scale=scale,
+                known=known,
+                server=server,
+            )
+        labels = _known_labels(gold, None if resolved else opened_data.gold)
+        if labels is not None:
+            responses = replace(responses, reading=read_gold(labels, responses.reading, workspace))
+        on_phase("counting")
+        counts = count_tasks(responses, workspace.folder if workspace else None, server)
+        return Source(responses, counts, data, workspace, opened_data.notes)
+
+    with unchanged(workspace), explain_errors(paths_of(data)):
+        if isinstance(data, Database) and workspace is not None and not (n_bins or known):
+            with serving(data, choose_responses(reading), reading, workspace) as server:
+                if server is not None:
+                    with suppress(Repeated):  # which the other way explains
+                        return counted(open_frame(server.rows(), reading), server)
+        return counted(open_responses(data, reading, workspace))
+
+
+def _known_labels(given: Any, exported: Any) -> Any:
+    """The tasks of known label: those that the user gives, or those that an export has."""
+    if given is not None and exported is not None:
+        raise InputError("the export has tasks of known label: leave out --gold, or add --ignore-gold")
+    return exported if given is None else given
+
+
+def read_gold(gold: Any, reading: Reading, workspace: Workspace | None) -> Reading:
+    """The reading with the tasks of known label: a path, a table, or a dict of labels by task."""
+    from crowdopt.results.accuracy import gold_pairs
+
+    if isinstance(gold, dict):
+        import pyarrow as pa
+
+        gold = pa.table(
+            {
+                name: [None if _is_missing(value) else canonical_text(value) for value in values]
+                for name, values in (("task", gold), ("label", gold.values()))
+            }
+        )
+    with opened(gold, choose_truth(reading), reading, workspace) as table:
+        return replace(reading, gold=gold_pairs(table, reading))
+
+
+def read_classes(classes: Any, reading: Reading, workspace: Workspace | None) -> Reading:
+    """The reading with the classes of workers: a path, a table, or a dict of classes by worker."""
+    if isinstance(classes, dict):
+        return with_pairs(reading, pairs_of(classes))
+    choose = choose_classes(reading)
+    with naming(classes, ClassError, ColumnError), opened(classes, choose, reading, workspace) as table:
+        return with_pairs(reading, class_pairs(worker_classes(table, choose)))
+
+
+def with_found_classes(source: Source | None, data: Any) -> Any:
+    """Data to be read again, or new ones, with the classes of workers if those found in a source are a table."""
+    if source is None or source.found is None:
+        return data
+    return with_found(data, source.found, source.reading.worker)
+
+
+@contextmanager
+def naming(data: Any, *kinds: type[InputError]) -> Iterator[None]:
+    """Errors of some kinds name the file that they are about, which is not that of the responses."""
+    try:
+        yield
+    except kinds as error:
+        if not paths_of(data):
+            raise
+        raise type(error)(f"{', '.join(paths_of(data))}: {error}") from error
+
+
+@contextmanager
+def opened(data: Any, choose: Choose, reading: Reading, workspace: Workspace | None) -> Iterator[Any]:
+    """A second table that the user gives; files are read in a workspace of their own if there is none yet."""
+    with unchanged(workspace), explain_errors(paths_of(data)):
+        if workspace is not None or not paths_of(data):
+            yield open_table(data, choose, reading, workspace)
+        else:
+            with Workspace() as own:
+                yield open_table(data, choose, reading, own)
+
+
+def unchanged(workspace: Workspace | None) -> AbstractContextManager[None]:
+    """Raises if a file that is read was changed meanwhile; of frames nobody knows."""
+    return nullcontext() if workspace is None else workspace.unchanged()
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def workspace_for(data: Any, *, memory_limit: str | None = None, threads: int | None = None) -> Workspace | None:
+    """A workspace for files and databases; None for frames, which stay where they are."""
+    return Workspace(memory_limit=memory_limit, threads=threads) if paths_of(data) else None
+
+
+def paths_of(data: Any) -> list[str]:
+    """The paths that ``data`` names, or the address of a database; none if it is a frame."""
+    if isinstance(data, Database):
+        return [str(data)]
+    if isinstance(data, str | Path):
+        return [str(data)]
+    if isinstance(data, list | tuple) and data and all(isinstance(item, str | Path) for item in data):
+        return [str(item) for item in data]
+    return []
+
+
+def open_responses(data: Any, reading: Reading, workspace: Workspace | None) -> Opened:
+    """A frame as it is, a table of a database, or files, which may be those of an annotation tool."""
+    paths = paths_of(data)
+    if not paths or workspace is None:
+        return open_frame(data, reading)
+    if isinstance(database_of(data), Database):
+        return open_frame(open_table(data, choose_responses(reading), reading, workspace), reading)
+    return open_files(paths, reading, workspace)
+
+
+def open_table(data: Any, choose: Choose, reading: Reading, workspace: Workspace | None) -> Any:
+    """A frame as it is, or files as a lazy relation of the workspace."""
+    paths = paths_of(data)
+    if not paths:
+        return data
+    if workspace is None:
+        raise TypeError("files are read in a workspace")
+    data = database_of(data)
+    if isinstance(data, Database):
+        return read_database(data, choose, workspace, order_by=reading.order_by)
+    return read_files(
+        paths, workspace, choose, encoding=reading.encoding, delimiter=reading.delimiter, numeric=reading.order_by
+    )

@@ -1,0 +1,108 @@
+"""What is in a table of responses: one pass that tells the labels, the workers, the classes and what is missing."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+
+from crowdopt.data.tables.table import Table, distinct_rows, fetch, settle
+from crowdopt.data.worker_classes import WorkerClass, classed, list_classes
+from crowdopt.errors import InputError
+from crowdopt.model.scale import MAX_LABELS, canonical_text, hint_bins
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crowdopt.reading import Reading
+
+
+class Overview:
+    """Responses per (group, worker, class, label), as far as there are groups and classes.
+
+    Attributes:
+        table: One row for each of them: how many rows, and how many of these have a task.
+        usable: Those of responses that are complete.
+        needed: The columns, beside the task, that a complete response has.
+    """
+
+    def __init__(self, table: Table, reading: Reading, counted: Table | None = None) -> None:
+        """Counts a table of responses, unless someone else has ``counted`` it."""
+        self.reading = reading
+        self.table = _count(table, reading) if counted is None else counted
+        self.needed = ["worker", *(["class"] if reading.class_column else []), "label"]
+        known = [~nw.col(name).is_null() for name in self.needed]
+        self.usable = self.table.filter(*known, nw.col("with_task") > 0)
+
+    def missing(self) -> Table:
+        """What is missing, row by row of the table: how many rows, how many without each column, and without any."""
+        n, with_task = nw.col("n"), nw.col("with_task")
+        nulls = {name: nw.col(name).is_null() for name in self.needed}
+        return self.table.select(
+            *(["group"] if self.reading.group else []),
+            n.alias("rows"),
+            (n - with_task).alias("missing_task"),
+            *(nw.when(null).then(n).otherwise(nw.lit(0)).alias(f"missing_{name}") for name, null in nulls.items()),
+            nw.when(reduce(or_, nulls.values())).then(n).otherwise(n - with_task).alias("missing_any"),
+        )
+
+    def check_missing(self) -> int:
+        """Raises if there is nothing, or if something is missing that may not be; returns the rows to drop."""
+        found = fetch(self.missing().select(nw.all().sum()))
+        if not found["rows"][0]:
+            raise InputError("there are no responses: the input has no rows")
+        return self.n_dropped({name: int(column[0]) for name, column in found.items()})
+
+    def n_dropped(self, missing: dict[str, int]) -> int:
+        """The rows to drop, given sums of :meth:`missing`; raises if there are any and they may not be dropped."""
+        if self.reading.wide:  # an empty cell is no response; only the task must be there
+            missing |= {"missing_worker": 0, "missing_label": 0, "missing_any": missing["missing_task"]}
+        if missing["missing_any"] and self.reading.missing == "error":
+            names = [name for name in ("task", *self.needed) if missing[f"missing_{name}"]]
+            parts = [f"{missing[f'missing_{name}']} without a {name}" for name in names]
+            raise InputError(
+                f"{missing['missing_any']} of {missing['rows']} rows are incomplete ({', '.join(parts)}); "
+                "add --missing drop to leave them out"
+            )
+        return missing["missing_any"]
+
+    def labels(self) -> list[Any]:
+        """The labels that occur, in no particular order."""
+        labels = fetch(distinct_rows(self.usable.select("label")).head(MAX_LABELS + 1))["label"]
+        if len(labels) > MAX_LABELS:
+            check_number(labels, int(fetch(self.usable.select(nw.col("label").n_unique()))["label"][0]))
+        check_number(labels, len(labels))
+        return labels
+
+    def classes(self, known: Sequence[str] = ()) -> tuple[WorkerClass, ...]:
+        """The classes of workers, which are the known ones if there are any; none if all workers are alike."""
+        return list_classes(self.usable, self.reading, known) if classed(self.reading) else ()
+
+    def n_usable(self) -> int:
+        """Responses that have a task, a worker and a label."""
+        return int(fetch(self.usable.select(nw.col("with_task").sum()))["with_task"][0])
+
+    def n_workers(self) -> int:
+        """Workers with at least one label."""
+        return int(fetch(self.usable.select(nw.col("worker").n_unique()))["worker"][0])
+
+
+def _count(table: Table, reading: Reading) -> Table:
+    keys = ["worker", *(["class"] if classed(reading) else []), "label", *(["group"] if reading.group else [])]
+    with_task = nw.when(~nw.col("task").is_null()).then(nw.lit(1)).alias("with_task")
+    grouped = table.select(*keys, with_task).group_by(*keys)
+    return settle(grouped.agg(nw.len().alias("n"), nw.col("with_task").count()))
+
+
+def check_number(labels: Sequence[Any], number: int) -> None:
+    """Raises if there are no labels, or too many: ``labels`` are some of them, ``number`` says how many there are."""
+    if not number:
+        raise InputError("there are no responses: no row has a task, a worker and a label")
+    if number > MAX_LABELS:
+        texts = [canonical_text(label) for label in labels]
+        shown = ", ".join(sorted(repr(text[:40]) for text in texts)[:5])
+        raise InputError(
+            f"{number} different labels, such as {shown}; at most {MAX_LABELS} are supported{hint_bins(texts)}"
+        )

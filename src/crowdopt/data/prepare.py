@@ -1,0 +1,180 @@
+"""Responses of any shape as one long table: renamed, cleaned, with classes, bins and groups; not checked yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+
+from crowdopt.data.columns import check_answer_columns, choose_responses
+from crowdopt.data.scores import bin_responses
+from crowdopt.data.tables.table import ODD, Table, adopt, held_as, lengthen, ordered_categories, with_texts
+from crowdopt.data.worker_classes import check_ranks, with_classes, with_known_classes
+from crowdopt.errors import ColumnError
+from crowdopt.model.scale import canonical_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crowdopt.reading import Reading
+
+ANSWER_COLUMNS = ("task", "label", "confidence", "margin", "margin_kind", "n_responses", "status")
+"""The columns of the answers; what is kept from the source stands behind them under its own name."""
+
+GROUP_VALUE = "group_value"
+"""The column that has groups as the source has them, where that is not text."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A long table of responses.
+
+    Attributes:
+        table: Columns task, worker, label; class, group and order where they are asked for. Missing values are null;
+            classes and groups are texts, and groups of another type stand in a further column.
+        kept: One row per task with the columns to carry to the answers, or None.
+        types: Types of the task, worker and label columns as the source has them; None for what is no column.
+        reading: The options that it was read with; what was taken from the type of the label column, or from the
+            range of the scores, is said in them.
+    """
+
+    table: Table
+    kept: Table | None
+    types: dict[str, Any]
+    reading: Reading
+
+    def usable(self) -> Table:
+        """The rows with a task (and group), without label if the rest is incomplete: they keep their task alive."""
+        names = [name for name in self.table.collect_schema().names() if name != "label"]
+        known = ~nw.col("worker").is_null()
+        if "class" in names:
+            known &= ~nw.col("class").is_null()
+        label = nw.when(known).then(nw.col("label")).alias("label")
+        keys = ["task", *(["group"] if "group" in names else [])]
+        return self.table.filter(*(~nw.col(key).is_null() for key in keys)).select(*names, label)
+
+
+def prepare(
+    source: Any, reading: Reading, *, n_bins: int = 0, resolved: bool = False, known: Sequence[str] = ()
+) -> Prepared:
+    """Makes a frame (or relation) of responses a long table; see ``responses.check`` for the arguments."""
+    if n_bins:
+        reading.check_binnable()
+    check_ranks(reading)
+    table = adopt(source, choose_responses(reading))
+    check_answer_columns([*([reading.group] if reading.group else []), *ANSWER_COLUMNS, *reading.keep])
+    schema = table.collect_schema()
+    columns = {"task": reading.task} | ({} if reading.wide else {"worker": reading.worker, "label": reading.label})
+    types: dict[str, Any] = {"worker": None, "label": None}
+    types |= {name: schema[held_as(table, own)] for name, own in columns.items()}
+    kept = _kept(table, reading)
+    answered = _workers(table, reading) if reading.wide else [reading.label]
+    table = with_classes(clean(_long(table, reading), reading), reading)
+    if known:
+        table = with_known_classes(table, known)
+    if reading.group:
+        table = _with_groups(table)
+    if n_bins or reading.bins:
+        types["label"] = None
+        table, reading = bin_responses(table, reading, n_bins)
+    elif not resolved:
+        reading = _with_categories(reading, ordered_categories(source, answered))
+    return Prepared(table, kept, types, reading)
+
+
+def _with_groups(table: Table) -> Table:
+    """Groups as text, by which they are known everywhere."""
+    if table.collect_schema()["group"] != nw.String:
+        table = table.with_columns(nw.col("group").alias(GROUP_VALUE))
+    return with_texts(table, ["group"])
+
+
+def _kept(table: Table, reading: Reading) -> Table | None:
+    if not reading.keep:
+        return None
+    schema = table.collect_schema()
+    keys = {"task": reading.task} | ({"group": reading.group} if reading.group else {})
+    kept = table.select(
+        *(nw.col(held_as(table, old)).alias(new) for new, old in keys.items()),
+        *(_column(table, name, schema[name], f"the column {name!r} to keep")[1] for name in reading.keep),
+    )
+    if reading.group:
+        kept = with_texts(kept, ["group"])
+    # A kept column should be the same in all rows of a task; where it is not, the smallest value is taken,
+    # so that the order of rows does not matter.
+    return kept.filter(~nw.col("task").is_null()).group_by(*keys).agg(nw.col(name).min() for name in reading.keep)
+
+
+def _long(table: Table, reading: Reading) -> Table:
+    """Columns task, worker, label (and class, group, order), whatever the shape and names of the source."""
+    names = {"task": reading.task, "worker": reading.worker, "label": reading.label}
+    names |= {"class": reading.class_column, "group": reading.group, "order": reading.order_by}
+    names = {new: held_as(table, old) for new, old in names.items()}
+    if not reading.wide:
+        return table.select(*(nw.col(old).alias(new) for new, old in names.items() if old))
+    schema = table.collect_schema()
+    workers = _workers(table, reading)
+    if len({schema[name] for name in workers}) > 1 and not all(schema[name].is_numeric() for name in workers):
+        table = with_texts(table, workers)
+    return lengthen(table, {new: names[new] for new in ("task", "group") if names[new]}, workers)
+
+
+def _workers(table: Table, reading: Reading) -> list[str]:
+    """The columns of a wide table that have a worker's answers."""
+    others = {held_as(table, name) for name in (reading.task, reading.group, *reading.keep)}
+    workers = [name for name in table.collect_schema().names() if name not in others]
+    if any(name.startswith(ODD) for name in workers):  # which would be the names of workers
+        raise ColumnError("in a wide table here, no worker may have a dot or a double quote in its name; rename it")
+    if not workers:
+        raise ColumnError(f"a wide table needs one column per worker beside {reading.task!r}; there is none")
+    return workers
+
+
+def _with_categories(reading: Reading, categories: tuple[Any, ...]) -> Reading:
+    """The reading with the scale that the type of the label column says, unless the user says another.
+
+    So said, the scale is the same when the same data come from elsewhere, where labels are but texts.
+    """
+    labels = tuple(canonical_text(value) for value in categories if value not in {"", *reading.na})
+    if len(labels) < 2 or reading.labels or reading.scale == "nominal":
+        return reading
+    return replace(reading, labels=labels, scale="ordinal")
+
+
+def clean(table: Table, reading: Reading) -> Table:
+    """Missing values as nulls: empty texts, not-a-number, and what --na names; categories as text."""
+    schema = table.collect_schema()
+    cleaned = []
+    for name in schema.names():
+        dtype, column = _column(table, name, schema[name], f"the {name} column")
+        if name == "label" and dtype == nw.Enum:  # others keep the order that they may be compared by
+            dtype, column = nw.String(), column.cast(nw.String)
+        if dtype == nw.String:
+            missing = ["", *reading.na] if name == "label" else [""]
+            # One comparison each: a list would make DuckDB import pandas to read it.
+            column = nw.when(*(column != text for text in missing)).then(column)
+        elif dtype.is_float():
+            column = nw.when(~column.is_nan()).then(column)
+        cleaned.append(column.alias(name))
+    return table.select(*cleaned)
+
+
+def _column(table: Table, name: str, dtype: Any, called: str) -> tuple[Any, nw.Expr]:
+    """A column that has one value per row, all of one type, and its type; categories without an order as text."""
+    if dtype.is_nested():
+        raise ColumnError(f"{called} holds nested values ({dtype}); it must hold one value per row")
+    if dtype == nw.Object and _is_mixed(table, name):
+        raise ColumnError(f"{called} holds values of several types; make it one type")
+    if dtype == nw.Categorical:
+        return nw.String(), nw.col(name).cast(nw.String)
+    return dtype, nw.col(name)
+
+
+def _is_mixed(table: Table, name: str) -> bool:
+    """Whether a column of Python objects, as pandas has them, holds for example both 1 and "1"."""
+    if not table.implementation.is_pandas():
+        return False
+    from pandas.api.types import infer_dtype
+
+    return infer_dtype(table.collect().to_native()[name], skipna=True) in {"mixed", "mixed-integer"}

@@ -1,0 +1,128 @@
+"""The quotes of CSV: whether rows can be told apart from the middle of a file, and whether all are closed."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from crowdopt.data.readers.files import Packing, Source, open_bytes
+from crowdopt.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAX_ROW = 16 << 20
+CHUNK = 4 << 20
+COUNTED = 5_000_000
+
+
+def long_row(place: str) -> str:
+    """What to say of a row that is too long."""
+    return f"{place} a row of more than {MAX_ROW >> 20} MB, or as many blank lines; is a quote not closed?"
+
+
+def is_plain(source: Source) -> bool:
+    """Whether every line end ends a row and no quote is doubled.
+
+    Only then can a thread that begins in the middle of the file find the next row for certain. This
+    pass runs at the speed of memory where there are no quotes. It goes to the end of the file: a compressed
+    one must be whole, and a last line longer than its buffer the database would leave out in silence.
+
+    Raises:
+        InputError: A line is too long.
+    """
+    import numpy as np
+
+    inside, last = False, b""
+    plain, length, read = True, 0, 0
+    with open_bytes(source) as stream:
+        while chunk := stream.read(1 << 18):
+            end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
+            length = len(chunk) - end - 1 + (length if end < 0 else 0)
+            read += len(chunk)
+            if length > MAX_ROW:
+                raise InputError(long_row(f"{source.name}, line {_line_at(source, read - length)}:"))
+            if b'""' in chunk or (last == b'"' and chunk[:1] == b'"'):
+                plain = False
+            last = chunk[-1:]
+            if not plain or not (inside or b'"' in chunk):
+                continue
+            codes = np.frombuffer(chunk, np.uint8)
+            quoted = np.bitwise_xor.accumulate((codes == ord('"')).view(np.uint8)) ^ np.uint8(inside)
+            plain = not (quoted.view(bool) & ((codes == ord("\n")) | (codes == ord("\r")))).any()
+            inside = bool(quoted[-1])
+    return plain
+
+
+def _line_at(source: Source, place: int) -> int:
+    """The line in which a byte stands; only used to say what is wrong."""
+    line = 1
+    with open_bytes(source) as stream:
+        while place > 0 and (chunk := stream.read(min(CHUNK, place))):
+            line += chunk.count(b"\n") or chunk.count(b"\r")
+            place -= len(chunk)
+    return line
+
+
+def check_quotes(source: Source, delimiter: str) -> None:
+    """Raises InputError if a quoted field is not closed before the file ends."""
+    starts = b"\n", b"\r", codecs.BOM_UTF8, delimiter.encode()
+    before = b"|".join(b"(?<=" + re.escape(one) + b")" for one in starts)
+    # the group is a quote that closes the field; what follows tells it from the first half of a doubled one
+    quoted = re.compile(b"(?:" + before + b')"[^"]*+(?:""[^"]*+)*+("(?=[^"]))?')
+    line, rest = 0, b"\n"  # what stands before the file is as good as a line end
+    with open_bytes(source) as stream:
+        while len(rest) <= MAX_ROW and (chunk := stream.read(CHUNK)):
+            text = rest + chunk
+            end = 0
+            for found in quoted.finditer(text):
+                if not found[1]:  # goes on in the next chunk
+                    line += text.count(b"\n", 0, found.start()) - 1
+                    rest = b"\n" + text[found.start() :]
+                    break
+                end = found.end()
+            else:
+                end = max(end, len(text) - 4)  # as far as is looked back
+                line += text.count(b"\n", 0, end)
+                rest = text[end:]
+    for found in quoted.finditer(rest + b"\n"):  # a quote that ends the file closes its field
+        if not found[1]:
+            line += rest.count(b"\n", 0, found.start())
+            raise InputError(
+                f"{source.name}, line {line}: a quote is not closed, or not doubled inside a field (which may have "
+                f"{MAX_ROW >> 20} MB)"
+            )
+
+
+def line_of_damage(path: Path) -> int | None:
+    """The first line that is not UTF-8; None if all are."""
+    with path.open("rb") as stream:
+        for number, line in enumerate(iter(lambda: stream.readline(MAX_ROW), b""), 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return number
+    return None
+
+
+def line_of_record(path: Path, record: int, delimiter: str) -> int | None:
+    """The line at which a record begins, or None if that is not known or would take long to find."""
+    if record > COUNTED or not path.is_file():
+        return None
+    with path.open("rb") as stream:
+        head = stream.read(4)
+    packing: Packing = (
+        "gzip" if head.startswith(b"\x1f\x8b") else "zstd" if head == b"\x28\xb5\x2f\xfd" else "uncompressed"
+    )
+    with io.TextIOWrapper(open_bytes(Source(path, "", "csv", packing)), "utf-8-sig", "replace", newline="") as text:
+        reader = csv.reader(text, delimiter=delimiter)
+        try:
+            for _ in islice(reader, record - 1):
+                pass
+        except csv.Error:  # such as a field that is longer than this module takes
+            return None
+        return reader.line_num + 1

@@ -1,0 +1,126 @@
+"""Counting on a database server: the responses stay there, and only what was counted comes over."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+
+from crowdopt.data.readers.database import Database, connected
+from crowdopt.data.readers.database_rows import RowsLater, copy, find_columns, opened_copy
+from crowdopt.data.tables.table import fetch
+from crowdopt.data.tables.workspace import literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from crowdopt.data.columns import Choose
+    from crowdopt.data.readers.database_rows import Column
+    from crowdopt.data.tables.table import Table
+    from crowdopt.data.tables.workspace import Workspace
+    from crowdopt.reading import Reading
+
+INTEGERS = {"int2", "int4", "int8"}
+NOT_TEXT = {"float4", "float8", "date", "timestamp", "timestamptz", "numeric"}
+"""Types whose values are not compared, or not written, in the same way everywhere."""
+
+
+class Repeated(Exception):  # noqa: N818 -- no error, but a reason to go another way
+    """A worker answered a task more than once."""
+
+
+@contextmanager
+def serving(database: Database, choose: Choose, reading: Reading, workspace: Workspace) -> Iterator[Server | None]:
+    """A server that counts what ``reading`` asks for, in one snapshot of the data; None if that is not for it to do.
+
+    SQLite is no server: its rows are here anyhow, and DuckDB counts them sooner.
+    """
+    plain = not (reading.wide or reading.group or reading.bins or reading.keep or reading.classes)
+    if database.kind == "sqlite" or not plain or reading.duplicates in {"first", "last"}:
+        yield None
+        return
+    with connected(database) as cursor:
+        columns = find_columns(cursor, database, choose)
+        able = not any(column.type in NOT_TEXT for column in columns)
+        yield Server(cursor, columns, database, reading, workspace) if able else None
+
+
+class Server:
+    """A PostgreSQL server that counts responses.
+
+    Its texts are compared byte by byte (COLLATE "C"), as everywhere else, whatever the rules of their column; an empty
+    one is missing.
+    """
+
+    def __init__(
+        self, cursor: Any, columns: list[Column], database: Database, reading: Reading, workspace: Workspace
+    ) -> None:
+        self.cursor, self.database, self.reading, self.workspace = cursor, database, reading, workspace
+        self.columns = columns
+        self.later = RowsLater(cursor, columns, database, workspace)
+        named = {"task": reading.task, "worker": reading.worker, "label": reading.label}
+        named |= {"class": reading.class_column} if reading.class_column else {}
+        known = {column.name: column for column in columns}
+        values = ", ".join(f"{self._value(role, known[name])} AS {role}" for role, name in named.items())
+        self.responses = f"(SELECT {values} FROM {database.relation}) AS crowdopt_responses"
+        self.keys = [role for role in named if role != "task"]
+
+    def _value(self, role: str, column: Column) -> str:
+        """A column with nulls where something is missing."""
+        if column.type in INTEGERS or column.type == "bool":
+            return f"{column.value}::text" if role == "class" else column.value
+        value = f"nullif({column.value} COLLATE \"C\", '')"
+        for text in self.reading.na if role == "label" else ():
+            value = f"nullif({value}, {literal(text)})"
+        return value
+
+    def rows(self) -> Any:
+        """The rows themselves, which come over only if somebody asks for them."""
+        return self.workspace.connection.from_arrow(self.later)
+
+    def overview(self) -> Table:
+        """Responses per (worker, class, label): how many, and how many have a task; see ``overview.Overview``."""
+        keys = ", ".join(self.keys)
+        return self._counted(
+            f"SELECT {keys}, count(*) AS n, count(task) AS with_task FROM {self.responses} GROUP BY {keys}"
+        )
+
+    def per_task(self, places: Mapping[str, tuple[str | None, Any]], *, complete: bool) -> Table:
+        """Responses per task and (class, label), given the names of the columns to count them in.
+
+        Args:
+            places: A class, or None, and a label for every column.
+            complete: Whether no response lacks a worker or a class: then none needs to be tested for that.
+
+        Raises:
+            Repeated: A worker answered a task more than once, and not all answers are to be counted.
+        """
+        known = [] if complete else [f"{key} IS NOT NULL" for key in self.keys if key != "label"]
+        counts = [
+            f"count(*) FILTER (WHERE {' AND '.join([*known, *_theirs(*place)])}) AS {name}"
+            for name, place in places.items()
+        ]
+        once = self.reading.duplicates != "all"
+        if once:
+            labelled = " AND ".join([*known, "label IS NOT NULL"])
+            filtered = f"FILTER (WHERE {labelled})"
+            counts.append(f"count(*) {filtered} > count(DISTINCT worker) {filtered} AS repeated")
+        table = self._counted(
+            f"SELECT task, {', '.join(counts)} FROM {self.responses} WHERE task IS NOT NULL GROUP BY task"
+        )
+        if once and fetch(table.filter(nw.col("repeated")).select("repeated").head(1))["repeated"]:
+            raise Repeated
+        return table.drop("repeated") if once else table
+
+    def _counted(self, query: str) -> Table:
+        path = copy(self.cursor, query, self.workspace)
+        self.later.counted.append((query, path))
+        table: Table = nw.from_native(opened_copy(path, self.workspace))
+        return table
+
+
+def _theirs(of_class: str | None, label: Any) -> list[str]:
+    """The conditions that a response is of a class and a label."""
+    value = literal(label) if isinstance(label, str) else str(label)
+    return [f"label = {value}", *([f"class = {literal(of_class)}"] if of_class is not None else [])]

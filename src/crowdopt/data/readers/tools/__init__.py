@@ -1,0 +1,30 @@
+"""The exports of annotation tools, one file for each of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crowdopt.data.readers.tools import argilla, crowd_kit, label_studio, mturk, prodigy, toloka
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crowdopt.data.readers.tools.base import Tool
+    from crowdopt.reading import ToolName
+
+TOOLS: dict[ToolName, Tool] = {
+    "mturk": mturk.TOOL,
+    "label-studio": label_studio.TOOL,
+    "toloka": toloka.TOOL,
+    "prodigy": prodigy.TOOL,
+    "argilla": argilla.TOOL,
+    "crowd-kit": crowd_kit.TOOL,
+}
+"""By the names that ``--from`` takes."""
+
+
+def recognise(columns: Sequence[str]) -> ToolName:
+    """The tool that alone writes such columns or keys; empty if they are those of any table."""
+    if {"task", "worker", "label"} <= set(columns):
+        return ""
+    return next((name for name, tool in TOOLS.items() if tool.recognise(columns)), "")

@@ -1,0 +1,242 @@
+"""What the readers of all annotation tools share: the files that they get, and the export that they make of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from crowdopt.data.readers.files import Source, open_bytes
+from crowdopt.data.readers.jsonl import pointer
+from crowdopt.data.readers.open_files import open_parts
+from crowdopt.data.readers.union import available_columns, check_columns, concatenate
+from crowdopt.data.tables.workspace import literal, query_errors
+from crowdopt.errors import ColumnError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from crowdopt.data.readers.union import Part
+    from crowdopt.data.tables.workspace import Workspace
+    from crowdopt.reading import Reading
+
+NOTHING = "NULL"
+"""An expression in SQL that has no value in any row."""
+
+LOCATABLE = 1 << 28
+"""Bytes up to which a file of JSON that is damaged is read into memory, to say where."""
+
+MAX_RECORD = 1 << 24
+"""Bytes of one record; each thread reads into room for two."""
+
+EXCERPT = 60
+"""Characters of a record that an error shows."""
+
+
+@dataclass(frozen=True)
+class Export:
+    """Responses as a tool writes them: rows of a query, and what their columns mean, as expressions in SQL.
+
+    Attributes:
+        query: A row for each response.
+        columns: An expression for each column that can be read; ``task``, ``worker`` and ``label`` among them.
+        left_out: What a row is that does not count, in words for many of them; no value if it counts.
+        problem: What is wrong with a row, and where; no value if nothing is.
+        gold: The label that the task of a row is known to have; no value if none is known.
+        only_gold: Whether a row is there to say so, and is no response.
+        nested: Whether the columns are values of JSON.
+    """
+
+    query: str
+    columns: dict[str, str]
+    left_out: str = NOTHING
+    problem: str = NOTHING
+    gold: str = NOTHING
+    only_gold: str = "false"
+    nested: bool = False
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool whose exports are read.
+
+    Attributes:
+        title: What messages call its exports.
+        recognise: Whether columns (of a table) or keys (of objects) can only be those of such an export.
+        read: Makes an export of files.
+        options: The options of reading that mean something for it, beside those of all tables.
+    """
+
+    title: str
+    recognise: Callable[[Sequence[str]], bool]
+    read: Callable[[Files, Reading], Export]
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Files:
+    """The files of an export: as tables, or as objects of JSON.
+
+    Attributes:
+        sources: The files.
+        workspace: The database to read with.
+        delimiter: Field delimiter of text files; empty to take it from the header.
+    """
+
+    sources: Sequence[Source]
+    workspace: Workspace
+    delimiter: str = ""
+
+    @property
+    def name(self) -> str:
+        """What messages call them."""
+        return self.sources[0].name if len(self.sources) == 1 else f"one of the {len(self.sources)} files"
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The columns of tables, or the keys of objects."""
+        if any(source.kind == "json" for source in self.sources):
+            return self.keys()
+        return available_columns(self.parts)
+
+    @property
+    def as_objects(self) -> bool:
+        """Whether the files are JSON, whose records may have anything in them."""
+        return any(source.kind in {"json", "jsonl"} for source in self.sources)
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """The files as parts of one table."""
+        return open_parts(self.sources, self.workspace, self.delimiter)
+
+    def table(self, names: Sequence[str]) -> str:
+        """The query for some columns."""
+        check_columns(self.parts, names)
+        return concatenate(self.parts, names, self.workspace)
+
+    @property
+    def objects(self) -> str:
+        """The query for all records, as one column ``json``."""
+        return " UNION ALL ".join(map(_objects, self.sources))
+
+    def keys(self, inside: str = "") -> list[str]:
+        """All keys of the records, or of an object inside them, in the order in which they tend to stand there."""
+        one = field_of("json", inside) if inside else "json"
+        objects = f"SELECT {one} AS one FROM ({self.objects})"
+        keys = f"SELECT json_keys(one) AS keys FROM ({objects}) WHERE json_type(one) = 'OBJECT'"
+        names = f"SELECT unnest(keys) AS name, unnest(range(len(keys))) AS place FROM ({keys})"
+        rows = self.ask(f"SELECT name FROM ({names}) GROUP BY name ORDER BY min(place), name")
+        return [str(name) for (name,) in rows]
+
+    def ask(self, query: str) -> list[tuple[object, ...]]:
+        """The rows of a query; if a file turns out not to be JSON, says where."""
+        import duckdb
+
+        try:
+            return self.workspace.connection.execute(query).fetchall()
+        except query_errors():
+            raise
+        except duckdb.InvalidInputException as error:
+            self.locate_damage()
+            raise error from None
+
+    def locate_damage(self) -> None:
+        """Raises if a file of JSON is no JSON, and says where."""
+        for source in self.sources:
+            if source.kind == "json":
+                _check_json(source)
+
+    def need(self, names: Sequence[str], title: str) -> None:
+        """Raises if the files lack a column (or a key) that every export has."""
+        for name in names:
+            if name not in self.columns:
+                what = "key" if self.as_objects else "column"
+                listed = ", ".join(self.columns[:12]) + (", …" if len(self.columns) > 12 else "")
+                raise ColumnError(f"{self.name} is no export of {title}: it has no {what} {name!r} ({what}s: {listed})")
+
+    def choose_question(self, question: str, available: Sequence[str], title: str) -> str:
+        """The question whose answers are wanted: the one that is named, or the only one."""
+        if question in available:
+            return question
+        listed = ", ".join(available)
+        if question:
+            near = get_close_matches(question, available, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise InputError(f"{self.name} has no question {question!r}{hint} (questions: {listed or 'none'})")
+        if not available:
+            raise InputError(f"{self.name} is no export of {title} with answers: it has no question")
+        if len(available) > 1:
+            raise InputError(f"{self.name} has {len(available)} questions: name one with --question ({listed})")
+        return available[0]
+
+
+def field_of(value: str, name: str) -> str:
+    """The expression for a field of an object of JSON."""
+    return f"json_extract({value}, {literal(pointer(name))})"
+
+
+def text_of(value: str, name: str) -> str:
+    """The expression for a field of an object of JSON, as text."""
+    return f"json_extract_string({value}, {literal(pointer(name))})"
+
+
+def list_of(value: str) -> str:
+    """The expression for the items of a list of JSON; none if it is no list."""
+    return f"CASE json_type({value}) WHEN 'ARRAY' THEN json_transform({value}, '[\"JSON\"]') ELSE [] END"
+
+
+def words(*parts: str) -> str:
+    """The expression for a text that is made of expressions; what has no value is left out of it."""
+    return f"concat({', '.join(parts)})"
+
+
+def cases(*pairs: tuple[str, str]) -> str:
+    """The expression for the value that stands with the first condition that holds; no value if none does."""
+    return "CASE " + " ".join(f"WHEN {condition} THEN {value}" for condition, value in pairs) + " END"
+
+
+def excerpt(value: str) -> str:
+    """The expression for the beginning of a record, by which it can be found."""
+    return f"left({value}::VARCHAR, {EXCERPT})"
+
+
+def unprefixed(columns: Sequence[str], prefix: str, expression: Callable[[str], str]) -> dict[str, str]:
+    """Expressions for all columns; what was put in stands there without its prefix, if that is a name of its own."""
+    taken = {"task", "worker", "label", *(name.lower() for name in columns)}
+    found: dict[str, str] = {}
+    for name in columns:
+        short = name.removeprefix(prefix)
+        own = short if short and short.lower() not in taken else name
+        taken.add(own.lower())
+        found[own] = expression(name)
+    return found
+
+
+def _objects(source: Source) -> str:
+    if source.kind == "parquet":
+        table = f"read_parquet([{source.literal}], hive_partitioning = false)"
+        return f"SELECT to_json(one) AS json FROM {table} AS one"
+    return (
+        f"SELECT json FROM read_json_objects([{source.literal}], format = 'auto', compression = '{source.packing}', "
+        f"hive_partitioning = false, maximum_object_size = {MAX_RECORD})"
+    )
+
+
+def _check_json(source: Source) -> None:
+    with open_bytes(source) as stream:
+        data = stream.read(LOCATABLE + 1)
+    if len(data) > LOCATABLE:
+        return
+    try:
+        json.loads(data.decode())
+    except UnicodeDecodeError as error:
+        raise InputError(f"{source.name} is not UTF-8 (byte {error.start}); try --encoding windows-1252") from None
+    except json.JSONDecodeError as error:
+        ended = error.pos >= len(data.decode().rstrip()) - 1 or error.msg.startswith("Unterminated")
+        cut = "; it seems to be cut short" if ended else ""
+        place = f"line {error.lineno}, column {error.colno}"
+        raise InputError(f"{source.name}, {place}: not JSON ({error.msg}){cut}") from None
+    except (ValueError, RecursionError):  # numbers of thousands of digits, lists in lists in lists
+        raise InputError(f"{source.name} cannot be read: its numbers or lists within lists have no end") from None

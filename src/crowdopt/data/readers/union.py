@@ -1,0 +1,114 @@
+"""What the readers of all formats give: a part of the rows, and how to select columns of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from crowdopt.data.readers.duckdb_errors import MARK
+from crowdopt.data.tables.workspace import literal, quote
+from crowdopt.errors import ColumnError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from crowdopt.data.tables.workspace import Workspace
+
+INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT",
+            "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"}  # fmt: skip
+REALS = {"FLOAT", "DOUBLE"}
+EXACT = 1 << 53
+
+
+@dataclass(frozen=True)
+class Part:
+    """Files that one query reads.
+
+    Attributes:
+        name: What messages call it: the first of the files.
+        columns: The columns that it has, with duplicates.
+        select: The query for some of the columns, and which of them are known to hold no value at all;
+            may have to look at the file.
+    """
+
+    name: str
+    columns: Sequence[str]
+    select: Callable[[Sequence[str]], tuple[str, frozenset[str]]]
+
+
+def available_columns(parts: Sequence[Part]) -> list[str]:
+    """The columns that there are in any part; one that is twice in the same file is here twice."""
+    columns = list(parts[0].columns)
+    seen = set(columns)
+    for part in parts[1:]:
+        columns += [name for name in part.columns if name not in seen]
+        seen.update(part.columns)
+    return columns
+
+
+def check_columns(parts: Sequence[Part], chosen: Sequence[str]) -> None:
+    """Every part must have every chosen column once, whatever its letter case."""
+    lowered: dict[str, str] = {}
+    for name in chosen:
+        other = lowered.setdefault(name.lower(), name)
+        if other != name:
+            raise ColumnError(f"columns {other!r} and {name!r} differ only in upper and lower case; rename one")
+    if "" in chosen:
+        raise ColumnError("a column has no name; give it one in the header")
+    for name in chosen:
+        for part in parts:
+            count = list(part.columns).count(name) if name in part.columns else 0
+            if count == 0:
+                holder = next((other.name for other in parts if name in other.columns), "another file")
+                raise ColumnError(f"{part.name} has no column {name!r}, but {holder} has")
+            if count > 1:
+                raise ColumnError(f"{part.name} has {count} columns named {name!r}; rename all but one")
+
+
+def concatenate(parts: Sequence[Part], chosen: Sequence[str], workspace: Workspace) -> str:
+    """The query for the chosen columns of all parts, of the same types."""
+    selected = [part.select(chosen) for part in parts]
+    queries = [query for query, _ in selected]
+    types = [_types(query, nulls, workspace) for query, nulls in selected]
+    files = [part.name for part in parts]
+    for name, *own in zip(chosen, *types, strict=True):
+        for file, one in zip(files, own, strict=True):
+            if one.endswith("]") or one.startswith(("STRUCT", "MAP", "UNION", "VARIANT")):
+                raise ColumnError(f"column {name!r} of {file} is nested ({one}); one value per row is needed")
+    common = [_common(name, own, files) for name, *own in zip(chosen, *types, strict=True)]
+    return " UNION ALL ".join(_cast(query, chosen, own, common) for query, own in zip(queries, types, strict=True))
+
+
+def _types(query: str, nulls: frozenset[str], workspace: Workspace) -> list[str]:
+    found = workspace.sql(query)
+    return ["NULL" if name in nulls else str(one) for name, one in zip(found.columns, found.types, strict=True)]
+
+
+def _common(name: str, types: Sequence[str], files: Sequence[str]) -> str:
+    """The type that all parts can have without loss; empty to leave it to the database."""
+    known = {one: file for one, file in reversed(list(zip(types, files, strict=True))) if one != "NULL"}
+    if len(known) < 2:
+        return next(iter(known), "VARCHAR")
+    if known.keys() <= INTEGERS:
+        return ""
+    if known.keys() <= INTEGERS | REALS:
+        return "DOUBLE"
+    (first, file), (second, other) = list(reversed(known.items()))[:2]
+    raise ColumnError(f"column {name!r} is {first} in {file} but {second} in {other}; make them the same type")
+
+
+def _cast(query: str, names: Sequence[str], types: Sequence[str], common: Sequence[str]) -> str:
+    if all(target in ("", own) for own, target in zip(types, common, strict=True)):
+        return query
+    cells = []
+    for name, own, target in zip(names, types, common, strict=True):
+        cell = quote(name)
+        if target == "DOUBLE" and own in INTEGERS:
+            # beyond this, different integers would silently become the same number
+            message = f"{MARK}column {name!r} has fractions in one file and in another integers too large for that"
+            large = f"{cell} NOT BETWEEN -{EXACT} AND {EXACT}"
+            cell = f"CASE WHEN {large} THEN error({literal(message)}) ELSE {cell}::DOUBLE END AS {cell}"
+        elif target not in ("", own):
+            cell = f"{cell}::{target} AS {cell}"
+        cells.append(cell)
+    return f"SELECT {', '.join(cells)} FROM ({query})"

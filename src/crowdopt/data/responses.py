@@ -1,0 +1,187 @@
+"""Responses: the long table of (task, worker, label), checked, and counted per task by one GROUP BY."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+
+from crowdopt.data.bins import bin_labels
+from crowdopt.data.duplicates import resolve_duplicates
+from crowdopt.data.known_labels import GoldCounts, count_array, with_gold
+from crowdopt.data.overview import Overview
+from crowdopt.data.prepare import prepare
+from crowdopt.data.tables.table import Table, fetch_integers, settle_by
+from crowdopt.errors import GoldError, InputError
+from crowdopt.model.buckets import Buckets
+from crowdopt.model.scale import Scale
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from crowdopt.data.readers.postgres_counts import Server
+    from crowdopt.data.worker_classes import WorkerClass
+    from crowdopt.reading import Reading
+
+
+@dataclass(frozen=True, eq=False)
+class Responses:
+    """Checked responses.
+
+    Attributes:
+        table: One row per response: task, worker, label, and the class of the worker if there are classes. A row
+            without a label stands for a task that must have an answer even if nobody gave it a label.
+        kept: One row per task with the columns to carry to the answers, or None.
+        scale: The labels.
+        types: Types of the task, worker and label columns as the source has them; None for what is no column.
+        classes: The classes of workers, in the order in which they are counted; none if all are alike.
+        n_workers: Workers with at least one label.
+        n_usable: Responses that have a task, a worker and a label, if all of them are to be counted; else None.
+        n_dropped: Rows left out because something was missing.
+        reading: The options that it was read with; what was taken from the type of the label column, or from the
+            range of the scores, is said in them.
+    """
+
+    table: Table
+    kept: Table | None
+    scale: Scale
+    types: dict[str, Any]
+    classes: tuple[WorkerClass, ...]
+    n_workers: int
+    n_usable: int | None
+    n_dropped: int
+    reading: Reading
+
+
+@dataclass(frozen=True, eq=False)
+class TaskCounts:
+    """Responses per task, class and label, and the buckets that they make.
+
+    Attributes:
+        table: One row per task: task, a count column for every label that occurs (of every class), and the gold label
+            if there are any.
+        columns: The count columns, and for each the place of its class and label among all: class * labels + label.
+        buckets: The distinct counts.
+        n_no_response: Tasks without any usable response; they are in ``table`` but in no bucket.
+        gold: Tasks of known label, if there are any; they are in ``table`` but in no bucket either.
+    """
+
+    table: Table
+    columns: dict[str, int]
+    buckets: Buckets
+    n_no_response: int
+    gold: GoldCounts | None = None
+
+
+def check(
+    source: Any,
+    reading: Reading,
+    *,
+    n_bins: int = 0,
+    resolved: bool = False,
+    scale: Scale | None = None,
+    known: Sequence[str] = (),
+    server: Server | None = None,
+) -> Responses:
+    """Checks a frame (or relation) of responses.
+
+    Args:
+        source: The frame.
+        reading: How to read it.
+        n_bins: Into how many bins of equal width to put scores; 0 if they are labels, or if the reading has the edges.
+        resolved: Whether the reading comes from a solution: it then says all that the type of a column could say.
+        scale: The scale that the labels must be on; None to take it from the reading and the data.
+        known: The classes that workers can be in; all others go to a class of their own, behind these. If empty, the
+            classes are those of the data, and every worker must have one.
+        server: Who counts the rows, if they are better left where they are.
+
+    Raises:
+        InputError: With what is wrong, where, and the option to add.
+    """
+    prepared = prepare(source, reading, n_bins=n_bins, resolved=resolved, known=known)
+    reading = prepared.reading
+    overview = Overview(prepared.table, reading, server.overview() if server else None)
+    n_dropped = overview.check_missing()
+    found = overview.labels()
+    scale = scale_of(found, reading) if scale is None else Scale.of(found, scale.labels, scale.kind)
+    classes = overview.classes(known)
+    return Responses(
+        table=prepared.usable() if server else resolve_duplicates(prepared.usable(), reading),
+        kept=prepared.kept,
+        scale=scale,
+        types=prepared.types,
+        classes=classes,
+        n_workers=overview.n_workers(),
+        n_usable=overview.n_usable() if reading.duplicates in {"all", "error"} else None,
+        n_dropped=n_dropped,
+        reading=reading,
+    )
+
+
+def scale_of(labels: Sequence[Any], reading: Reading) -> Scale:
+    """The scale of the labels that occur, as far as the reading says it."""
+    if reading.bins:
+        return Scale.of(labels, bin_labels(reading.bins), "ordinal")
+    return Scale.of(labels, reading.labels, reading.scale)
+
+
+def count_tasks(responses: Responses, folder: Path | None = None, server: Server | None = None) -> TaskCounts:
+    """One GROUP BY over tasks, and one over the counts that come out.
+
+    Args:
+        responses: The responses.
+        folder: Where the counts may be kept, if they are many.
+        server: Who counts the responses to each task, if not we.
+    """
+    scale = responses.scale
+    places = {f"c{at}": place for at, place in _places(responses)}
+    columns = {name: int(name[1:]) for name in places}
+    shape = (max(len(responses.classes), 1), scale.n_labels)
+    if server is not None:
+        per_task = server.per_task(places, complete=not responses.n_dropped)
+    else:
+        per_task = settle_by(
+            responses.table.select("task", *(_indicator(*place).alias(name) for name, place in places.items())),
+            "task",
+            lambda table: table.group_by("task").agg(nw.col(name).count() for name in columns),
+            folder,
+        )
+    histogram = fetch_integers(per_task.group_by(*columns).agg(nw.len().alias("n_tasks")))
+    counts, weights = count_array(histogram, columns, shape), histogram["n_tasks"]
+    check_counted(int(weights @ counts.sum(axis=(1, 2))), responses.n_usable, responses.types)
+    gold = None
+    if responses.reading.gold:
+        per_task = with_gold(per_task, responses.reading.gold, scale)
+        gold = GoldCounts.of(per_task, columns, shape)
+        counts, weights = gold.taken_from(counts, weights)
+    buckets, _ = Buckets.from_arrays(counts, weights)
+    if gold is not None and not buckets.n_buckets:
+        raise GoldError("every task with a response has a gold label: there is nothing left to estimate")
+    return TaskCounts(per_task, columns, buckets, int(weights[counts.sum(axis=(1, 2)) == 0].sum()), gold)
+
+
+def _places(responses: Responses) -> Iterator[tuple[int, tuple[str | None, Any]]]:
+    """For each class and occurring label: where they are counted in a row of counts, and what they are."""
+    scale = responses.scale
+    for k, name in enumerate([one.name for one in responses.classes] or [None]):
+        for j in sorted(scale.occurring):
+            yield k * scale.n_labels + j, (name, scale.values[j])
+
+
+def _indicator(of_class: str | None, label: Any) -> nw.Expr:
+    """One where a response is theirs."""
+    theirs = nw.col("label") == label
+    if of_class is not None:
+        theirs &= nw.col("class") == of_class
+    return nw.when(theirs).then(nw.lit(1))
+
+
+def check_counted(counted: int, n_usable: int | None, types: dict[str, Any]) -> None:
+    """Raises if a label was found and yet not counted, which could else be taken for a task without responses."""
+    if n_usable is not None and counted != n_usable:
+        raise InputError(
+            f"only {counted} of {n_usable} responses could be counted: values of the label column "
+            f"({types['label']}) do not equal themselves; make it a column of text"
+        )

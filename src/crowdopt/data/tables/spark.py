@@ -1,0 +1,138 @@
+"""What tables of Apache Spark need beside Narwhals: to be kept between steps, and small tables in their place.
+
+Rows stay on the cluster. What comes to the driver are counts of buckets, of labels and of classes; what goes back is a
+small table, broadcast and joined.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from crowdopt.errors import ColumnError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from crowdopt._arrays import Ints, Objects
+    from crowdopt.data.tables.table import Table
+
+NUMBER = r"^\s*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?\s*$"
+"""How a number is written; Java would also take 1d and 0x1p3 for numbers."""
+
+ONE_VALUE = (
+    nw.Boolean, nw.Date, nw.Datetime, nw.Decimal, nw.Float32, nw.Float64, nw.Int8, nw.Int16, nw.Int32, nw.Int64,
+    nw.String,
+)  # fmt: skip
+"""The types that tasks, workers and labels can have."""
+
+
+def is_spark(table: Any) -> bool:
+    """Whether a Narwhals table is one of Spark."""
+    return bool(table.implementation.is_pyspark() or table.implementation.is_pyspark_connect())
+
+
+def check_columns(table: Any, chosen: Sequence[str]) -> None:
+    """Raises if Spark cannot count by one of these columns.
+
+    Raises:
+        ColumnError: With the column, its type and what to do.
+        InputError: The table is one of Spark Connect.
+    """
+    if table.implementation.is_pyspark_connect():
+        raise InputError("a table of Spark Connect cannot be kept between steps: bring one of a classic Spark session")
+    native, schema = table.to_native().schema, table.collect_schema()
+    _check_case(table.to_native(), chosen)
+    for name in chosen:
+        if "." in name or "`" in name:  # which Narwhals does not quote
+            raise ColumnError(f"a column name with a dot or a backtick cannot be used here: rename {name!r}")
+        if schema[name] not in ONE_VALUE:
+            kind = native[name].dataType.simpleString()
+            raise ColumnError(
+                f"the column {name!r} is of type {kind}, which does not hold one plain value per row: cast it to "
+                "string, or to a number"
+            )
+
+
+def _check_case(native: Any, chosen: Sequence[str]) -> None:
+    """Raises if Spark takes another column for one of these, as it does not look at case unless it is told to."""
+    if native.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
+        return
+    for name in chosen:
+        alike = [other for other in native.columns if other.lower() == name.lower()]
+        if len(alike) > 1:
+            raise ColumnError(f"the columns {', '.join(map(repr, alike))} differ in case only: rename all but one")
+
+
+def keep(table: Table) -> Table:
+    """Has Spark keep a table once it is computed, for as long as the object that is returned is there."""
+    native = table.to_native()
+    if native.storageLevel.useMemory:  # it keeps the same table for someone else, and would warn
+        return table
+    native = native.persist()
+    weakref.finalize(native, _release, native._jdf).atexit = False  # noqa: SLF001 - the table but not the object
+    return _adopted(native)
+
+
+def _release(kept: Any) -> None:
+    """In a thread of its own: what runs now may be in the middle of a talk with Spark, and the talks are by thread."""
+    threading.Thread(target=_forget, args=(kept,), daemon=True).start()
+
+
+def _forget(kept: Any) -> None:
+    from py4j.protocol import Py4JError
+
+    with suppress(Py4JError, OSError):  # Spark has stopped: there is nothing to forget
+        kept.unpersist()
+
+
+def distinct_rows(table: Table) -> Table:
+    """The distinct rows; Narwhals would number and sort them."""
+    return _adopted(table.to_native().distinct())
+
+
+def fetch(table: Table) -> dict[str, list[Any]]:
+    """Brings a small table into Python lists."""
+    native = table.to_native()
+    rows = native.collect()
+    return {name: [row[i] for row in rows] for i, name in enumerate(native.columns)}
+
+
+def fetch_integers(table: Table) -> dict[str, Ints]:
+    """Brings a small table of integers into arrays."""
+    found = table.to_native().toArrow()
+    return {name: found[name].to_numpy().astype(np.int64) for name in found.column_names}
+
+
+def small_table(columns: Mapping[str, Sequence[Any] | Objects], like: Table) -> Table:
+    """A table of Python values in the session of ``like``; Spark knows its size, and broadcasts it to be joined."""
+    import pyarrow as pa
+
+    arrays = {name: pa.array(_plain(column)) for name, column in columns.items()}
+    known = {name: array.cast(pa.float64()) if array.type == pa.null() else array for name, array in arrays.items()}
+    return _adopted(like.to_native().sparkSession.createDataFrame(pa.table(known)))
+
+
+def _plain(column: Sequence[Any] | Objects) -> Any:
+    return column.tolist() if isinstance(column, np.ndarray) and column.dtype == object else column
+
+
+def with_numbers(table: Table, name: str, new: str) -> Table:
+    """The table with a new column: the finite number that a text or a truth value is written as, else null."""
+    from pyspark.sql import functions as sql
+
+    native = table.to_native()
+    text = native[name].cast("string")
+    number = sql.when(text.rlike(NUMBER), text.cast("double"))
+    finite = sql.when(sql.abs(number) < float("inf"), number)
+    return _adopted(native.withColumn(new, finite))
+
+
+def _adopted(native: Any) -> Table:
+    table: Table = nw.from_native(native)
+    return table

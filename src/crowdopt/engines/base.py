@@ -1,0 +1,137 @@
+"""What every engine takes and returns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from crowdopt.errors import InputError
+from crowdopt.model.certificate import Certificate, Proof, Space, Stop
+
+if TYPE_CHECKING:
+    from crowdopt._arrays import Ints
+    from crowdopt.model.margins import Margins
+    from crowdopt.model.problem import Problem
+
+DEFAULT_TIME_LIMIT = 60.0
+"""Seconds an engine may take unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an engine is: best log-likelihood so far, best bound so far, work done, seconds taken."""
+
+    objective: float
+    bound: float
+    work: int
+    seconds: float
+
+
+OnProgress = Callable[[Progress], bool]
+"""Called now and then while an engine runs; returning True asks it to stop with the best so far."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop. The clock starts when the limits are made.
+
+    Attributes:
+        seconds: Time that may pass.
+        on_progress: Called now and then; says when to stop.
+        bytes: Memory that an engine may take for what it lists; None for its own limits.
+        seed: Of an engine's random choices.
+        start: A mapping that was found before, from where a search begins.
+        started: The time of the clock at the start.
+    """
+
+    seconds: float = DEFAULT_TIME_LIMIT
+    on_progress: OnProgress | None = None
+    bytes: int | None = None
+    seed: int = 0
+    start: Ints | None = None
+    started: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        if not self.seconds >= 0:  # which is also true of not-a-number
+            raise InputError(f"the time limit must be a number of seconds of at least 0, not {self.seconds!r}")
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.started
+
+    def reached(self, objective: float, bound: float, work: int) -> Stop | None:
+        """Reports progress, and says whether to stop and why."""
+        elapsed = self.elapsed
+        if self.on_progress is not None and self.on_progress(Progress(objective, bound, work, elapsed)):
+            return Stop.INTERRUPT
+        return Stop.TIME if elapsed >= self.seconds else None
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What an engine found: labels per bucket, and what it can say for them.
+
+    Attributes:
+        mapping: Index of the label of each bucket.
+        objective: Log-likelihood of the mapping.
+        bound: No mapping in ``space`` is more likely; None if nothing was proved.
+        space: Where the bound holds.
+        work: Mappings or steps evaluated.
+        stop: Why the engine stopped.
+        margins: Where the engine has better ones than the loss of moving one bucket.
+        runner_up: The likeliest of all other mappings in the space, where the engine knows it.
+        tolerance: Within which the engine proves, where that is not the tolerance of an evaluation.
+        witness: What lets another program check the bound, where the data alone do not.
+    """
+
+    mapping: Ints
+    objective: float
+    bound: float | None
+    space: Space
+    work: int
+    stop: Stop = Stop.FINISHED
+    margins: Margins | None = None
+    runner_up: Ints | None = None
+    tolerance: float | None = None
+    witness: dict[str, Any] | None = None
+
+
+class Engine(Protocol):
+    """An engine: a function of a problem and limits."""
+
+    def __call__(self, problem: Problem, limits: Limits) -> Outcome:
+        """Solves the problem as well as the limits allow."""
+        ...
+
+
+def is_tight(problem: Problem, outcome: Outcome) -> bool:
+    """Whether the gap closes: what PROVED means, whatever an engine believes."""
+    return outcome.bound is not None and outcome.bound - outcome.objective <= _tolerance(problem, outcome)
+
+
+def _tolerance(problem: Problem, outcome: Outcome) -> float:
+    return problem.tolerance(outcome.objective) if outcome.tolerance is None else outcome.tolerance
+
+
+def certify(problem: Problem, outcome: Outcome, *, engine: str, seconds: float, fingerprint: str) -> Certificate:
+    """Turns an outcome into a certificate."""
+    proof = Proof.NONE
+    if outcome.bound is not None:
+        proof = Proof.PROVED if is_tight(problem, outcome) else Proof.BOUNDED
+    return Certificate(
+        proof=proof,
+        stop=outcome.stop,
+        space=outcome.space,
+        given=problem.given,
+        objective=outcome.objective,
+        bound=outcome.bound,
+        tolerance=_tolerance(problem, outcome),
+        engine=engine,
+        work=outcome.work,
+        seconds=seconds,
+        fingerprint=fingerprint,
+        witness=outcome.witness,
+    )

@@ -1,0 +1,117 @@
+"""Ratings with too many up-sets to list: the likeliest mapping that respects the order, proved by prices.
+
+Maximises the log-likelihood over dominance-consistent mappings, for any number of labels and classes of workers and
+every objective. Prices bound it as they do over all mappings (engine.py), but a label bids only for sets that it can
+have: the lowest label for down-sets, the highest for up-sets, the others for what is between two up-sets
+(set_shapes.py). For any prices λ, F ≤ Σ_b λ_b + Σ_j g_j(λ), g_j(λ) being the most that such a set is worth to label j,
+computed exactly (pricing_ordered.py). That holds for every order, and so for equal and varying numbers of responses,
+and for the orders of several classes, ranked or not.
+
+With three and four labels this is nearly always tight, with five mostly. Where it is not, the space is not split: the
+answer is BOUNDED, by prices for the least bound that there is time to find.
+
+Before any of that, a few climbs and a proof by cases (prover_by_cases.py) are tried: in most large crowds all there is
+to do.
+
+Cost: up to two seconds where cases are enough, with up to five labels. Else two minimum cuts for every cell of the
+pricing, whose number grows exponentially with the number of labels: tenths of a second for three labels, seconds for
+four, some ten seconds for five; for two classes of workers tenths for two labels, a second for three.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crowdopt.engines.columns.engine import FEW_STARTS, Columns
+from crowdopt.engines.columns.prover import Prover
+from crowdopt.engines.columns.prover_by_cases import ProverByCases, market_of
+from crowdopt.engines.isotone_em import IsotoneEM
+from crowdopt.engines.perturbation import shake
+from crowdopt.model.certificate import Stop
+
+if TYPE_CHECKING:
+    from crowdopt._arrays import Ints
+    from crowdopt.engines.base import Outcome
+
+STARTS = 64
+"""Starts of hard EM before the first attempt at a proof."""
+
+MANY_DIMENSIONS = 4
+"""Dimensions of the answers of all classes with which a proof takes long: a better mapping is looked for before it."""
+
+LESS, MORE = 0.5, 5.0
+"""How fast the room for prices shrinks, and grows, while it is not known how much is needed."""
+
+CLOSE = 0.2
+"""Part of the room that it may be too large by."""
+
+LEAST = 1e-3
+"""Part of the room so far that is the least to begin with."""
+
+COARSE = 0.4
+"""Part of the room that is the tolerance of a bound that proves no optimum."""
+
+
+class OrderedColumns(Columns):
+    """One run."""
+
+    def run(self) -> Outcome:
+        """Searches, proves, and improves what cannot be proved, until that is of no use."""
+        self.climbs.run(FEW_STARTS)
+        if self.climbs.stop is Stop.FINISHED and self.prove_by_cases():
+            return self._outcome()
+        em = IsotoneEM(self.climbs)
+        if self.climbs.stop is Stop.FINISHED:
+            self._climb(em.starts(STARTS, self.rng))
+        buckets = self.problem.buckets
+        patient = buckets.n_classes * (buckets.n_labels - 1) >= MANY_DIMENSIONS
+        if patient and self.climbs.stop is Stop.FINISHED:
+            shake(self.climbs, self.rng, self._tolerance(), em)
+        self.stop = self.climbs.stop
+        while self.stop is Stop.FINISHED:
+            mapping, value = self._best()
+            finding = self._prove(mapping, value, self._tolerance(), cells=0)
+            if finding.proved or finding.stopped:
+                break
+            self.climbs.bound = self.bound
+            better = shake(self.climbs, self.rng, self._tolerance(), em)
+            self.stop = self.climbs.stop
+            if not better and self.stop is Stop.FINISHED:
+                self._loosen(mapping, value, finding.likely - value)
+                break
+        return self._outcome()
+
+    def prove_by_cases(self) -> bool:
+        """Tries the proof that needs no minimum cuts; returns whether that is the end, as it succeeds or time is up."""
+        mapping, value = self._best()
+        prover = ProverByCases(market_of(self.problem), mapping, value, self._tolerance(), self.rng, self._go_on)
+        finding = prover.run({})
+        if finding.bound < np.inf:
+            gains = finding.gains[prover.market.term_of]
+            self._keep(finding.bound, {"prices": finding.prices.tolist(), "gains": gains.tolist()})
+        return finding.proved or finding.stopped
+
+    def _climb(self, mappings: Ints) -> None:
+        """Climbs from the different ones among mappings."""
+        mappings, block = np.unique(mappings, axis=0), self.climbs.moves.block
+        for at in range(0, len(mappings), block):
+            if not self.climbs.climb(mappings[at : at + block]):
+                return
+
+    def _tolerance(self) -> float:
+        return self.problem.price_tolerance(self._best()[1])
+
+    def _loosen(self, mapping: Ints, value: float, room: float) -> None:
+        """Proves bounds that leave room above the best mapping: as little as there are prices for, and time."""
+        low, high, every = 0.0, self.bound - value, np.arange(len(mapping))
+        room = max(room, LEAST * high)  # as hints that miss the best sets tell too little
+        while self.stop is Stop.FINISHED and high - low > CLOSE * high:
+            room = min(room, (low + high) / 2)
+            prover = Prover(self.market, mapping, value + room, COARSE * room, self.rng, self._go_on)
+            finding = prover.run(self.pool.known({}, self.market, every, prover.prices.prices), 0)
+            self.pool.keep({}, self.market, every, prover.found())
+            self._keep_finding(finding)
+            low, high = (low, room) if finding.proved else (room, high)
+            room = LESS * high if not low else (low + min(high, MORE * low)) / 2

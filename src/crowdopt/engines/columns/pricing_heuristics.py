@@ -1,0 +1,131 @@
+"""Hints: sets of buckets that are worth much to a label at given prices, found fast and without a proof."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crowdopt.engines.columns.set_shapes import Shape
+from crowdopt.engines.columns.set_terms import class_sums, distinct
+
+if TYPE_CHECKING:
+    from crowdopt._arrays import Bools, Floats
+    from crowdopt.engines.columns.set_shapes import Items
+    from crowdopt.engines.columns.set_terms import Goods, Term
+    from crowdopt.model.order import Order
+
+ROUNDS = 30
+"""Rounds of refitting."""
+
+_TINY = 1e-300
+_LEAST = 1e-12  # of a probability, where an order makes buckets of all kinds go together
+
+
+def starts(goods: Goods, n_starts: int, rng: np.random.Generator) -> Floats:
+    """Answer probabilities (start, coordinate): random ones, and those of random buckets, smoothed."""
+    n_coordinates = goods.responses.shape[1]
+    n_answers = n_coordinates // goods.n_classes
+    some = goods.responses[rng.integers(len(goods), size=n_starts // 3)]
+    near = 0.8 * shares(some, goods.n_classes) + 0.2 / n_answers
+    drawn = rng.dirichlet(np.full(n_answers, 0.7), size=(n_starts - len(near), goods.n_classes))
+    return np.concatenate([drawn.reshape(-1, n_coordinates), near])
+
+
+def shares(counts: Floats, n_classes: int) -> Floats:
+    """Count vectors (..., coordinate) as shares of what each class answered; zeros where it answered nothing."""
+    return np.asarray(counts / np.maximum(class_sums(counts, n_classes), _TINY))
+
+
+def good_sets(goods: Goods, term: Term, prices: Floats, probabilities: Floats) -> tuple[Bools, Floats]:
+    """Distinct sets that refitting leads to, and what they are worth, best first.
+
+    From each row of ``probabilities`` in turn: all buckets that are worth their price at these probabilities, then the
+    probabilities of these buckets, and so on. What they are worth never falls, as in every step one of the two is the
+    best for the other.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(np.maximum(probabilities, _TINY))
+        per_task = np.full(len(logs), term.log_share)
+        if term.total:
+            per_task = 1 + np.log(np.linspace(0.02, 0.98, len(logs)))
+        sets = np.zeros((len(logs), len(goods)), bool)
+        for _ in range(ROUNDS):
+            chosen = logs @ goods.responses.T + per_task[:, None] * goods.tasks > prices
+            if (chosen == sets).all():
+                break
+            sets = chosen
+            logs, per_task = _refitted(goods, term, sets, _TINY)
+    return best_first(goods, term, prices, sets)
+
+
+def good_closed_sets(
+    goods: Goods, term: Term, items: Items, prices: Floats, probabilities: Floats
+) -> tuple[Bools, Floats]:
+    """The same for sets of a shape: the best of them at the probabilities of each step (closure_kernels.py)."""
+    logs, flows = np.log(np.maximum(probabilities, _LEAST)), items.arcs.no_flows(len(probabilities))
+    per_task = np.full(len(logs), term.log_share)
+    if term.total:
+        per_task = 1 + np.log(np.linspace(0.02, 0.98, len(logs)))
+    sets = np.ones((len(logs), len(goods)), bool)
+    ends = [sets[:0]]
+    for _ in range(ROUNDS):
+        gains = logs @ goods.responses.T + per_task[:, None] * goods.tasks - prices
+        chosen = items.sets(items.settle(gains, flows).inside)
+        moving = (chosen != sets).any(axis=1)
+        ends.append(chosen[~moving])
+        # From where another one is, it would only be led to the same end.
+        first = np.unique(np.packbits(chosen, axis=1), axis=0, return_index=True)[1]
+        moving &= np.isin(np.arange(len(chosen)), first)
+        sets, flows = chosen[moving], flows[moving]
+        if not len(sets):
+            break
+        logs, per_task = _refitted(goods, term, sets, _LEAST)
+    return best_first(goods, term, prices, np.concatenate([*ends, sets]))
+
+
+def _refitted(goods: Goods, term: Term, sets: Bools, least: float) -> tuple[Floats, Floats]:
+    """What a response (set, coordinate) and a task (set) add by the probabilities of the buckets of each set."""
+    responses, tasks = goods.sums(sets)
+    logs = np.log(np.maximum(shares(responses + term.offset, term.n_classes), least))
+    if not term.total:
+        return logs, np.full(len(sets), term.log_share)
+    return logs, 1 + np.log(np.maximum(tasks + term.known, _TINY) / term.total)
+
+
+def flipped(goods: Goods, term: Term, prices: Floats, sets: Bools) -> tuple[Bools, Floats]:
+    """The sets after the one bucket was put in, or taken out, that makes most of each."""
+    responses, tasks = goods.sums(sets)
+    sign = np.where(sets, -1.0, 1.0)
+    after = term.values(responses[:, None, :] + sign[:, :, None] * goods.responses, tasks[:, None] + sign * goods.tasks)
+    best = (after - sign * prices).argmax(axis=1)
+    turned = sets.copy()
+    rows = np.arange(len(sets))
+    turned[rows, best] = ~turned[rows, best]
+    return best_first(goods, term, prices, turned)
+
+
+def flipped_along(goods: Goods, term: Term, order: Order, prices: Floats, sets: Bools) -> tuple[Bools, Floats]:
+    """The same for sets of a shape: a bucket takes along what the order asks for."""
+    alone = np.eye(len(goods), dtype=bool)
+    above, below = order.dominates.T | alone, order.dominates | alone
+    turned = []
+    for one in sets:
+        if term.shape is Shape.BETWEEN:
+            joins = (above[one].any(axis=0) | above) & (below[one].any(axis=0) | below)
+        else:
+            joins = one | (above if term.shape is Shape.UPPER else below)
+        leaves = [one & ~above] if term.shape is not Shape.UPPER else []
+        leaves += [one & ~below] if term.shape is not Shape.LOWER else []
+        options = np.concatenate([joins[~one], *(left[one] for left in leaves)])
+        worth = term.values(*goods.sums(options)) - options @ prices
+        turned.append(options[worth.argmax()])
+    return best_first(goods, term, prices, np.array(turned))
+
+
+def best_first(goods: Goods, term: Term, prices: Floats, sets: Bools) -> tuple[Bools, Floats]:
+    """The different ones among sets, and what they are worth, best first."""
+    sets = distinct(sets)
+    worth = term.values(*goods.sums(sets)) - sets @ prices
+    order = np.argsort(-worth, kind="stable")
+    return sets[order], worth[order]

@@ -1,0 +1,146 @@
+"""Buckets: the distinct vectors of response counts, and how many tasks have each.
+
+A task's answer depends only on its bucket (docs/theory.md, Fact 1), so this small table is all that the
+engines see, however many responses there were.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from crowdopt.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crowdopt._arrays import Ints
+
+MAX_RESPONSES = 2**62
+"""Totals beyond this would overflow 64-bit integers on the way."""
+
+
+@dataclass(frozen=True, eq=False)
+class Buckets:
+    """Distinct count vectors, sorted, with their weights.
+
+    Attributes:
+        counts: Responses by (bucket, class, label), int64; no bucket is empty.
+        weights: Tasks in each bucket, int64, at least one.
+    """
+
+    counts: Ints
+    weights: Ints
+
+    @classmethod
+    def from_arrays(cls, counts: Any, weights: Any = None) -> tuple[Self, Ints]:
+        """Checks, merges and sorts count vectors of shape (rows, labels) or (rows, classes, labels).
+
+        Returns:
+            The buckets, and for every given row the bucket it went to: -1 for rows without responses
+            or of weight zero.
+        """
+        table = _whole_numbers(counts, "counts")
+        if table.ndim == 2:
+            table = table[:, None, :]
+        if table.ndim != 3 or 0 in table.shape[1:]:
+            raise InputError(
+                f"counts must have shape (buckets, labels) or (buckets, classes, labels), not {table.shape}"
+            )
+        mass = np.ones(len(table), np.int64) if weights is None else _whole_numbers(weights, "weights")
+        if mass.shape != (len(table),):
+            raise InputError(f"there are {len(table)} rows of counts but weights have shape {mass.shape}")
+        # In floating point, which does not wrap around.
+        if float((table.sum(axis=(1, 2), dtype=float) * mass).sum()) > MAX_RESPONSES:
+            raise InputError(f"more than {MAX_RESPONSES} responses do not fit into 64-bit counts")
+        used = (table > 0).any(axis=(1, 2)) & (mass > 0)
+        rows = table[used].reshape(-1, table.shape[1] * table.shape[2])
+        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+        merged = np.zeros(len(distinct), np.int64)
+        np.add.at(merged, inverse.reshape(-1), mass[used])
+        index = np.full(len(table), -1, np.int64)
+        index[used] = inverse.reshape(-1)
+        return cls(distinct.reshape(-1, *table.shape[1:]), merged), index
+
+    @property
+    def n_buckets(self) -> int:
+        """Number of distinct count vectors."""
+        return len(self.weights)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of worker classes."""
+        return int(self.counts.shape[1])
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels on the scale."""
+        return int(self.counts.shape[2])
+
+    @cached_property
+    def n_tasks(self) -> int:
+        """Number of tasks that have a response."""
+        return int(self.weights.sum())
+
+    @cached_property
+    def n_responses(self) -> int:
+        """Number of responses."""
+        return int(self.responses.sum())
+
+    @cached_property
+    def responses(self) -> Ints:
+        """Responses by (bucket, class, label) over all tasks of the bucket."""
+        return self.counts * self.weights[:, None, None]
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """Responses per task of each bucket."""
+        return np.asarray(self.counts.sum(axis=(1, 2)))
+
+    @property
+    def equal_sizes(self) -> bool:
+        """Whether every task has the same number of responses from each class."""
+        per_class = self.counts.sum(axis=2)
+        return bool((per_class == per_class[:1]).all())
+
+    def by_label(self, mapping: Ints) -> tuple[Ints, Ints]:
+        """Responses (label, class, answer) and tasks (label) that a mapping puts under each label."""
+        responses = np.zeros((self.n_labels, self.n_classes, self.n_labels), np.int64)
+        np.add.at(responses, mapping, self.responses)
+        tasks = np.zeros(self.n_labels, np.int64)
+        np.add.at(tasks, mapping, self.weights)
+        return responses, tasks
+
+    def agreement(self, mapping: Ints) -> int:
+        """Responses that equal the label their task was given: what breaks ties of likelihood."""
+        responses, _ = self.by_label(mapping)
+        return int(np.einsum("jkj->", responses))
+
+    def fingerprint(self, labels: Sequence[str], classes: Sequence[str] = ()) -> str:
+        """SHA-256 of the table, the label texts and the names of classes: the same from every source and row order."""
+        digest = hashlib.sha256()
+        names = {"labels": list(labels), "shape": list(self.counts.shape)}
+        digest.update(json.dumps(names | ({"classes": list(classes)} if classes else {})).encode())
+        digest.update(self.counts.astype("<i8").tobytes())
+        digest.update(self.weights.astype("<i8").tobytes())
+        return digest.hexdigest()
+
+
+def _whole_numbers(values: Any, name: str) -> Ints:
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InputError(f"{name} must be a rectangular array of whole numbers: {error}") from error
+    if array.dtype == object or array.dtype.kind not in "iufb":
+        raise InputError(f"{name} must be whole numbers, not {array.dtype}")
+    if not (np.abs(array) < 2.0**63).all():  # nor not-a-number: neither would survive the conversion
+        raise InputError(f"{name} must be whole numbers below 2^63")
+    whole = array.astype(np.int64)
+    if array.size and (not np.array_equal(whole, array) or whole.min() < 0):
+        raise InputError(f"{name} must be whole numbers of at least 0")
+    return whole

@@ -1,0 +1,151 @@
+"""Dominance: the order between buckets that a mapping of ordered labels should respect.
+
+Bucket a dominates b when, class by class, it has at least as many responses at or above every label but the lowest,
+and at most as many at or below every label but the highest. Where the classes are *ranked*, best first, the same is
+asked of the best class, of the best two together, and so on up to all of them: a better worker's response then
+counts for more than the same response of a lesser one, so more buckets can be compared. A mapping respects the
+order when no bucket gets a lower label than one it dominates (docs/theory.md, "The order").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from crowdopt._arrays import Bools, Ints
+
+_BLOCK = 1 << 22
+"""Comparisons made at once: bounds the memory of the pairwise check."""
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """The dominance order among observed buckets: a finite poset.
+
+    Attributes:
+        counts: Responses by (bucket, class, label).
+        dominates: Whether bucket a (row) dominates another bucket b (column); never itself.
+        ranked: Whether the classes are ranked, best first.
+    """
+
+    counts: Ints
+    dominates: Bools
+    ranked: bool = False
+
+    @classmethod
+    def of(cls, counts: Ints, *, ranked: bool = False) -> Order:
+        """The order among distinct buckets, by comparing all pairs: O(B² · labels · classes)."""
+        keys = tails(counts, ranked=ranked)
+        dominates = np.zeros((len(keys), len(keys)), bool)
+        block = max(1, _BLOCK // max(1, keys.size))
+        for start in range(0, len(keys), block):
+            rows = slice(start, start + block)
+            dominates[rows] = (keys[rows, None, :] >= keys[None, :, :]).all(axis=2)
+        np.fill_diagonal(dominates, val=False)
+        return cls(counts, dominates, ranked)
+
+    @property
+    def n_buckets(self) -> int:
+        """Number of buckets."""
+        return len(self.counts)
+
+    @cached_property
+    def from_top(self) -> Ints:
+        """The buckets in an order in which each stands behind all that dominate it."""
+        keys = tails(self.counts, ranked=self.ranked)
+        return np.lexsort((*keys.T[::-1], keys.sum(axis=1)))[::-1]
+
+    @cached_property
+    def covers(self) -> Bools:
+        """Pairs with nothing between them: the arrows of the dominance diagram."""
+        above = self.dominates.astype(np.float32)
+        return np.asarray(self.dominates & ~(above @ above > 0))
+
+    def arrows(self) -> list[tuple[int, int]]:
+        """The diagram as data: pairs (dominating, dominated) with nothing between them."""
+        return [(int(a), int(b)) for a, b in np.argwhere(self.covers)]
+
+    def respected_by(self, mapping: Ints) -> bool:
+        """Whether no bucket has a lower label than one it dominates."""
+        return violation(self.counts, mapping, ranked=self.ranked) is None
+
+
+def tails(counts: Ints, *, ranked: bool = False) -> Ints:
+    """For each bucket the numbers that dominance compares, all "more is higher", shape (bucket, class * 2(R-1)).
+
+    Of ranked classes, best first, the first number is that of the best class, the next that of the best two together.
+    """
+    if ranked:
+        counts = np.cumsum(counts, axis=1)
+    above = np.cumsum(counts[:, :, ::-1], axis=2)[:, :, ::-1][:, :, 1:]
+    below = np.cumsum(counts, axis=2)[:, :, :-1]
+    return np.concatenate([above, -below], axis=2).reshape(len(counts), -1)
+
+
+def from_tail(above: Ints, size: int) -> Ints:
+    """The bucket of ``size`` responses with ``above[t]`` of them at or above label t + 1: the inverse of tails.
+
+    >>> from_tail(np.array([3, 1]), 4).tolist()
+    [1, 2, 1]
+    """
+    full = np.concatenate([[size], above, [0]])
+    return np.asarray(full[:-1] - full[1:])
+
+
+def meet(a: Ints, b: Ints) -> Ints:
+    """The highest bucket that both a and b dominate (or equal), for one class and equal numbers of responses.
+
+    >>> meet(np.array([0, 0, 2]), np.array([1, 0, 1])).tolist()
+    [1, 0, 1]
+    """
+    return _componentwise(a, b, np.minimum)
+
+
+def join(a: Ints, b: Ints) -> Ints:
+    """The lowest bucket that dominates (or equals) both a and b, for one class and equal numbers of responses."""
+    return _componentwise(a, b, np.maximum)
+
+
+def _componentwise(a: Ints, b: Ints, pick: np.ufunc) -> Ints:
+    size = int(a.sum())
+    if int(b.sum()) != size:
+        raise ValueError("meet and join are defined for equal numbers of responses")
+    above = [np.cumsum(bucket[::-1])[::-1][1:] for bucket in (a, b)]
+    return from_tail(pick(*above), size)
+
+
+def violation(counts: Ints, mapping: Ints, *, ranked: bool = False) -> tuple[int, int] | None:
+    """A pair (a, b) where a dominates b and yet has the lower label, or None if the order is respected."""
+    keys = tails(counts, ranked=ranked)
+    if keys.shape[1] == 2:
+        return _violation_in_plane(keys, mapping)
+    block = max(1, _BLOCK // max(1, keys.size))
+    for start in range(0, len(keys), block):
+        rows = slice(start, start + block)
+        dominates = (keys[rows, None, :] >= keys[None, :, :]).all(axis=2)
+        wrong = np.argwhere(dominates & (mapping[rows, None] < mapping[None, :]))
+        if len(wrong):
+            return int(wrong[0, 0]) + start, int(wrong[0, 1])
+    return None
+
+
+def _violation_in_plane(keys: Ints, mapping: Ints) -> tuple[int, int] | None:
+    """The same for two numbers per bucket (two labels, one class) in O(B log B).
+
+    Sweeps from the lowest first number up, remembering of the buckets with label 1 the one that is
+    easiest to dominate; a later bucket with label 0 must not dominate it.
+    """
+    # Lowest first number first; among equals the ones that could be dominated (label 1) first.
+    sweep = np.lexsort((1 - mapping, keys[:, 0]))
+    second = np.where(mapping[sweep] == 1, keys[sweep, 1], np.iinfo(np.int64).max)
+    easiest = np.minimum.accumulate(second)
+    wrong = np.flatnonzero((mapping[sweep] == 0) & (keys[sweep, 1] >= easiest))
+    if not len(wrong):
+        return None
+    at = int(wrong[0])
+    low = int(np.argmin(second[: at + 1]))
+    return int(sweep[at]), int(sweep[low])

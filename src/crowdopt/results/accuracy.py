@@ -1,0 +1,141 @@
+"""Comparing answers with known true labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from crowdopt.data.columns import choose_truth
+from crowdopt.data.known_labels import without_gold
+from crowdopt.data.prepare import clean
+from crowdopt.data.scores import bin_truth
+from crowdopt.data.tables.table import Table, adopt, coded, fetch, fetch_integers, settle, small_table, with_texts
+from crowdopt.errors import CrowdoptError, InputError
+from crowdopt.model.scale import MAX_LABELS, canonical_text
+from crowdopt.results.answers import by_task
+from crowdopt.results.solution import Accuracy
+
+if TYPE_CHECKING:
+    from crowdopt.reading import Reading
+    from crowdopt.results.solution import Solution
+
+NO_LABEL = -1
+"""Stands for the index of a label that is not on the scale, or of no answer."""
+
+
+def compare(solution: Solution, truth: Any, *, same_place: bool) -> Accuracy:
+    """The accuracy of a solution on the tasks whose true label is known; labels are compared as canonical text.
+
+    Args:
+        solution: The solution, with its tasks.
+        truth: A table of true labels.
+        same_place: Whether it was read by the database that the answers are in.
+    """
+    if solution.source is None:
+        raise CrowdoptError("a solution that was loaded from a file has no tasks to compare")
+    buckets, gold = solution.buckets, solution.source.counts.gold
+    none = np.full(1 + (len(gold.labels) if gold else 0), NO_LABEL)  # without a response, or given: no merit to have it
+    answers = by_task({"bucket": np.append(np.arange(buckets.n_buckets), none)}, solution.source.counts)
+    answers = answers.filter(nw.col("bucket") != NO_LABEL)
+    known, answers = known_labels(solution, truth, answers, same_place=same_place)
+    joined = known.join(answers, on="task", how="left").with_columns(nw.col("bucket").fill_null(NO_LABEL))
+    found = fetch_integers(joined.group_by("true", "bucket").agg(nw.len().alias("n")))
+    n_truth, compared = int(found["n"].sum()), found["bucket"] != NO_LABEL
+    if not n_truth:
+        raise InputError("all tasks of the truth are gold: their labels were given, and nothing is left to compare")
+    if not compared.any():
+        raise InputError(f"the truth names none of the tasks that have answers; {_first_tasks(known, answers)}")
+    by_bucket = np.zeros((buckets.n_labels + 1, buckets.n_buckets), np.int64)
+    # NO_LABEL, for truths off the scale, is the last row.
+    np.add.at(by_bucket, tuple(found[name][compared] for name in ("true", "bucket")), found["n"][compared])
+    n_compared = int(by_bucket.sum())
+    n_right = int(by_bucket[solution.mapping, np.arange(buckets.n_buckets)].sum())
+    return Accuracy(n_right / n_compared, n_compared, n_truth - n_compared, by_bucket)
+
+
+def known_labels(solution: Solution, truth: Any, tasks: Table, *, same_place: bool) -> tuple[Table, Table]:
+    """The truth as (task, index of the true label), without gold tasks, and a table of tasks that it can be joined to.
+
+    Args:
+        solution: The solution, which has the scale.
+        truth: A table of true labels.
+        tasks: A table with a column ``task``.
+        same_place: Whether the truth was read by the database that the tasks are in.
+    """
+    known = _known(solution, truth, like=tasks, same_place=same_place)
+    if solution.reading.gold:
+        known = without_gold(known, solution.reading.gold)
+    return _same_tasks(known, tasks)
+
+
+def _known(solution: Solution, truth: Any, like: Table, *, same_place: bool) -> Table:
+    """The truth as (task, index of the true label), one row per task, in the same place as the answers."""
+    table = labelled_tasks(truth, solution.reading, "truth")
+    codes = _codes(table, solution)
+    # DuckDB tables of two connections cannot be joined; other kinds can if they are the same.
+    if table.implementation == like.implementation and (same_place or not table.implementation.is_duckdb()):
+        return table.select("task", coded("label", codes, NO_LABEL).alias("true"))
+    rows = fetch(table)
+    true = np.array([codes.get(value, NO_LABEL) for value in rows["label"]], np.int64)
+    return small_table({"task": rows["task"], "true": true}, like=like)
+
+
+def labelled_tasks(data: Any, reading: Reading, called: str) -> Table:
+    """A table of known labels as (task, label), one row per task; raises if a task has two."""
+    table = adopt(data, choose_truth(reading))
+    task, label = table.collect_schema().names()
+    table = clean(table.select(nw.col(task).alias("task"), nw.col(label).alias("label")), reading)
+    if reading.bins:
+        table = bin_truth(table, reading.bins)
+    table = settle(table.filter(~nw.col("task").is_null(), ~nw.col("label").is_null()).unique())
+    _check_once(table, called)
+    return table
+
+
+def gold_pairs(data: Any, reading: Reading) -> tuple[tuple[str, str], ...]:
+    """The gold tasks of a table and their labels, as sorted texts."""
+    rows = fetch(with_texts(labelled_tasks(data, reading, "gold"), ["task", "label"]))
+    if not rows["task"]:
+        raise InputError("the gold has no rows with a task and a label")
+    return tuple(sorted(zip(rows["task"], rows["label"], strict=True)))
+
+
+def _codes(table: Table, solution: Solution) -> dict[Any, int]:
+    """The labels of the truth that are on the scale, and the index of each."""
+    limit = 10 * MAX_LABELS
+    values = fetch(table.select("label").unique().head(limit + 1))["label"]
+    if not values:
+        raise InputError("the truth has no rows with a task and a label")
+    texts = {value: canonical_text(value) for value in values}
+    labels = solution.scale.labels
+    codes = {value: labels.index(text) for value, text in texts.items() if text in labels}
+    if len(values) > limit:
+        raise InputError(f"the truth has more than {limit} different labels; the answers have {', '.join(labels)}")
+    if not codes:
+        raise InputError(
+            f"the truth's labels ({', '.join(sorted(texts.values())[:5])}) are none of the answers' "
+            f"({', '.join(labels)})"
+        )
+    return codes
+
+
+def _check_once(table: Table, called: str) -> None:
+    times = table.group_by("task").agg(nw.len().alias("n"))
+    if repeated := fetch(times.filter(nw.col("n") > 1).sort("task").head(1))["task"]:
+        raise InputError(f"the {called} gives task {canonical_text(repeated[0])!r} two different labels")
+
+
+def _same_tasks(known: Table, answers: Table) -> tuple[Table, Table]:
+    """Both with tasks that can be compared: as they are if they have one type, else as text."""
+    ours, theirs = answers.collect_schema()["task"], known.collect_schema()["task"]
+    if ours == theirs:
+        return known, answers
+    return with_texts(known, ["task"]), with_texts(answers, ["task"])
+
+
+def _first_tasks(known: Table, answers: Table) -> str:
+    firsts = [fetch(table.select("task").sort("task").head(1))["task"] for table in (known, answers)]
+    theirs, ours = (repr(canonical_text(first[0])) if first else "nothing" for first in firsts)
+    return f"it begins with {theirs}, the tasks with {ours}"

@@ -1,0 +1,124 @@
+"""Answers: one row per task, made by one join of the tasks' counts with the buckets' labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from crowdopt.data.columns import check_answer_columns
+from crowdopt.data.known_labels import GOLD, NOT_GOLD, GoldCounts
+from crowdopt.data.prepare import ANSWER_COLUMNS
+from crowdopt.data.tables.spark import is_spark
+from crowdopt.data.tables.table import Table, small_table, with_types
+from crowdopt.model.scale import canonical_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from crowdopt._arrays import Floats
+    from crowdopt.data.responses import Responses, TaskCounts
+    from crowdopt.reading import Reading
+    from crowdopt.results.solution import Solution
+
+
+def answer_table(solution: Solution, responses: Responses, counts: TaskCounts, *, probabilities: bool = False) -> Table:
+    """The answers of all tasks, sorted by task."""
+    columns = bucket_columns(solution, counts.gold, probabilities=probabilities)
+    return task_table(columns, responses, counts, first=ANSWER_COLUMNS)
+
+
+def task_table(
+    columns: Mapping[str, Any], responses: Responses, counts: TaskCounts, first: Sequence[str] = ("task",)
+) -> Table:
+    """Columns by bucket (see :func:`by_task`) as a table with a row for each task, sorted, and what is to be kept."""
+    named = [*first, *(name for name in columns if name not in first), *responses.reading.keep]
+    check_answer_columns(named, fold=counts.table.implementation.is_duckdb() or is_spark(counts.table))
+    joined = by_task(columns, counts)
+    if responses.kept is not None:
+        joined = joined.join(responses.kept, on="task", how="left")
+    return as_typed(joined.select(*named).sort("task"), responses.types)
+
+
+def by_task(columns: Mapping[str, Any], counts: TaskCounts) -> Table:
+    """Columns by bucket as columns by task; behind the buckets a row for tasks without any response, then gold ones."""
+    buckets, gold = counts.buckets.counts, counts.gold
+    rows = np.concatenate([buckets, np.zeros_like(buckets[:1]), *([gold.counts] if gold else [])])
+    rows = rows.reshape(len(rows), -1)
+    keys = {name: rows[:, at] for name, at in counts.columns.items()}
+    if gold is not None:
+        keys[GOLD] = np.concatenate([np.full(len(buckets) + 1, NOT_GOLD), gold.labels])
+    known = small_table(keys | dict(columns), like=counts.table)
+    return counts.table.join(known, on=list(keys), how="left").drop(*keys)
+
+
+def as_typed(table: Table, types: Mapping[str, Any]) -> Table:
+    """The table with those of its columns that come from the source in the types that they have there."""
+    names = table.collect_schema().names()
+    wanted = {name: dtype for name, dtype in types.items() if name in names and _castable(dtype, table)}
+    return with_types(table, wanted)
+
+
+def _castable(dtype: Any, table: Table) -> bool:
+    """Whether a column is to be cast to the type of the source; pandas has more types than Narwhals (as_brought)."""
+    if dtype == nw.Categorical:
+        return True
+    return dtype not in {None, nw.Unknown, nw.Object} and not table.implementation.is_pandas_like()
+
+
+def as_brought(answers: Any, original: Any, reading: Reading) -> Any:
+    """A table with an index of its own, and workers and labels of the type that they have in the source, if pandas."""
+    if not nw.dependencies.is_pandas_dataframe(answers):
+        return answers
+    answers = answers.reset_index(drop=True)
+    if reading.wide:
+        return answers
+    sources = {"worker": reading.worker}
+    if not reading.bins:  # whose names are no labels of the source
+        sources |= {"label": reading.label, "answered": reading.label}
+    brought = {name: _as_in(answers[name], original[source]) for name, source in sources.items() if name in answers}
+    return answers.assign(**brought)
+
+
+def _as_in(column: Any, source: Any) -> Any:
+    """A pandas column with the type of the one that its values come from."""
+    dtype = source.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "iub" and column.isna().any():
+        return column  # NumPy's integers cannot be missing
+    categories = getattr(dtype, "categories", None)
+    if categories is not None:  # which need not be texts
+        by_text = {canonical_text(value): value for value in categories}
+        column = column.astype(object).map(lambda value: by_text[canonical_text(value)], na_action="ignore")
+    return column.astype(dtype)
+
+
+def bucket_columns(solution: Solution, gold: GoldCounts | None, *, probabilities: bool) -> dict[str, Any]:
+    """The columns of the answers, in the rows that :func:`by_task` wants."""
+    posterior, values = solution.posterior, solution.scale.values
+    rows = np.arange(solution.buckets.n_buckets)
+    margin = solution.margins.values
+    known = gold.labels.tolist() if gold else []
+    unknown = [None] * len(known)
+    n_known = gold.counts.sum(axis=(1, 2)) if gold else []
+    columns: dict[str, Any] = {
+        "label": [*(values[j] for j in solution.mapping), None, *(values[j] for j in known)],
+        "confidence": [*_floats(posterior[rows, solution.mapping]), None, *(1.0 for _ in known)],
+        "margin": [*_floats(np.where(np.isfinite(margin), margin, np.nan)), None, *unknown],
+        "margin_kind": [*[solution.margins.kind] * len(rows), None, *unknown],
+        "n_responses": np.array([*solution.buckets.sizes, 0, *n_known], np.int64),
+        "status": [
+            *("tie" if tied else "ok" for tied in solution.margins.tied),
+            "no_response",
+            *("gold" for _ in known),
+        ],
+    }
+    if probabilities:
+        for j, label in enumerate(solution.scale.labels):
+            columns[f"p_{label}"] = [*_floats(posterior[:, j]), None, *(float(j == other) for other in known)]
+    return columns
+
+
+def _floats(values: Floats) -> list[float | None]:
+    """Not-a-number becomes missing."""
+    return [None if np.isnan(value) else float(value) for value in values]

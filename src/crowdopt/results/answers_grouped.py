@@ -1,0 +1,114 @@
+"""Answers of all groups: one row per task, made by one join of the tasks' counts with the buckets' labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from crowdopt.data.columns import check_answer_columns, choose_group_truth
+from crowdopt.data.prepare import ANSWER_COLUMNS, GROUP_VALUE, clean
+from crowdopt.data.scores import bin_truth
+from crowdopt.data.tables.table import Table, adopt, fetch, small_table, with_texts
+from crowdopt.errors import InputError
+from crowdopt.results.answers import as_typed, bucket_columns
+from crowdopt.results.solution import Accuracy
+
+if TYPE_CHECKING:
+    from crowdopt.data.groups import GroupedSource
+    from crowdopt.results.solutions import Solutions
+
+
+def answer_table(solutions: Solutions, source: GroupedSource, *, probabilities: bool = False) -> Table:
+    """The answers of all groups that have a solution, sorted by group and task."""
+    columns = _columns(solutions, probabilities=probabilities)
+    reading, table = source.reading, source.table
+    named = [*ANSWER_COLUMNS, *(name for name in columns if name not in ANSWER_COLUMNS), *reading.keep]
+    check_answer_columns([reading.group, *named], fold=table.implementation.is_duckdb())
+    joined = _joined(solutions, source, columns)
+    if source.prepared.kept is not None:
+        joined = joined.join(source.prepared.kept, on=["group", "task"], how="left")
+    native = GROUP_VALUE if GROUP_VALUE in table.collect_schema().names() else "group"
+    joined = joined.sort(native, "task").select(nw.col(native).alias(reading.group), *named)
+    return as_typed(joined, source.prepared.types)
+
+
+def _joined(solutions: Solutions, source: GroupedSource, columns: dict[str, Any]) -> Table:
+    """The tasks of the groups that have a solution, with columns that stand for their buckets."""
+    rows = {group: source.rows(group) for group in solutions}
+    counts = np.concatenate(list(rows.values()))
+    keys: dict[str, Any] = {"group": [group for group, own in rows.items() for _ in own]}
+    keys |= {name: counts[:, at] for name, at in source.columns.items()}
+    known = small_table(keys | columns, like=source.table)
+    return source.table.join(known, on=list(keys), how="inner").drop(*source.columns)
+
+
+def _columns(solutions: Solutions, *, probabilities: bool) -> dict[str, Any]:
+    """The columns of the answers by bucket, of all groups; a label that a group does not have has no probability."""
+    parts = [bucket_columns(solution, None, probabilities=probabilities) for solution in solutions.values()]
+    names = dict.fromkeys(name for part in parts for name in part)
+    columns: dict[str, Any] = {name: [] for name in names}
+    for part in parts:
+        missing = [None] * len(part["label"])
+        for name, column in columns.items():
+            column.extend(part.get(name, missing))
+    return columns | {"n_responses": np.array(columns["n_responses"], np.int64)}
+
+
+def compare(solutions: Solutions, source: GroupedSource, truth: Any) -> dict[str | None, Accuracy]:
+    """The accuracy in every group for which the truth names tasks, and under None that of all of them together.
+
+    Args:
+        solutions: The solutions.
+        source: Their tasks.
+        truth: A table of true labels, with groups and tasks.
+    """
+    known = _known(truth, source)
+    labels = {"answer": [v for one in solutions.values() for v in [*(one.scale.labels[j] for j in one.mapping), None]]}
+    answers = with_texts(_joined(solutions, source, labels).select("group", "task", "answer"), ["task"])
+    joined = small_table(known, like=answers).join(answers, on=["group", "task"], how="left")
+    answered = ~nw.col("answer").is_null()
+    one = nw.lit(1)
+    rows = fetch(
+        joined.select(
+            "group",
+            nw.when(answered).then(one).alias("answered"),
+            nw.when(nw.col("answer") == nw.col("true")).then(one).alias("right"),
+        )
+        .group_by("group")
+        .agg(nw.len().alias("n"), nw.col("answered", "right").count())
+    )
+    found = {
+        group: (int(right), int(answered), int(n))
+        for group, right, answered, n in zip(rows["group"], rows["right"], rows["answered"], rows["n"], strict=True)
+    }
+    right, n_compared, n_truth = (sum(column) for column in zip(*found.values(), strict=True))
+    if not n_compared:
+        raise InputError("the truth names none of the tasks that have answers, in no group")
+    accuracy: dict[str | None, Accuracy] = {
+        group: Accuracy(found[group][0] / found[group][1], found[group][1], found[group][2] - found[group][1])
+        for group in solutions
+        if group in found and found[group][1]
+    }
+    return accuracy | {None: Accuracy(right / n_compared, n_compared, n_truth - n_compared)}
+
+
+def _known(truth: Any, source: GroupedSource) -> dict[str, list[Any]]:
+    """The truth as columns of texts: group, task and true label."""
+    reading = source.reading
+    table = adopt(truth, choose_group_truth(reading))
+    group, task, label = table.collect_schema().names()
+    named = {"group": group, "task": task, "label": label}
+    table = clean(table.select(*(nw.col(old).alias(new) for new, old in named.items())), reading)
+    if reading.bins:
+        table = bin_truth(table, reading.bins)
+    complete = [~nw.col(name).is_null() for name in named]
+    rows = fetch(with_texts(table.filter(*complete), list(named)).unique())
+    if not rows["task"]:
+        raise InputError("the truth has no rows with a group, a task and a label")
+    pairs = list(zip(rows["group"], rows["task"], strict=True))
+    if len(set(pairs)) < len(pairs):
+        twice = next(pair for pair in pairs if pairs.count(pair) > 1)
+        raise InputError(f"the truth gives task {twice[1]!r} of group {twice[0]!r} two different labels")
+    return {"group": rows["group"], "task": rows["task"], "true": rows["label"]}

@@ -1,0 +1,201 @@
+"""The summary of a solution in words: what an annotation lead wants to know first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crowdopt.model.certificate import Proof, Space, Stop
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crowdopt._arrays import Floats
+    from crowdopt.reading import Reading
+    from crowdopt.results.solution import Solution
+
+UNCERTAIN_BELOW = 0.8
+"""Tasks whose label is less probable than this are called uncertain."""
+
+_STOPPED = {
+    Stop.TIME: "stopped by the time limit",
+    Stop.MEMORY: "stopped by a limit on size",
+    Stop.INTERRUPT: "interrupted",
+}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The parts of a summary: a headline, facts by name, how each class of workers answers, and what to beware of.
+
+    Where all workers are alike, their one matrix has no name.
+    """
+
+    headline: str
+    facts: dict[str, str]
+    matrices: dict[str, list[list[str]]]
+    warnings: tuple[str, ...]
+
+
+def summarise(solution: Solution) -> Summary:
+    """The summary of a solution."""
+    totals, buckets = solution.totals, solution.buckets
+    uncertain = share_uncertain(solution)
+    export = export_words(solution.reading, solution.source.notes if solution.source else ())
+    facts = ({"source": export} if export else {}) | {
+        "tasks": f"{totals.n_tasks:,}"
+        + _but(totals.n_gold, "of known label")
+        + _but(totals.n_no_response, "without a response"),
+        "workers": _workers(solution),
+        "responses": f"{totals.n_responses:,}, {_range(buckets.sizes.min(), buckets.sizes.max())} per task"
+        + _but(totals.n_dropped, "incomplete rows left out"),
+        "agreement": _agreement(solution),
+        "labels": _labels(solution),
+        "selectivity": _selectivity(solution),
+        "uncertain": f"{uncertain:.1%} of the tasks have a label less probable than {UNCERTAIN_BELOW:.0%}"
+        + _but(int(buckets.weights[solution.margins.tied].sum()), "tied with another answer"),
+    }
+    if _smoothing_found(solution):
+        facts["smoothing"] = (
+            "found along with the classes of workers; it is part of the log-likelihood, which does not compare with "
+            "one under another smoothing"
+        )
+    if next_best := solution.summary()["next_best"]:
+        facts["next best"] = (
+            f"the likeliest other labels lose {next_best['loss']:,.3g} nats; they differ on "
+            + _plural(next_best["n_tasks"], "task")
+        )
+    if solution.accuracy is not None:
+        accuracy = solution.accuracy
+        facts["accuracy"] = f"{accuracy.value:.4f} on {_plural(accuracy.n_tasks, 'task')} with known truth" + _but(
+            accuracy.n_unknown, "of the truth not answered here"
+        )
+    names = [one.name for one in solution.classes] or [""]
+    matrices = {name: _cells(solution, matrix) for name, matrix in zip(names, solution.matrix, strict=True)}
+    return Summary(headline(solution), facts, matrices, solution.advice)
+
+
+def export_words(reading: Reading, notes: Sequence[str] = ()) -> str:
+    """Which tool the responses come from and what was made of its export; of a plain table, what is to be said."""
+    if not reading.tool:
+        return "; ".join(notes)
+    from crowdopt.data.readers.tools import TOOLS
+
+    parts = [f"an export of {TOOLS[reading.tool].title}"]
+    parts += [f"question {reading.question!r}"] if reading.question else []
+    parts += [*notes, *(["known labels ignored"] if reading.ignore_gold else [])]
+    return "; ".join(parts)
+
+
+def headline(solution: Solution, *, run: bool = True) -> str:
+    """What was proved, in one sentence, and what was taken for granted; of the ``run`` also by whom and how fast."""
+    scale, proved = solution.scale, _proved(solution, run=run)
+    if scale.inferred and scale.kind == "ordinal" and scale.n_labels > 2:
+        return f"{proved}; the labels are numbers and were taken as ordered (--scale nominal if they are not)"
+    return proved
+
+
+def _proved(solution: Solution, *, run: bool) -> str:
+    certificate = solution.certificate
+    value = f"log-likelihood {certificate.objective:,.2f}"
+    if certificate.proof is Proof.NONE:
+        return f"UNPROVED: {certificate.engine} gives {value}"
+    where = (
+        "all possible answers" if certificate.space is Space.ALL else "all answers that respect the order of the labels"
+    )
+    if certificate.given:
+        where += f", given the {' and '.join(given_of(solution))}"
+    how = f" ({certificate.engine}, {certificate.seconds:.3f} s)" if run else ""
+    if certificate.proof is Proof.PROVED:
+        return f"PROVED: the most likely among {where}; {value}{how}"
+    stopped = "; " + _STOPPED.get(certificate.stop, "search finished") if run else ""
+    gap = f"{certificate.gap:,.0f}" if (certificate.gap or 0.0) >= 1000 else f"{certificate.gap:,.3g}"
+    return f"BOUNDED: within {gap} nats of the most likely among {where}; {value}{stopped}{how}"
+
+
+def given_of(solution: Solution) -> tuple[str, ...]:
+    """What the proof takes for granted, by name; a prior that was found with the classes is no prior of the user's."""
+    found = {"prior matrix": "found smoothing"} if _smoothing_found(solution) else {}
+    return tuple(found.get(name, name) for name in solution.certificate.given)
+
+
+def _smoothing_found(solution: Solution) -> bool:
+    """Whether how far matrices are smoothed was found with the classes: nobody else can then have given a prior."""
+    offsets = solution.objective.offsets
+    return solution.classes_found and offsets is not None and offsets.prior is not None
+
+
+def share_uncertain(solution: Solution) -> float:
+    """Share of the answered tasks whose label is less probable than UNCERTAIN_BELOW."""
+    confidence = solution.posterior[np.arange(solution.buckets.n_buckets), solution.mapping]
+    weights = solution.buckets.weights
+    return float(weights[confidence < UNCERTAIN_BELOW].sum() / weights.sum())
+
+
+def _workers(solution: Solution) -> str:
+    """How many there are, and how good they are, class by class."""
+    whole = f"{solution.totals.n_workers:,}"
+    if not solution.classes:
+        alike = ", alike as far as can be found" if solution.classes_found else ""
+        return f"{whole}{alike}; {_in_words(solution, solution.matrix[0])}"
+    name, which = ("class {} of {:,}", " in classes found in the data") if solution.classes_found else ("{} {:,}", "")
+    parts = [
+        f"{name.format(one.name, one.n_workers)} ({_in_words(solution, matrix)})"
+        for one, matrix in zip(solution.classes, solution.matrix, strict=True)
+    ]
+    return f"{whole}{which}; {'; '.join(parts)}"
+
+
+def _in_words(solution: Solution, matrix: Floats) -> str:
+    """The diagonal of a matrix: how often workers answer what the task turned out to be."""
+    rows = zip(solution.scale.labels, np.diagonal(matrix), strict=True)
+    parts = [f"{p:.0%} right where it is {label}" for label, p in rows if not np.isnan(p)]
+    return ", ".join(parts) or "nothing is known of them"
+
+
+def _agreement(solution: Solution) -> str:
+    alpha, pairwise = solution.agreement.alpha, solution.agreement.pairwise
+    if pairwise is None:
+        return "not defined: no task has two responses"
+    text = f"two responses to a task agree {pairwise:.1%} of the time"
+    kind = f" ({solution.scale.kind})" if solution.scale.n_labels > 2 else ""  # with two labels it is the same
+    return text + (f"; Krippendorff's alpha {alpha:.3f}{kind}" if alpha is not None else "; nobody ever disagrees")
+
+
+def _labels(solution: Solution) -> str:
+    _, tasks = solution.buckets.by_label(solution.mapping)
+    parts = [f"{label} {n:,} ({n / tasks.sum():.1%})" for label, n in zip(solution.scale.labels, tasks, strict=True)]
+    return ", ".join(parts)
+
+
+def _selectivity(solution: Solution) -> str:
+    if solution.objective.kind == "none":
+        return "not used"
+    if solution.objective.kind == "estimated":
+        return "estimated with the labels"
+    return "given: " + ", ".join(
+        f"{label} {share:g}" for label, share in zip(solution.scale.labels, solution.objective.shares, strict=True)
+    )
+
+
+def _cells(solution: Solution, matrix: Floats) -> list[list[str]]:
+    """Rows: the label given to the task, then how often workers answer each label on such tasks."""
+    rows = []
+    for label, row in zip(solution.scale.labels, matrix, strict=True):
+        cells = ["no such task" if np.isnan(p) else f"{p:.1%}" for p in row]
+        rows.append([label, *cells])
+    return rows
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _but(number: int, what: str) -> str:
+    return f" ({number:,} {what})" if number else ""
+
+
+def _range(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

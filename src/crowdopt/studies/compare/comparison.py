@@ -1,0 +1,277 @@
+"""The comparison of methods on the same rows: likelihood, accuracy, agreement, seconds, memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from crowdopt.data.columns import choose_truth
+from crowdopt.data.load import opened, paths_of
+from crowdopt.data.readers.open_files import explain_errors
+from crowdopt.data.tables.table import coded, fetch_integers
+from crowdopt.engines.registry import DEFAULT_TIME_LIMIT
+from crowdopt.errors import InputError, MissingExtraError
+from crowdopt.model.offsets import number
+from crowdopt.pipeline import aggregate
+from crowdopt.results.accuracy import NO_LABEL, known_labels
+from crowdopt.studies.compare.child_process import read_result, write_rows
+from crowdopt.studies.compare.methods import CROWD_KIT, ENGINES, Rows, has_crowd_kit, objective_of, title_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from crowdopt._arrays import Ints
+    from crowdopt.results.solution import Solution
+
+__all__ = ["Comparison", "Outcome", "compare", "methods_for"]
+
+GRACE = 120.0
+"""Seconds beyond its limit after which a process that does not answer is ended."""
+
+NO_TRUTH = -2
+"""Stands for the truth of a task that has none; NO_LABEL is one that is not on the scale."""
+
+NOT_TAKEN = (
+    "class_", "classes", "engine", "find_classes", "gold", "group", "jobs", "keep", "on_group", "on_progress",
+    "prior_matrix", "ranked", "space",
+)  # fmt: skip
+"""Options of ``aggregate`` that have no meaning for every method."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What came of one method.
+
+    Attributes:
+        method: Its short name.
+        title: What it is called.
+        error: Why it failed; None if it did not.
+        log_likelihood: Of its labels, under the model that all share.
+        loss: Nats that they are less likely than the likeliest labels of all methods.
+        accuracy: Share of right labels among the tasks of known truth; None if no truth was given.
+        seconds: That it took, without starting Python and importing libraries.
+        memory: MiB that its process had at most above those at the start; None where the system does not tell.
+        proof: What was proved, over which space, within which gap; None for methods that prove nothing.
+        labels: Index of the label of each task.
+    """
+
+    method: str
+    title: str
+    error: str | None = None
+    log_likelihood: float | None = None
+    loss: float | None = None
+    accuracy: float | None = None
+    seconds: float | None = None
+    memory: float | None = None
+    proof: dict[str, Any] | None = None
+    labels: Ints | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """All methods on the same rows.
+
+    Attributes:
+        outcomes: One per method.
+        labels: The scale.
+        n_tasks: Tasks with a response.
+        n_workers: Workers.
+        n_responses: Responses.
+        n_truth: Tasks of known truth; 0 if no truth was given.
+        fingerprint: Of the counted data.
+        notes: What else to know.
+    """
+
+    outcomes: tuple[Outcome, ...]
+    labels: tuple[str, ...]
+    n_tasks: int
+    n_workers: int
+    n_responses: int
+    n_truth: int
+    fingerprint: str
+    notes: tuple[str, ...]
+
+    @property
+    def agreement(self) -> dict[str, dict[str, float]]:
+        """The share of tasks that two methods label alike, for every pair that did not fail."""
+        done = {one.method: one.labels for one in self.outcomes if one.labels is not None}
+        return {a: {b: float((done[a] == done[b]).mean()) for b in done} for a in done}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as plain JSON values: what ``crowdopt compare --json`` prints."""
+        names = ("method", "title", "error", "log_likelihood", "loss", "accuracy", "seconds", "memory", "proof")
+        return {
+            "n_tasks": self.n_tasks,
+            "n_workers": self.n_workers,
+            "n_responses": self.n_responses,
+            "n_truth": self.n_truth,
+            "labels": list(self.labels),
+            "fingerprint": self.fingerprint,
+            "methods": [{name: getattr(one, name) for name in names} for one in self.outcomes],
+            "agreement": self.agreement,
+            "notes": list(self.notes),
+        }
+
+    def report(self, path: str | Path, *, command: str = "") -> None:
+        """Writes one HTML file that shows the comparison, whole or not at all."""
+        from crowdopt.report.comparison_page import write_comparison
+
+        write_comparison(self, path, command)
+
+
+def compare(
+    data: Any,
+    *,
+    truth: Any = None,
+    methods: Sequence[str] = (),
+    time_limit: float = DEFAULT_TIME_LIMIT,
+    seed: int = 0,
+    on_phase: Callable[[str], None] | None = None,
+    **options: Any,
+) -> Comparison:
+    """Runs every method on the same rows, each in a process of its own, one after the other.
+
+    Args:
+        data: The responses, in any form that ``aggregate`` takes.
+        truth: Known true labels (a path or table with the task and label columns), to compute accuracies.
+        methods: Names of methods; all that fit if empty. Those of crowd-kit need the extra ``compare``.
+        time_limit: Seconds for each method. Our engines then answer with what they have; others are stopped.
+        seed: Of random choices.
+        on_phase: Called with a word when a new phase of the work begins.
+        options: Options of ``aggregate`` that say how to read the data, and ``selectivity`` and ``smoothing``.
+
+    Returns:
+        One outcome per method; one that fails says why.
+
+    Raises:
+        InputError: With what is wrong with the data or an option.
+    """
+    if wrong := sorted(set(options) & set(NOT_TAKEN)):
+        raise InputError(f"compare has no option {wrong[0]!r}: not every method could heed it")
+    phase = on_phase or (lambda _: None)
+    solution = aggregate(data, engine="vote", seed=seed, time_limit=time_limit, on_phase=phase, **options)
+    try:
+        if solution.reading.gold:
+            raise InputError(
+                "the export has tasks of known label, which not every method could heed: add --ignore-gold"
+            )
+        wanted, notes = methods_for(solution, methods)
+        smoothing = number(options.get("smoothing", 0.0), "smoothing")
+        rows = _rows(solution, smoothing)
+        true = None if truth is None else _truth(solution, truth)
+    finally:
+        if solution.source is not None and solution.source.workspace is not None:
+            solution.source.workspace.close()
+    outcomes = []
+    with tempfile.TemporaryDirectory(prefix="crowdopt-compare-") as folder:
+        write_rows(Path(folder), rows, smoothing, time_limit, seed)
+        for method in wanted:
+            phase(f"running {title_of(method)}")
+            outcomes.append(_run(method, Path(folder), rows, true, time_limit))
+    return Comparison(
+        outcomes=_with_losses(outcomes),
+        labels=solution.scale.labels,
+        n_tasks=rows.n_tasks,
+        n_workers=rows.n_workers,
+        n_responses=len(rows.task),
+        n_truth=0 if true is None else int((true != NO_TRUTH).sum()),
+        fingerprint=solution.certificate.fingerprint,
+        notes=notes,
+    )
+
+
+def methods_for(solution: Solution, named: Sequence[str] = ()) -> tuple[list[str], tuple[str, ...]]:
+    """The methods to run, and what is to be said of those that cannot."""
+    known = [*ENGINES, *CROWD_KIT]
+    if unknown := [name for name in named if name not in known]:
+        raise InputError(f"there is no method {unknown[0]!r}; there are {', '.join(known)}")
+    ordered, notes = solution.scale.kind == "ordinal" or solution.scale.n_labels <= 2, []
+    if "opt-dominance" in named and not ordered:
+        raise InputError("opt-dominance needs ordered labels: say --scale ordinal, or --labels from lowest to highest")
+    wanted = list(dict.fromkeys(named)) or [name for name in known if ordered or name != "opt-dominance"]
+    if not has_crowd_kit():
+        if named and set(named) & set(CROWD_KIT):
+            raise MissingExtraError("comparing with crowd-kit", "compare")
+        wanted = [name for name in wanted if name in ENGINES]
+        notes.append("crowd-kit's methods are left out: pip install 'crowdopt[compare]'")
+    return wanted, tuple(notes)
+
+
+def _rows(solution: Solution, smoothing: float) -> Rows:
+    """The responses as whole numbers: tasks and workers numbered as they are sorted."""
+    source = solution.source
+    if source is None:
+        raise TypeError("what was just read has a source")
+    scale = solution.scale
+    table = source.responses.table.filter(~nw.col("label").is_null())
+    codes = {scale.values[j]: j for j in sorted(scale.occurring)}
+    with explain_errors(paths_of(source.original)):
+        for name in ("task", "worker"):
+            numbers = table.select(name).unique().with_row_index(f"{name}_number", order_by=name)
+            table = table.join(numbers, on=name, how="inner")
+        columns = fetch_integers(
+            table.select("task_number", "worker_number", coded("label", codes, NO_LABEL).alias("label"))
+        )
+    # In an order that does not depend on the one of the rows: sums of fractions do.
+    order = np.lexsort((columns["label"], columns["worker_number"], columns["task_number"]))
+    task, worker, label = (columns[name][order] for name in ("task_number", "worker_number", "label"))
+    kind, shares = solution.objective.kind, list(solution.objective.shares)
+    return Rows(task, worker, label, scale.n_labels, objective_of(kind, shares, smoothing, scale.n_labels))
+
+
+def _truth(solution: Solution, truth: Any) -> Ints:
+    """The index of the true label of each task, in their order; NO_TRUTH where none is known."""
+    source = solution.source
+    if source is None:
+        raise TypeError("what was just read has a source")
+    tasks = source.responses.table.filter(~nw.col("label").is_null()).select("task").unique()
+    tasks = tasks.with_row_index("task_number", order_by="task")
+    with opened(truth, choose_truth(solution.reading), solution.reading, source.workspace) as table:
+        known, tasks = known_labels(solution, table, tasks, same_place=bool(paths_of(truth)))
+        found = fetch_integers(known.join(tasks, on="task", how="inner").select("task_number", "true"))
+    true = np.full(solution.buckets.n_tasks, NO_TRUTH)
+    true[found["task_number"]] = found["true"]
+    if (true == NO_TRUTH).all():
+        raise InputError("the truth names none of the tasks that have answers")
+    return true
+
+
+def _run(method: str, folder: Path, rows: Rows, true: Ints | None, time_limit: float) -> Outcome:
+    """One method, in a process of its own."""
+    command = [sys.executable, "-m", "crowdopt.studies.compare.child_process", str(folder), method]
+    title = title_of(method)
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, timeout=time_limit + GRACE)  # noqa: S603
+    except subprocess.TimeoutExpired:
+        return Outcome(method, title, error=f"stopped after {time_limit + GRACE:g} s")
+    if not (folder / f"{method}.json").exists():
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        return Outcome(method, title, error=f"its process ended with {done.returncode}: {' '.join(last)}")
+    facts, labels = read_result(folder, method)
+    if labels is None:
+        return Outcome(method, title, error=facts["error"])
+    value = rows.log_likelihood(labels)
+    return Outcome(
+        method,
+        title,
+        log_likelihood=value if np.isfinite(value) else None,
+        accuracy=None if true is None else float((labels == true)[true != NO_TRUTH].mean()),
+        seconds=facts["seconds"],
+        memory=facts["memory"],
+        proof={name: facts[name] for name in ("proof", "space", "gap")} if facts.get("gap") is not None else None,
+        labels=labels,
+    )
+
+
+def _with_losses(outcomes: list[Outcome]) -> tuple[Outcome, ...]:
+    values = [one.log_likelihood for one in outcomes if one.log_likelihood is not None]
+    return tuple(
+        one if one.log_likelihood is None else replace(one, loss=max(values) - one.log_likelihood) for one in outcomes
+    )

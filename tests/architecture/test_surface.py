@@ -1,0 +1,123 @@
+"""What the package offers, and what importing it costs."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import crowdopt
+
+HEAVY = [
+    "duckdb", "narwhals", "openpyxl", "pandas", "polars", "pyarrow", "pyspark", "rich", "scipy", "sklearn", "typer",
+]  # fmt: skip
+SOURCE = Path(crowdopt.__file__).parent
+
+
+def modules_after(code: str) -> set[str]:
+    """The top-level modules that a fresh process has loaded after running some code."""
+    report = "import sys, json; print('\\n' + json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+    done = subprocess.run([sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_every_name_is_there_and_the_list_is_sorted():
+    assert crowdopt.__all__ == sorted(crowdopt.__all__)
+    assert len(set(crowdopt.__all__)) == len(crowdopt.__all__)
+    for name in crowdopt.__all__:
+        assert getattr(crowdopt, name) is not None
+    scope: dict[str, object] = {}
+    exec("from crowdopt import *", scope)  # noqa: S102
+    assert set(crowdopt.__all__) <= scope.keys()
+
+
+def test_every_name_is_listed_by_dir():
+    assert set(crowdopt.__all__) <= set(dir(crowdopt))
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'crowdopt' has no attribute 'aggregat'"):
+        crowdopt.aggregat  # noqa: B018
+
+
+def test_importing_loads_no_table_library():
+    assert modules_after("import crowdopt").isdisjoint(HEAVY)
+
+
+def test_solving_counts_loads_no_table_library():
+    code = "import crowdopt; crowdopt.solve([[0, 3], [1, 2], [3, 0]])"
+    assert modules_after(code).isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["aggregate", "--help"], ["workers", "--help"], ["next", "--help"], ["--version"], ["nonsense"]],
+)
+def test_the_command_line_starts_without_a_database(arguments):
+    code = (
+        f"import sys; sys.argv = ['crowdopt', *{arguments!r}]\n"
+        "from crowdopt.cli.app import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass"
+    )
+    assert modules_after(code).isdisjoint(set(HEAVY) - {"rich", "typer"})
+
+
+@pytest.mark.parametrize("name", ["aggregate", "Solution"])
+def test_names_imported_later_do_not_load_pandas(name):
+    assert modules_after(f"from crowdopt import {name}").isdisjoint({"pandas", "polars", "sklearn", "openpyxl"})
+
+
+def imported_by(path: Path) -> set[str]:
+    """Every module that a source file imports, at the top or inside a function, in full."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0
+            found |= {str(node.module)} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def reached_from(module: str, but_not: tuple[str, ...]) -> set[str]:
+    """Every module of the package that a module imports, directly or by way of others, leaving some out."""
+    reached, open_ends = set(), {module}
+    while open_ends:
+        name = open_ends.pop()
+        if name.startswith(but_not):
+            continue
+        path = SOURCE.joinpath(*name.split(".")[1:])
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if name == "crowdopt" or not path.is_file():
+            continue  # the package itself offers everything; a name that is no module is a thing in one
+        reached.add(name)
+        open_ends |= {found for found in imported_by(path) if found.startswith("crowdopt")} - reached
+    return reached
+
+
+def test_what_checks_a_certificate_reaches_no_engine():
+    # A solution can draw its report, which runs other methods beside it, and soften its matrices, by a method that
+    # proves nothing; the check never asks for either.
+    reached = reached_from("crowdopt.verify.verify", but_not=("crowdopt.report", "crowdopt.engines.em.soft"))
+    assert "crowdopt.data.load" in reached
+    assert "crowdopt.results.file_format" in reached
+    assert not [name for name in reached if name.startswith("crowdopt.engines")]
+
+
+def test_verification_knows_every_engine():
+    from crowdopt.engines.registry import ENGINES
+    from crowdopt.verify.verify import OTHER_ENGINES, PROVING_ENGINES
+
+    assert {*ENGINES, "trivial"} == PROVING_ENGINES | OTHER_ENGINES
+    assert PROVING_ENGINES.isdisjoint(OTHER_ENGINES)
+
+
+def test_engines_know_nothing_of_tables_or_of_the_check():
+    for path in (SOURCE / "engines").rglob("*.py"):
+        rooms = {name.split(".")[1] for name in imported_by(path) if name.startswith("crowdopt.")}
+        assert rooms.isdisjoint({"data", "results", "verify", "pipeline"}), path
+        assert imported_by(path).isdisjoint(HEAVY), path

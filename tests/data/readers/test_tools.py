@@ -1,0 +1,379 @@
+"""Exports of annotation tools: the same responses, whoever wrote them down."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import get_args
+
+import duckdb
+import pyarrow.csv
+import pytest
+
+import crowdopt
+from crowdopt.cli.app import main
+from crowdopt.cli.options import ToolChoice
+from crowdopt.data.readers.tools import TOOLS
+from crowdopt.errors import GoldError, InputError
+from crowdopt.reading import ToolName
+from crowdopt.results.summary import summarise
+from support.needs import SAMPLES
+
+PLAIN = SAMPLES / "responses.csv"
+GOLD = {"t0": "Positive", "t1": "Negative"}
+SENTIMENT = {"question": "sentiment"}
+IGNORED = {"ignore_gold": True}
+
+SAME = {
+    "mturk": ("mturk.csv", {}),
+    "mturk, an option per column": ("mturk_questions.csv", SENTIMENT),
+    "mturk, answers as JSON": ("mturk_answers.csv", SENTIMENT),
+    "toloka": ("toloka.tsv", IGNORED),
+    "label-studio": ("label_studio_enterprise.json", SENTIMENT),
+    "label-studio, JSON-MIN": ("label_studio_min.json", SENTIMENT),
+    "prodigy": ("prodigy.jsonl", {}),
+    "argilla": ("argilla.json", SENTIMENT),
+}
+"""Exports whose responses are those of the plain table, and none besides."""
+
+
+def aggregate(name, **options):
+    return crowdopt.aggregate(SAMPLES / name, **options)
+
+
+def answers(solution, key="text"):
+    """What is said of every task, by the text of the review, which all exports but one have."""
+    rows = solution.answers.to_pylist()
+    return {
+        " ".join(row[key].split()): [row[name] for name in ("label", "confidence", "margin", "n_responses", "status")]
+        for row in rows
+    }
+
+
+def same(solution, plain):
+    assert answers(solution) == answers(plain)
+    assert solution.certificate.fingerprint == plain.certificate.fingerprint
+    assert solution.certificate.proof == plain.certificate.proof
+    assert solution.certificate.objective == plain.certificate.objective
+    assert solution.totals == plain.totals
+
+
+def tool_of(case):
+    return case.partition(",")[0]
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["recognised", "named"])
+@pytest.mark.parametrize("case", SAME)
+def test_the_same_responses_give_the_same_answers(case, named):
+    file, options = SAME[case]
+    solution = aggregate(file, tool=tool_of(case) if named else "auto", keep=["text"], **options)
+    assert solution.reading.tool == tool_of(case)
+    same(solution, crowdopt.aggregate(PLAIN, keep=["text"]))
+
+
+@pytest.mark.parametrize(("file", "options"), [("toloka.tsv", {}), ("label_studio.json", SENTIMENT)])
+def test_known_labels_of_an_export_are_gold(file, options):
+    solution = aggregate(file, keep=["text"], **options)
+    same(solution, crowdopt.aggregate(PLAIN, keep=["text"], gold=GOLD))
+    assert solution.certificate.given == ("gold",)
+    assert [label for _, label in solution.reading.gold] == ["Positive", "Negative"]
+
+
+def test_crowd_kit_of_today_is_a_plain_table_and_an_early_one_is_recognised():
+    plain = crowdopt.aggregate(PLAIN)
+    early, named = aggregate("crowd_kit.csv"), aggregate("responses.csv", tool="crowd-kit")
+    assert (plain.reading.tool, early.reading.tool, named.reading.tool) == ("", "crowd-kit", "crowd-kit")
+    for solution in (early, named):
+        assert solution.answers.equals(plain.answers)
+        assert solution.certificate.fingerprint == plain.certificate.fingerprint
+
+
+def test_prodigy_without_options_takes_accept_and_reject_as_labels():
+    solution, plain = aggregate("prodigy_binary.jsonl", keep=["text"]), crowdopt.aggregate(PLAIN, keep=["text"])
+    names = {"accept": "Positive", "reject": "Negative"}
+    assert {text: names[row[0]] for text, row in answers(solution).items()} == {
+        text: row[0] for text, row in answers(plain).items()
+    }
+    assert solution.totals == plain.totals
+    assert solution.certificate.objective == pytest.approx(plain.certificate.objective)
+
+
+@pytest.mark.parametrize(
+    ("file", "options", "notes"),
+    [
+        ("mturk.csv", {}, ["rejected assignments left out: 3"]),
+        ("toloka.tsv", IGNORED, ["rejected assignments left out: 3", "unfinished assignments left out: 1"]),
+        ("label_studio.json", SENTIMENT | IGNORED, ["cancelled annotations left out: 1"]),
+        ("prodigy.jsonl", {}, ["ignored examples left out: 1", "rejected examples left out: 1"]),
+        ("argilla.json", SENTIMENT, ["discarded responses left out: 1", "drafts left out: 1"]),
+        ("toloka.tsv", {"keep_rejected": True} | IGNORED, ["unfinished assignments left out: 1"]),
+        ("crowd_kit.csv", {}, []),
+    ],
+)
+def test_what_does_not_count_is_left_out_and_said(file, options, notes):
+    assert list(aggregate(file, **options).source.notes) == notes
+
+
+@pytest.mark.parametrize("file", ["mturk.csv", "toloka.tsv"])
+def test_rejected_work_counts_if_it_is_wanted(file):
+    options = IGNORED if file == "toloka.tsv" else {}
+    assert aggregate(file, keep_rejected=True, **options).totals.n_responses == 26
+    assert aggregate(file, **options).totals.n_responses == 23
+
+
+def test_a_ground_truth_that_is_no_gold_is_an_annotation_like_any_other():
+    with_gold, without = (
+        aggregate("label_studio.json", **SENTIMENT),
+        aggregate("label_studio.json", **SENTIMENT, **IGNORED),
+    )
+    assert (with_gold.totals.n_responses, with_gold.totals.n_gold) == (23, 2)
+    assert (without.totals.n_responses, without.totals.n_gold) == (25, 0)
+
+
+def test_other_questions_of_the_same_export():
+    stars = {2: "Negative", 5: "Positive"}
+    plain = answers(crowdopt.aggregate(PLAIN, keep=["text"]))
+    for file in ("label_studio_enterprise.json", "label_studio_min.json", "argilla.json"):
+        solution = aggregate(file, question="stars", keep=["text"])
+        assert solution.scale.labels == ("2", "5")
+        assert {text: [stars[row[0]], *row[1:]] for text, row in answers(solution).items()} == plain
+    assert aggregate("mturk_answers.csv", question="sure").scale.labels == ("no", "yes")
+
+
+def test_ids_keep_their_type_and_columns_of_the_export_can_be_named():
+    solution = aggregate("label_studio_enterprise.json", worker="email", **SENTIMENT)
+    assert solution.answers["task"].to_pylist() == list(range(1, 9))
+    assert solution.workers()["worker"].to_pylist()[0].endswith("@example.com")
+    by_text = aggregate("mturk.csv", tool="mturk", task="text")
+    assert set(by_text.answers["task"].to_pylist()) == set(
+        crowdopt.aggregate(PLAIN, task="text").answers["task"].to_pylist()
+    )
+    latest = aggregate("label_studio_enterprise.json", duplicates="last", order_by="created_at", **SENTIMENT)
+    assert latest.totals.n_responses == 23
+
+
+@pytest.mark.parametrize(
+    ("start", "shown"),
+    [(2**64, str), (2**63, str), (2**53, int), (-(2**63) - 9, str)],
+    ids=["2^64", "2^63", "2^53", "-"],
+)
+def test_large_ids_of_an_export_stay_apart(start, shown, tmp_path):
+    tasks = json.loads((SAMPLES / "label_studio_enterprise.json").read_text())
+    for task in tasks:
+        task["id"] += start
+    (tmp_path / "large.json").write_text(json.dumps(tasks))
+    solution = crowdopt.aggregate(tmp_path / "large.json", **SENTIMENT)
+    assert sorted(map(int, solution.answers["task"].to_pylist())) == [start + n for n in range(1, 9)]
+    assert {type(task) for task in solution.answers["task"].to_pylist()} == {shown}
+
+
+def test_toloka_without_task_ids_tells_tasks_apart_by_what_was_put_in(tmp_path):
+    table = duckdb.read_csv(str(SAMPLES / "toloka.tsv"), all_varchar=True)
+    one, two = tmp_path / "one.tsv", tmp_path / "two.tsv"
+    table.query("t", 'SELECT * EXCLUDE "ASSIGNMENT:task_id" FROM t').write_csv(str(one), sep="\t")
+    table.query("t", 'SELECT * EXCLUDE "ASSIGNMENT:task_id", left("INPUT:text", 3) AS "INPUT:start" FROM t').write_csv(
+        str(two), sep="\t"
+    )
+    by_id, by_text, by_both = (crowdopt.aggregate(path) for path in (SAMPLES / "toloka.tsv", one, two))
+    assert by_id.certificate.fingerprint == by_text.certificate.fingerprint == by_both.certificate.fingerprint
+    assert "Does what it says." in by_text.answers["task"].to_pylist()
+    assert '["Does what it says.","Doe"]' in by_both.answers["task"].to_pylist()
+
+
+def test_exports_come_in_several_files_packed_and_as_other_kinds_of_tables(tmp_path):
+    records = json.loads((SAMPLES / "argilla.json").read_text())
+    (tmp_path / "lines.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    (tmp_path / "lines.json").write_text("".join(json.dumps(one) + "\n" for one in records))
+    (tmp_path / "half.json").write_text(json.dumps(records[:4]))
+    (tmp_path / "rest.json").write_text(json.dumps(records[4:]))
+    duckdb.read_json(str(SAMPLES / "argilla.json")).write_parquet(str(tmp_path / "records.parquet"))
+    expected = aggregate("argilla.json", **SENTIMENT)
+    for names in (["lines.jsonl"], ["lines.json"], ["half.json", "rest.json"], ["records.parquet"]):
+        solution = crowdopt.aggregate([tmp_path / name for name in names], **SENTIMENT)
+        assert solution.reading.tool == "argilla"
+        assert solution.answers.equals(expected.answers)
+
+
+def test_the_columns_of_mturk_name_their_question(tmp_path):
+    text = (SAMPLES / "mturk.csv").read_text()
+    for column, question in (("Answer.agree.on", "agree"), ("Answer.agree", "agree"), ("Answer.a.b", "a.b")):
+        (tmp_path / "mturk.csv").write_text(text.replace("Answer.sentiment.label", column))
+        assert crowdopt.aggregate(tmp_path / "mturk.csv", question=question).totals.n_responses == 23
+
+
+def test_a_cancelled_ground_truth_is_no_gold(tmp_path):
+    tasks = json.loads((SAMPLES / "label_studio.json").read_text())
+    for annotation in tasks[0]["annotations"]:
+        annotation["was_cancelled"] = annotation["ground_truth"]
+    (tmp_path / "export.json").write_text(json.dumps(tasks))
+    assert crowdopt.aggregate(tmp_path / "export.json", **SENTIMENT).reading.gold == (("2", "Negative"),)
+
+
+def test_standard_input_is_recognised(monkeypatch):
+    for file in ("label_studio_enterprise.json", "mturk.csv"):
+        with (SAMPLES / file).open() as stream:
+            monkeypatch.setattr(sys, "stdin", stream)
+            options = SENTIMENT if file.endswith("json") else {}
+            assert crowdopt.aggregate("-", **options).totals.n_responses == 23
+
+
+@pytest.mark.parametrize("case", [*SAME, "gold", "all gold ignored"])
+def test_a_solution_of_an_export_needs_no_options_to_be_verified(case, tmp_path):
+    more = {"gold": ("label_studio.json", SENTIMENT), "all gold ignored": ("label_studio.json", SENTIMENT | IGNORED)}
+    file, options = (SAME | more)[case]
+    aggregate(file, **options).save(tmp_path / "solution.json")
+    solution = crowdopt.Solution.load(tmp_path / "solution.json")
+    result = crowdopt.verify(solution, SAMPLES / file)
+    assert result.verdict.value == "CONFIRMED", result.reasons
+    assert len(solution.workers(SAMPLES / file)) == solution.totals.n_workers
+    assert len(solution.predict(SAMPLES / file)) == solution.totals.n_tasks
+
+
+def test_a_solution_of_one_question_is_not_one_of_another(tmp_path):
+    aggregate("argilla.json", **SENTIMENT).save(tmp_path / "solution.json")
+    stored = json.loads((tmp_path / "solution.json").read_text())
+    stored["reading"]["question"] = "stars"
+    assert crowdopt.verify(crowdopt.Solution.from_dict(stored), SAMPLES / "argilla.json").verdict.value == "REJECTED"
+
+
+def test_named_columns_make_an_export_a_plain_table():
+    columns = {"task": "HITId", "worker": "WorkerId", "label": "AssignmentStatus"}
+    solution = aggregate("mturk.csv", **columns)
+    assert (solution.reading.tool, solution.totals.n_responses) == ("", 26)  # which knows nothing of rejected ones
+    source = "a plain table, rejected work counts; --from mturk reads it as an export of MTurk (batch results)"
+    assert summarise(solution).facts["source"] == source
+    assert "source" not in summarise(crowdopt.aggregate(PLAIN)).facts
+    with pytest.raises(InputError, match="no column named 'task'"):
+        aggregate("mturk.csv", tool="")
+
+
+def test_the_names_of_tools_are_the_same_everywhere():
+    known = set(TOOLS)
+    assert set(get_args(ToolName)) == known | {"", "auto"}
+    assert {choice.tool for choice in ToolChoice} == known | {"", "auto"}
+
+
+def test_groups_of_an_export(monkeypatch, capfd):
+    solutions = aggregate("label_studio_enterprise.json", group="email", duplicates="all", **SENTIMENT)
+    assert sum(one.totals.n_responses for one in solutions.values()) == 23
+    with pytest.raises(InputError, match="add --ignore-gold"):
+        aggregate("toloka.tsv", group="text")
+    code, out, _ = run(
+        monkeypatch,
+        capfd,
+        "aggregate",
+        SAMPLES / "toloka.tsv",
+        "--group",
+        "text",
+        "--ignore-gold",
+        "--duplicates",
+        "all",
+    )
+    assert code == 0
+    assert "8 groups" in out
+    assert "an export of Toloka" in out
+
+
+def test_gold_comes_from_one_place():
+    with pytest.raises(InputError, match="leave out --gold, or add --ignore-gold"):
+        aggregate("label_studio.json", gold={"3": "Positive"}, **SENTIMENT)
+    solution = aggregate("label_studio.json", gold={"3": "Positive"}, **SENTIMENT, **IGNORED)
+    assert solution.reading.gold == (("3", "Positive"),)
+    with pytest.raises(InputError, match="--ignore-gold"):
+        aggregate("toloka.tsv", find_classes=2)
+    with pytest.raises(InputError, match="--ignore-gold"):
+        crowdopt.compare(SAMPLES / "toloka.tsv", methods=["vote"])
+    assert crowdopt.compare(SAMPLES / "toloka.tsv", methods=["vote"], **IGNORED).n_responses == 23
+
+
+def test_gold_off_the_scale_is_an_error(tmp_path):
+    text = (SAMPLES / "toloka.tsv").read_text().replace("\tPositive\tPositive\t", "\tPositive\tSplendid\t")
+    (tmp_path / "toloka.tsv").write_text(text)
+    with pytest.raises(GoldError, match="'Splendid'"):
+        crowdopt.aggregate(tmp_path / "toloka.tsv")
+
+
+@pytest.mark.parametrize(("question", "value"), [("sentiment", {"choices": ["Positive"]}), ("stars", {"rating": 5})])
+def test_label_studio_takes_the_answers_back(question, value, tmp_path):
+    solution = aggregate("label_studio.json", question=question)
+    solution.write(tmp_path / "predictions.json", output_format="label-studio")
+    tasks = json.loads((tmp_path / "predictions.json").read_text())
+    rows = {row["task"]: row for row in solution.answers.to_pylist()}
+    export = {one["id"]: one for one in json.loads((SAMPLES / "label_studio.json").read_text())}
+    control = next(one for one in export[1]["annotations"][0]["result"] if one["from_name"] == question)
+    assert [task["id"] for task in tasks] == list(rows)
+    for task in tasks:
+        assert task["data"] == export[task["id"]]["data"]
+        (prediction,) = task["predictions"]
+        (result,) = prediction["result"]
+        assert prediction["model_version"] == f"crowdopt {crowdopt.__version__}"
+        assert prediction["score"] == rows[task["id"]]["confidence"]
+        assert {name: result[name] for name in ("from_name", "to_name", "type")} == {
+            name: control[name] for name in ("from_name", "to_name", "type")
+        }
+        (answer,) = result["value"].values()
+        assert (answer[0] if question == "sentiment" else answer) == rows[task["id"]]["label"]
+    assert tasks[0]["predictions"][0]["result"][0]["value"] == value
+
+
+@pytest.mark.parametrize(
+    ("file", "options", "target", "match"),
+    [
+        ("label_studio_min.json", SENTIMENT, "p.json", "JSON-MIN"),
+        ("prodigy.jsonl", {}, "p.json", "made from its own export"),
+        ("label_studio.json", {"question": "stars", "bins": [3]}, "p.json", "leave out --bins"),
+        ("label_studio.json", SENTIMENT, "p.csv", "must end in .json"),
+    ],
+)
+def test_predictions_need_an_export_that_says_what_they_belong_to(file, options, target, match, tmp_path):
+    with pytest.raises(InputError, match=match):
+        aggregate(file, **options).write(tmp_path / target, output_format="label-studio")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_output_format_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="table or label-studio"):
+        aggregate("mturk.csv").write(tmp_path / "a.csv", output_format="xml")
+
+
+def run(monkeypatch, capfd, *arguments):
+    monkeypatch.setattr(sys, "argv", ["crowdopt", *map(str, arguments)])
+    with pytest.raises(SystemExit) as exited:
+        main()
+    return exited.value.code, *capfd.readouterr()
+
+
+def test_the_command_line_says_what_it_recognised_and_writes_predictions(monkeypatch, capfd, tmp_path):
+    shutil.copy(SAMPLES / "label_studio.json", tmp_path / "export.json")
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = run(
+        monkeypatch, capfd, "aggregate", "export.json", "--question", "sentiment", "-o", "predictions.json",
+        "--output-format", "label-studio", "--solution", "solution.json",
+    )  # fmt: skip
+    said = " ".join(out.split())
+    assert code == 0
+    assert "an export of Label Studio; question 'sentiment'; cancelled annotations left out: 1" in said
+    assert "known labels are gold" in said
+    assert len(json.loads(Path("predictions.json").read_text())) == 8
+    assert run(monkeypatch, capfd, "verify", "solution.json", "export.json")[0] == 0
+    code, out, _ = run(
+        monkeypatch, capfd, "aggregate", "export.json", "--question", "sentiment", "--ignore-gold", "--json"
+    )
+    assert (code, json.loads(out)["tool"], json.loads(out)["n_gold"]) == (0, "label-studio", 0)
+    code, out, _ = run(monkeypatch, capfd, "aggregate", PLAIN, "--json")
+    assert json.loads(out)["tool"] is None
+    code, out, err = run(
+        monkeypatch, capfd, "aggregate", "export.json", "--question", "sentiment", "--output-format", "label-studio"
+    )
+    assert (code, out) == (2, "")
+    assert "needs -o FILE.json" in err
+
+
+def test_a_frame_is_no_export():
+    frame = pyarrow.csv.read_csv(PLAIN)
+    with pytest.raises(InputError, match="give its path, not a frame"):
+        crowdopt.aggregate(frame, tool="mturk")
+    with pytest.raises(InputError, match="--question is for exports"):
+        crowdopt.aggregate(frame, question="q")

@@ -1,0 +1,623 @@
+"""Given classes of workers, from the data to the file and back."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from campaigns.lies import LIES, RATING_LIES, can_be_tried, judge, optimum, retell
+from crowdopt import Solution, aggregate, verify
+from crowdopt.cli.app import main
+from crowdopt.data.worker_classes import WorkerClass
+from crowdopt.errors import ClassError, ColumnError, InputError
+from crowdopt.model.certificate import Proof, Space
+from crowdopt.verify.optimum import log_likelihood
+from crowdopt.verify.verify import Verdict
+from support import oracle
+from support.commands import aggregate_command, text
+from support.ways import BACKENDS, plain
+
+CLASSES = {"w0": "expert", "w1": "expert", "w2": "regular", "w3": "regular", "w4": "regular", "w5": "regular"}
+SKILL = {"expert": 0.95, "regular": 0.65}
+
+
+def crowd(seed: int = 0, n_tasks: int = 20, labels=("no", "yes")) -> pd.DataFrame:
+    """Each task has answers of two to five of six workers; some have none of an expert."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for task in range(n_tasks):
+        truth = rng.integers(len(labels))
+        for worker in rng.permutation(6)[: rng.integers(2, 6)]:
+            right = rng.random() < SKILL[CLASSES[f"w{worker}"]]
+            answer = truth if right else (truth + rng.integers(1, len(labels))) % len(labels)
+            rows.append((f"t{task:02d}", f"w{worker}", labels[answer], CLASSES[f"w{worker}"]))
+    return pd.DataFrame(rows, columns=["task", "worker", "label", "class"])
+
+
+def counted(data: pd.DataFrame) -> np.ndarray:
+    """Counts by (task, class, label), tasks sorted; from the definition."""
+    names = [sorted(data[column].unique()) for column in ("task", "class", "label")]
+    counts = np.zeros([len(values) for values in names], int)
+    for row in data[["task", "class", "label"]].itertuples(index=False):
+        counts[tuple(values.index(value) for values, value in zip(names, row, strict=True))] += 1
+    return counts
+
+
+def facts(solution: Solution) -> tuple:
+    columns = plain(solution.answers)
+    rows = sorted(zip(*(columns[name] for name in ("task", "label", "margin", "n_responses")), strict=True))
+    return rows, solution.certificate, solution.totals, solution.classes, solution.matrix.round(12).tolist()
+
+
+# 1. Reading.
+
+
+def test_counts_matrices_and_workers_are_those_of_the_data():
+    data = crowd()
+    solution = aggregate(data, class_="class")
+    tasks = counted(data)
+    distinct, weights = np.unique(tasks.reshape(len(tasks), -1), axis=0, return_counts=True)
+    assert solution.buckets.counts.tolist() == distinct.reshape(-1, 2, 2).tolist()
+    assert solution.buckets.weights.tolist() == weights.tolist()
+    assert solution.classes == (WorkerClass("expert", 2), WorkerClass("regular", 4))
+    answers = solution.answers.set_index("task")["label"]
+    for k, name in enumerate(["expert", "regular"]):
+        for j, label in enumerate(["no", "yes"]):
+            theirs = data[(data["class"] == name) & (data["task"].map(answers) == label)]["label"]
+            assert solution.matrix[k, j] == pytest.approx([(theirs == "no").mean(), (theirs == "yes").mean()])
+    assert (tasks[:, 0].sum(axis=1) == 0).any()  # a task without an expert
+
+
+@pytest.mark.parametrize("backend", [*BACKENDS, "csv", "parquet"])
+@pytest.mark.parametrize("given", ["column", "file", "frame", "dict"])
+def test_every_way_in_gives_the_same(backend, given, tmp_path):
+    data = crowd().rename(columns={"class": "crowd"})
+    table = pa.Table.from_pandas(data, preserve_index=False)
+    pairs = pd.DataFrame(CLASSES.items(), columns=["worker", "class"])
+    expected = facts(aggregate(data, class_="crowd"))
+    options: dict = {"classes": pairs}
+    if given == "column":
+        options = {"class_": "crowd"}
+    elif given == "file":
+        pairs.to_csv(tmp_path / "classes.csv", index=False)
+        options = {"classes": tmp_path / "classes.csv"}
+    elif given == "dict":
+        options = {"classes": CLASSES}
+    elif backend in BACKENDS:
+        options = {"classes": BACKENDS[backend](pa.Table.from_pandas(pairs, preserve_index=False))}
+    if backend in BACKENDS:
+        source = BACKENDS[backend](table)
+    else:
+        source = tmp_path / f"data.{backend}"
+        getattr(data, f"to_{backend}")(source, index=False)
+    solution = aggregate(source, **options)
+    assert facts(solution) == expected
+    shuffled = data.sample(frac=1, random_state=1)
+    assert verify(solution, shuffled).verdict is Verdict.CONFIRMED
+
+
+def test_a_wide_table_takes_classes_by_the_names_of_its_columns(tmp_path):
+    data = crowd()
+    wide = data.pivot(index="task", columns="worker", values="label").reset_index().rename_axis(columns=None)  # noqa: PD010
+    assert facts(aggregate(wide, wide=True, classes=CLASSES)) == facts(aggregate(data, class_="class"))
+    with pytest.raises(InputError, match="a wide table has no column for the class of a worker"):
+        aggregate(wide, wide=True, class_="w1")
+
+
+@pytest.mark.parametrize("values", [(1, 2), (True, False), (1.0, 2.0), ("é", "b c")])
+def test_classes_of_any_type_are_known_by_their_text(values, tmp_path):
+    data = crowd()
+    data["class"] = data["class"].map({"expert": values[0], "regular": values[1]})
+    solution = aggregate(data, class_="class")
+    by_worker = {worker: values[name == "regular"] for worker, name in CLASSES.items()}
+    other = aggregate(pl.from_pandas(data), classes=by_worker)
+    assert [one.name for one in solution.classes] == [one.name for one in other.classes]
+    assert solution.certificate == other.certificate
+    solution.save(tmp_path / "solution.json")
+    data.to_csv(tmp_path / "data.csv", index=False)
+    if not isinstance(values[0], bool | float):  # which a text file does not tell from texts
+        assert verify(tmp_path / "solution.json", tmp_path / "data.csv").verdict is Verdict.CONFIRMED
+
+
+def test_numbers_of_workers_are_matched_as_text():
+    data = crowd()
+    data["worker"] = data["worker"].str[1:].astype(int)
+    by_number = {int(worker[1:]): name for worker, name in CLASSES.items()}
+    by_text = {worker[1:]: name for worker, name in CLASSES.items()}
+    assert facts(aggregate(data, classes=by_number)) == facts(aggregate(data, classes=by_text))
+
+
+def test_a_column_is_used_only_if_it_is_named():
+    solution = aggregate(crowd())
+    assert solution.classes == ()
+    assert solution.certificate.engine == "scan"
+    assert solution.certificate.given == ()
+
+
+def test_the_column_may_have_any_name_in_a_file_of_classes(tmp_path):
+    (tmp_path / "crew.csv").write_text("who,grade\n" + "".join(f"{w},{c}\n" for w, c in CLASSES.items()))
+    data = crowd()
+    expected = facts(aggregate(data, class_="class"))
+    renamed = data.drop(columns="class").rename(columns={"worker": "who"})
+    assert facts(aggregate(renamed, worker="who", classes=tmp_path / "crew.csv", class_="grade")) == expected
+
+
+def test_workers_without_a_response_may_be_in_the_classes():
+    more = CLASSES | {"zoe": "regular"}
+    assert facts(aggregate(crowd(), classes=more)) == facts(aggregate(crowd(), classes=CLASSES))
+
+
+def test_one_class_is_no_class_to_the_engine():
+    solution = aggregate(crowd(), classes=dict.fromkeys(CLASSES, "all of them"))
+    alone = aggregate(crowd())
+    assert (solution.certificate.engine, solution.certificate.given) == ("scan", ())
+    assert solution.certificate.objective == alone.certificate.objective
+    assert solution.classes == (WorkerClass("all of them", 6),)
+
+
+@pytest.mark.parametrize("duplicates", ["same", "first", "all"])
+def test_duplicates_of_a_worker_stay_in_the_class(duplicates):
+    data = crowd()
+    data["at"] = range(len(data))
+    again = pd.concat([data, data.iloc[:5].assign(at=99)])
+    options = {"order_by": "at"} if duplicates == "first" else {}
+    solution = aggregate(again, class_="class", duplicates=duplicates, **options)
+    assert solution.totals.n_responses == len(data) + 5 * (duplicates == "all")
+    if duplicates != "all":
+        assert solution.certificate == aggregate(data, class_="class").certificate
+    assert verify(solution, again).verdict is Verdict.CONFIRMED
+
+
+def test_rows_without_a_class_are_incomplete():
+    data = crowd()
+    data.loc[[3, 4], "class"] = None
+    with pytest.raises(InputError, match=r"2 of \d+ rows are incomplete \(2 without a class\); add --missing drop"):
+        aggregate(data, class_="class")
+    dropped = aggregate(data, class_="class", missing="drop")
+    assert dropped.totals.n_dropped == 2
+    assert dropped.certificate == aggregate(data.drop([3, 4]), class_="class").certificate
+    assert verify(dropped, data).verdict is Verdict.CONFIRMED
+
+
+@pytest.mark.parametrize("engine", ["auto", "search", "em", "soft-em", "vote"])
+def test_gold_truth_and_every_engine(engine):
+    data = crowd(3, labels=("1", "2", "3"))
+    gold = {"t00": "1", "t01": "3"}
+    truth = pd.DataFrame({"task": ["t02", "t03"], "label": ["1", "2"]})
+    solution = aggregate(data, class_="class", gold=gold, truth=truth, engine=engine, labels=["1", "2", "3"])
+    answers = solution.answers.set_index("task")
+    assert answers.loc[["t00", "t01"], "label"].tolist() == ["1", "3"]
+    assert answers["n_responses"].sum() == len(data)
+    assert solution.objective.offsets.gold_responses.shape == (3, 2, 3)
+    assert solution.accuracy.value == np.mean(answers.loc[["t02", "t03"], "label"].to_numpy() == ["1", "2"])
+    assert verify(solution, data).verdict is Verdict.CONFIRMED
+
+
+def test_last_months_solution_is_a_prior_class_by_class():
+    before = aggregate(crowd(1), class_="class")
+    data = crowd(2)
+    solution = aggregate(data, class_="class", prior_matrix=before)
+    assert solution.objective.offsets.prior.tolist() == before.buckets.by_label(before.mapping)[0].tolist()
+    ranked = aggregate(data, class_="class", ranked=["regular", "expert"], prior_matrix=before)
+    assert ranked.objective.offsets.prior.tolist() == solution.objective.offsets.prior[:, ::-1].tolist()
+    with pytest.raises(InputError, match="the prior solution has no classes"):
+        aggregate(data, class_="class", prior_matrix=aggregate(crowd(1)))
+    with pytest.raises(InputError, match="has the class 'expert', which there is not here"):
+        aggregate(data, prior_matrix=before)
+
+
+# 2. What comes out.
+
+
+def test_ranks_that_the_fitted_matrices_contradict_are_named():
+    data = crowd(5, 200)
+    assert aggregate(data, class_="class", ranked=["expert", "regular"]).advice == ()
+    (said,) = aggregate(data, class_="class", ranked=["regular", "expert"]).advice
+    assert said.startswith("--ranked has class 'regular' before 'expert', and by the fitted matrices it is worse")
+    few = crowd(5, 8)
+    assert aggregate(few, class_="class", ranked=["regular", "expert"]).advice == ()  # that may be chance
+
+
+@pytest.mark.parametrize("ranked", [(), ("expert", "regular"), ("regular", "expert")], ids=str)
+@pytest.mark.parametrize("labels", [("no", "yes"), ("1", "2", "3")], ids=len)
+def test_the_optimum_is_the_one_of_brute_force(labels, ranked):
+    proved = 0
+    for seed in range(15):
+        data = crowd(seed, n_tasks=9 if len(labels) == 2 else 6, labels=labels)
+        solution = aggregate(data, class_="class", labels=labels, ranked=ranked)
+        tasks = np.repeat(solution.buckets.counts, solution.buckets.weights, axis=0)
+        truth = oracle.brute_force(tasks, space="dominance", ranked=bool(ranked))
+        assert (solution.certificate.proof, solution.certificate.space) == (Proof.PROVED, Space.DOMINANCE)
+        assert solution.certificate.objective == pytest.approx(truth.value, abs=1e-9)
+        assert solution.certificate.given == ("classes", *(["ranked classes"] if ranked else []))
+        assert [one.name for one in solution.classes] == list(ranked or ("expert", "regular"))
+        proved += 1
+    assert proved == 15
+
+
+def test_softened_matrices_are_nearer_to_the_truth():
+    solution = aggregate(crowd(3, n_tasks=200), class_="class", ranked=["expert", "regular"])
+    assert solution.soft_matrix.sum(axis=2) == pytest.approx(1)
+    truth = np.array([[[0.95, 0.05], [0.05, 0.95]], [[0.65, 0.35], [0.35, 0.65]]])
+    assert np.abs(solution.soft_matrix - truth).mean() < np.abs(solution.matrix - truth).mean()
+
+
+@pytest.mark.parametrize("options", [{"selectivity": "estimate"}, {"selectivity": {"no": 1, "yes": 0}}, {}], ids=str)
+def test_softened_matrices_where_nothing_is_known_of_a_label(options):
+    """A label that no task has keeps a row of not-a-number, in every class that has none."""
+    rows = [(f"t{t}", f"w{w}", "yes" if t == 0 == w and options else "no", "a") for t in range(30) for w in range(2)]
+    data = pd.DataFrame(rows, columns=["task", "worker", "label", "class"])
+    solution = aggregate(data, labels=["no", "yes"], **options)
+    unknown = np.isnan(solution.matrix)
+    assert unknown.any()
+    assert (np.isnan(solution.soft_matrix) == unknown).all()
+    assert solution.soft_matrix[~unknown].sum() == pytest.approx(1)
+
+
+def test_over_all_mappings_prices_prove_it():
+    solution = aggregate(crowd(), class_="class", space="all")
+    assert (solution.certificate.engine, solution.certificate.proof) == ("columns", Proof.PROVED)
+    assert verify(solution, crowd()).verdict is Verdict.CONFIRMED
+
+
+def test_the_summary_has_a_matrix_for_each_class(monkeypatch, capsys, tmp_path):
+    crowd().to_csv(tmp_path / "data.csv", index=False)
+    arguments = ["aggregate", str(tmp_path / "data.csv"), "--class", "class", "--ranked", "expert,regular"]
+    monkeypatch.setattr(sys, "argv", ["crowdopt", *arguments])
+    with pytest.raises(SystemExit):
+        main()
+    out = capsys.readouterr().out
+    assert "given the classes and ranked classes" in out
+    for part in (
+        "How workers of class expert answer",
+        "How workers of class regular answer",
+        "expert 2 (",
+        "regular 4",
+    ):
+        assert part in out
+    monkeypatch.setattr(sys, "argv", ["crowdopt", *arguments, "--json"])
+    with pytest.raises(SystemExit):
+        main()
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["classes"] == [{"name": "expert", "n_workers": 2}, {"name": "regular", "n_workers": 4}]
+    assert summary["ranked"] is True
+    assert np.array(summary["matrix"]).shape == (2, 2, 2)
+
+
+def test_a_class_that_answered_no_task_of_a_label_says_nothing_of_it():
+    """Experts only ever saw the two tasks that became yes: to a task that they answered, no is no alternative."""
+    rows = [("a", "e", "yes"), ("b", "e", "yes"), ("a", "r", "yes"), ("b", "r", "yes"), ("c", "r", "no")]
+    data = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    solution = aggregate(data, classes={"e": "expert", "r": "regular"})
+    assert np.isnan(solution.matrix[0, 0]).all()
+    assert solution.answers["confidence"].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_overruling_one_class_is_no_reason_to_warn():
+    """Two experts are always right; three regulars are wrong on ten tasks, as the majority, and noisy on the others."""
+    rows = []
+    for i in range(40):
+        right, wrong = ("yes", "no") if i % 2 else ("no", "yes")
+        answers = [right, right, *([wrong] * 3 if i < 10 else [right, right, wrong])]
+        rows += [(f"t{i}", worker, answer, worker in "ab") for worker, answer in zip("abcde", answers, strict=True)]
+    data = pd.DataFrame(rows, columns=["task", "worker", "label", "expert"])
+    solution = aggregate(data, class_="expert", ranked=["true", "false"])
+    majority = data.groupby("task")["label"].agg(lambda labels: labels.mode()[0])
+    overruled = (solution.answers.set_index("task")["label"] != majority).sum()
+    assert overruled == 10
+    assert not any("majority" in advice for advice in solution.advice)
+
+
+# 3. The file, and what verify makes of it.
+
+
+def test_the_file_needs_no_options_and_no_second_file(tmp_path):
+    data = crowd().drop(columns="class")
+    data.to_csv(tmp_path / "data.csv", index=False)
+    solution = aggregate(tmp_path / "data.csv", classes=CLASSES, ranked=["expert", "regular"])
+    solution.save(tmp_path / "solution.json")
+    loaded = Solution.load(tmp_path / "solution.json")
+    assert loaded.to_dict() == solution.to_dict()
+    assert loaded.classes == solution.classes
+    for source in (tmp_path / "data.csv", data, duckdb.from_arrow(pa.Table.from_pandas(data, preserve_index=False))):
+        found = verify(tmp_path / "solution.json", source)
+        assert (found.verdict, found.reasons) == (Verdict.CONFIRMED, ())
+
+
+def solutions(seed: int):
+    for labels, n_tasks in ((("no", "yes"), 9), (("1", "2", "3"), 6)):
+        data = crowd(seed, n_tasks, labels)
+        for ranked in ((), ("expert", "regular")):
+            for engine in ("chain", "enumerate", "search", "em", "vote"):
+                options = {"ranked": ranked, "engine": engine, "labels": labels}
+                yield data, aggregate(data, class_="class", **options)
+            yield data, aggregate(data, classes=CLASSES, ranked=ranked, labels=labels, selectivity="estimate")
+        yield data, aggregate(data, class_="class", labels=labels, engine="search", space="all")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_honest_solutions_are_confirmed(seed):
+    for data, solution in solutions(seed):
+        found = verify(Solution.from_dict(json.loads(json.dumps(solution.to_dict()))), data)
+        assert (found.verdict, found.reasons) == (Verdict.CONFIRMED, ()), solution
+        if solution.certificate.bound is not None and can_be_tried(solution):
+            best = optimum(solution, solution.certificate.space)
+            assert solution.certificate.objective - 1e-9 <= best <= solution.certificate.bound + 1e-9
+
+
+CLASS_LIES = []
+
+
+def a_class_lie(function):
+    CLASS_LIES.append(function)
+    return function
+
+
+@a_class_lie
+def rename_a_class(data, solution, rng):
+    data["classes"][0]["name"] = "guru"
+    return "name"
+
+
+@a_class_lie
+def exchange_the_names(data, solution, rng):
+    one, other = data["classes"]
+    one["name"], other["name"] = other["name"], one["name"]
+    names = [one["name"], other["name"]]
+    data["certificate"]["fingerprint"] = solution.buckets.fingerprint(solution.scale.labels, names)
+    return "exchanged"
+
+
+@a_class_lie
+def miscount_the_workers(data, solution, rng):
+    data["classes"][int(rng.integers(2))]["n_workers"] += 1
+    return "workers"
+
+
+@a_class_lie
+def forget_the_classes(data, solution, rng):
+    data["classes"] = []
+    return "no classes"
+
+
+@a_class_lie
+def merge_the_classes(data, solution, rng):
+    """All workers alike, and the counts as well: another problem, said to be that of the classes."""
+    data["classes"] = []
+    data["buckets"]["counts"] = solution.buckets.counts.sum(axis=1, keepdims=True).tolist()
+    return "merged"
+
+
+@a_class_lie
+def take_the_conditions_out(data, solution, rng):
+    data["certificate"]["given"] = [name for name in data["certificate"]["given"] if "classes" not in name]
+    return "given"
+
+
+@a_class_lie
+def turn_the_ranks(data, solution, rng):
+    if not solution.ranked:
+        return None
+    data["reading"]["ranked"].reverse()
+    return "ranks"
+
+
+@a_class_lie
+def deny_the_ranks(data, solution, rng):
+    """What was best among fewer mappings is said to be best among more."""
+    if not solution.ranked or solution.certificate.bound is None:
+        return None
+    plain = replace(solution, reading=replace(solution.reading, ranked=()))
+    beaten = can_be_tried(plain) and optimum(plain, Space.DOMINANCE) > solution.certificate.bound + 1e-6
+    if not beaten or solution.certificate.space is Space.ALL:
+        return None
+    data["reading"]["ranked"] = []
+    retell(data, plain, solution.mapping)
+    return "no ranks"
+
+
+@a_class_lie
+def claim_ranks(data, solution, rng):
+    """Labels that break the order of ranks are said to be the best that respect it."""
+    if solution.ranked or solution.certificate.engine not in {"chain", "enumerate"}:
+        return None
+    ranked = replace(solution, reading=replace(solution.reading, ranked=("expert", "regular")))
+    if oracle.respects_order(solution.buckets.counts, solution.mapping, ranked=True):
+        return None
+    data["reading"]["ranked"] = ["expert", "regular"]
+    data["certificate"]["given"] = list(ranked.problem.given)
+    return "ranks"
+
+
+@a_class_lie
+def move_a_worker(data, solution, rng):
+    if not data["reading"]["classes"]:
+        return None
+    pair = data["reading"]["classes"][0]
+    pair[1] = {"expert": "regular", "regular": "expert"}[pair[1]]
+    return "moved"
+
+
+@a_class_lie
+def forget_a_worker(data, solution, rng):
+    if not data["reading"]["classes"]:
+        return None
+    data["reading"]["classes"].pop()
+    return "forgotten"
+
+
+@a_class_lie
+def read_other_classes(data, solution, rng):
+    if not data["reading"]["class_column"]:
+        return None
+    data["reading"]["class_column"] = ""
+    return "no column"
+
+
+@a_class_lie
+def shift_a_response_to_the_other_class(data, solution, rng):
+    counts = solution.buckets.counts.copy()
+    where = np.argwhere(counts[:, 0] > 0)
+    bucket, label = where[int(rng.integers(len(where)))]
+    counts[bucket, :, label] += [-1, 1]
+    data["buckets"]["counts"] = counts.tolist()
+    return "shifted"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lies_are_rejected(seed):
+    told = dict.fromkeys([lie.__name__ for lie in CLASS_LIES], 0)
+    for number, (data, solution) in enumerate(solutions(seed)):
+        for lie in [*CLASS_LIES, *(LIES if number % 4 == seed else []), *(RATING_LIES if number % 4 == seed else [])]:
+            if lie.__name__ == "turn_the_crowd_upside_down":
+                continue  # about scans
+            lied = solution.to_dict()
+            if lie(lied, solution, np.random.default_rng([seed, number])) is None:
+                continue
+            told[lie.__name__] = told.get(lie.__name__, 0) + 1
+            found = judge(lied, solution, data)
+            assert found.verdict is Verdict.REJECTED, (lie.__name__, solution, found)
+    missing = [lie.__name__ for lie in CLASS_LIES if not told[lie.__name__]]
+    assert set(missing) <= {"deny_the_ranks", "claim_ranks"}  # not in every crowd
+    assert sum(told.values()) > 200
+
+
+def test_lies_about_ranks_are_told_and_rejected():
+    """Crowds in which ranks change the optimum."""
+    told = {"deny_the_ranks": 0, "claim_ranks": 0}
+    for seed in range(150):
+        data = crowd(seed, 8)
+        for ranked, lie in (((), claim_ranks), (("regular", "expert"), deny_the_ranks)):
+            solution = aggregate(data, class_="class", ranked=ranked)
+            lied = solution.to_dict()
+            if lie(lied, solution, None):
+                told[lie.__name__] += 1
+                assert judge(lied, solution, data).verdict is Verdict.REJECTED
+    assert min(told.values()) >= 3, told
+
+
+def test_data_whose_workers_changed_class_are_rejected():
+    data = crowd()
+    solution = aggregate(data, class_="class")
+    moved = data.assign(**{"class": data["class"].where(data["worker"] != "w1", "regular")})
+    found = verify(solution, moved)
+    assert found.verdict is Verdict.REJECTED
+    assert "class expert has 1 workers in the data, 2 in the solution" in found.reasons
+    other = data.assign(worker="x" + data["worker"])
+    assert verify(aggregate(data, classes=CLASSES), other).verdict is Verdict.REJECTED
+    with pytest.raises(ColumnError, match="no column named 'class' for the class"):
+        verify(solution, data.drop(columns="class"))
+
+
+def test_the_value_of_the_recheck_is_the_sum_over_classes():
+    solution = aggregate(crowd(), class_="class")
+    tasks = np.repeat(solution.buckets.counts, solution.buckets.weights, axis=0)
+    mapping = np.repeat(solution.mapping, solution.buckets.weights)
+    expected = sum(oracle.log_likelihood(tasks[:, k], mapping) for k in range(2))
+    assert log_likelihood(solution.problem, solution.mapping) == pytest.approx(expected, abs=1e-9)
+
+
+# 4. Bad input.
+
+DATA = text([tuple(row) for row in crowd().itertuples(index=False)], ("task", "worker", "label", "class"))
+PLAIN = text([tuple(row[:3]) for row in crowd().itertuples(index=False)])
+PAIRS = [*CLASSES.items()]
+BAD = {
+    "a worker in two classes, in the data": (
+        DATA + b"t99,w0,yes,regular\n", ["--class", "class"], b"", ["worker 'w0' is in 2 classes: 'expert', 'regular'"]
+    ),
+    "a worker in two classes, in the file": (
+        PLAIN, ["--classes", "classes.csv"], text([*PAIRS, ("w0", "regular")], ("worker", "class")),
+        ["classes.csv: worker 'w0' is in two classes, 'expert' and 'regular'"],
+    ),
+    "a class with no responses": (
+        PLAIN, ["--classes", "classes.csv"], text([*PAIRS, ("zoe", "guru")], ("worker", "class")),
+        ["classes.csv: the class 'guru' has no responses"],
+    ),
+    "a class file for other workers": (
+        PLAIN, ["--classes", "classes.csv"], text([("x", "expert"), ("y", "regular")], ("worker", "class")),
+        ["classes.csv: worker 'w0' (and 5 more) has no class"],
+    ),
+    "a worker without a class": (
+        PLAIN, ["--classes", "classes.csv"], text(PAIRS[:-1], ("worker", "class")),
+        ["classes.csv: worker 'w5' has no class"],
+    ),
+    "ranks of an unknown class": (
+        DATA, ["--class", "class", "--ranked", "guru,regular"], b"", ["'guru', which is not one of expert, regular"]
+    ),
+    "ranks that leave out a class": (
+        DATA, ["--class", "class", "--ranked", "expert"], b"", ["--ranked must name every class", "'regular'"]
+    ),
+    "ranks that name a class twice": (
+        DATA, ["--class", "class", "--ranked", "expert,expert"], b"", ["--ranked names a class twice"]
+    ),
+    "ranks without classes": (DATA, ["--ranked", "a,b"], b"", ["--ranked needs the classes", "--class", "--classes"]),
+    "ranks without an order": (
+        DATA, ["--class", "class", "--ranked", "expert,regular", "--space", "all"], b"", ["ranked classes matter only"]
+    ),
+    "no class in the data": (
+        DATA + b"t99,w0,yes,\n", ["--class", "class"], b"", ["1 without a class", "--missing drop"]
+    ),
+    "no class in the file": (
+        PLAIN, ["--classes", "classes.csv"], text([*PAIRS[:-1], ("w5", "")], ("worker", "class")),
+        ["classes.csv: the classes have a row without a worker or a class (worker 'w5')"],
+    ),
+    "no worker in the file": (
+        PLAIN, ["--classes", "classes.csv"], text([*PAIRS, ("", "expert")], ("worker", "class")),
+        ["without a worker or a class (class 'expert')"],
+    ),
+    "no rows in the file": (
+        PLAIN, ["--classes", "classes.csv"], b"worker,class\n", ["classes.csv: the classes have no rows"]
+    ),
+    "no such column in the data": (
+        DATA, ["--class", "clas"], b"", ["no column named 'clas' for the class; did you mean --class class?"]
+    ),
+    "no such column in the file": (
+        PLAIN, ["--classes", "classes.csv"], text(PAIRS, ("worker", "tier")),
+        ["classes.csv: no column named 'class'", "did you mean --class tier?"],
+    ),
+    "no such file": (PLAIN, ["--classes", "none.csv"], b"", ["no such file: none.csv"]),
+    "a column twice": (DATA, ["--class", "worker"], b"", ["task, worker, label and class must be different columns"]),
+    "a class for everyone": (
+        text([(f"t{i % 9}", f"w{i}", "no", f"c{i}") for i in range(99)], ("task", "worker", "label", "class")),
+        ["--class", "class"], b"", ["more than 32 classes of workers", "is it the right column?"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_line_and_leaves_nothing(fails, name):
+    data, options, classes, expected = BAD[name]
+    files = {"data.csv": data} | ({"classes.csv": classes} if classes else {})
+    message = fails(*aggregate_command(*options), files=files)
+    for part in expected:
+        assert part in message
+
+
+@pytest.mark.parametrize("classes", [{"w0": None}, {"w0": float("nan")}, {}, {None: "x"}])
+def test_classes_with_gaps_are_refused(classes):
+    with pytest.raises(ClassError):
+        aggregate(crowd(), classes=classes)
+
+
+def test_the_classes_are_not_overwritten(monkeypatch, capsys, tmp_path):
+    (tmp_path / "data.csv").write_bytes(PLAIN)
+    (tmp_path / "classes.csv").write_bytes(text(PAIRS, ("worker", "class")))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        sys, "argv", ["crowdopt", "aggregate", "data.csv", "--classes", "classes.csv", "-o", "classes.csv"]
+    )
+    with pytest.raises(SystemExit) as exited:
+        main()
+    assert exited.value.code == 2
+    assert "it is one of the inputs" in capsys.readouterr().err
+    assert Path("classes.csv").read_bytes() == text(PAIRS, ("worker", "class"))

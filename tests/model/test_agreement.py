@@ -1,0 +1,242 @@
+from __future__ import annotations
+
+from collections import Counter
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import jensenshannon
+from scipy.stats import wasserstein_distance
+
+from crowdopt.errors import InputError
+from crowdopt.model.agreement import Agreement, agreement, distance_weighted, emd_score, fraction_incorrect, jsd_score
+
+EXAMPLE = ["123321412...", "1233224125.3", ".3332342251.", "12332441251."]
+"""Computing Krippendorff's Alpha-Reliability (2011), section C: 4 observers, 12 units."""
+
+
+def buckets(tasks, n_labels):
+    """Counts and weights of tasks given as lists of label indices."""
+    rows = Counter(tuple(task.count(label) for label in range(n_labels)) for task in tasks)
+    counts = np.array(list(rows), dtype=np.int64).reshape(len(rows), 1, n_labels)
+    return counts, np.array(list(rows.values()), dtype=np.int64)
+
+
+def direct(tasks, metric):
+    """Alpha and pairwise agreement from their definitions, pair by pair."""
+    tasks = [task for task in tasks if len(task) > 1]
+    values = [value for task in tasks for value in task]
+    if not values:
+        return None, None
+    total = Counter(values)
+
+    def distance(a, b):
+        if metric == "nominal":
+            return float(a != b)
+        low, high = min(a, b), max(a, b)
+        return (sum(total[g] for g in range(low, high + 1)) - (total[low] + total[high]) / 2) ** 2
+
+    pairs = [pair for task in tasks for pair in permutations(task, 2)]
+    pairwise = sum(a == b for a, b in pairs) / len(pairs)
+    if len(total) == 1:
+        return None, pairwise
+    observed = sum(distance(a, b) / (len(task) - 1) for task in tasks for a, b in permutations(task, 2)) / len(values)
+    chance = [distance(a, b) for a, b in permutations(values, 2)]
+    return 1 - observed / (sum(chance) / len(chance)), pairwise
+
+
+@pytest.mark.parametrize(("metric", "alpha"), [("nominal", 0.743), ("ordinal", 0.815)])
+def test_published_example(metric, alpha):
+    tasks = [[int(cell) - 1 for cell in unit if cell != "."] for unit in zip(*EXAMPLE, strict=True)]
+    assert agreement(*buckets(tasks, 5), metric=metric).alpha == pytest.approx(alpha, abs=5e-4)
+
+
+@pytest.mark.parametrize("metric", ["nominal", "ordinal"])
+@given(tasks=st.lists(st.lists(st.integers(0, 3), max_size=5), max_size=8))
+def test_equals_the_sum_over_all_pairs(tasks, metric):
+    alpha, pairwise = direct(tasks, metric)
+    found = agreement(*buckets(tasks, 4), metric=metric)
+    assert found.alpha == (None if alpha is None else pytest.approx(alpha, abs=1e-12))
+    assert found.pairwise == (None if pairwise is None else pytest.approx(pairwise, abs=1e-12))
+
+
+@pytest.mark.parametrize("metric", ["nominal", "ordinal"])
+def test_classes_are_summed_over(metric):
+    split = np.array([[[1, 0, 1], [1, 0, 0]], [[0, 2, 0], [0, 0, 1]], [[0, 0, 0], [3, 0, 0]]])
+    weights = np.array([4, 2, 1])
+    assert agreement(split, weights, metric) == agreement(split.sum(axis=1, keepdims=True), weights, metric)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "expected"),
+    [
+        ([], Agreement(None, None)),
+        ([[0], [1]], Agreement(None, None)),
+        ([[1, 1], [1, 1, 1], [0]], Agreement(None, 1.0)),  # the lone 0 cannot be paired
+        ([[0, 0], [1, 1]], Agreement(1.0, 1.0)),
+    ],
+)
+def test_edges(tasks, expected):
+    assert agreement(*buckets(tasks, 2)) == expected
+
+
+def test_tasks_with_one_response_do_not_count():
+    counts = np.array([[[2, 0]], [[1, 2]], [[1, 0]]])
+    with_lone = agreement(counts, np.array([3, 2, 10**12]))
+    assert with_lone == agreement(counts[:2], np.array([3, 2]))
+
+
+@pytest.mark.parametrize("metric", ["nominal", "ordinal"])
+def test_large_weights_keep_full_precision(metric):
+    counts = np.array([[[2, 0, 1]], [[1, 1, 0]], [[0, 2, 0]], [[0, 0, 3]]])
+    scale = 10**12
+    weights = np.array([3, 1, 2, 5])
+    found = agreement(counts, weights * scale, metric)
+    small = agreement(counts, weights, metric)
+    assert found.pairwise == pytest.approx(small.pairwise, rel=1e-15)
+    if metric == "nominal":  # in exact integers, up to the last division
+        totals = [scale * int(weights @ counts[:, 0, label]) for label in range(3)]
+        n = sum(totals)
+        observed = scale * (3 * 4 // 2 + 1 * 2)
+        expected = n * n - sum(total * total for total in totals)
+        assert found.alpha == pytest.approx(1 - observed * (n - 1) / expected, rel=1e-14)
+    # The n - 1 of alpha is all that the scale changes.
+    n_small = int((counts.sum(axis=(1, 2)) * weights).sum())
+    assert (1 - found.alpha) * (n_small - 1) / n_small == pytest.approx(1 - small.alpha, rel=1e-11)
+
+
+def test_large_counts_keep_full_precision():
+    half = 10**12
+    found = agreement(np.array([[[half, half]]]), np.array([10**6]))
+    assert found.pairwise == pytest.approx((half - 1) / (2 * half - 1), rel=1e-15)
+    assert found.alpha == pytest.approx(0, abs=1e-11)
+
+
+def test_rare_disagreement_is_not_lost():
+    found = agreement(np.array([[[2, 0]], [[1, 1]], [[0, 2]]]), np.array([10**12, 1, 10**12]))
+    assert 1 - found.alpha == pytest.approx(1e-12, rel=1e-3)
+
+
+def test_wrong_metric():
+    with pytest.raises(InputError, match="interval"):
+        agreement(np.array([[[1, 1]]]), np.array([2]), metric="interval")
+
+
+def test_to_dict():
+    assert Agreement(None, 0.5).to_dict() == {"alpha": None, "pairwise": 0.5}
+
+
+@st.composite
+def estimates(draw):
+    """A table of tasks by (true label, bucket), a mapping, and two response matrices."""
+    n_labels, n_buckets = draw(st.integers(2, 4)), draw(st.integers(1, 6))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    table = rng.integers(0, 9, (n_labels, n_buckets))
+    table[0, 0] += 1
+    matrices = rng.dirichlet(np.ones(n_labels), (2, n_labels))
+    if draw(st.booleans()):  # with zeros and ones
+        matrices[0] = np.eye(n_labels)[rng.permutation(n_labels)]
+    return table, rng.integers(0, n_labels, n_buckets), *matrices
+
+
+@given(estimates())
+def test_errors_task_by_task(drawn):
+    table, mapping, _, _ = drawn
+    pairs = [(j, f) for j, row in enumerate(table) for f, n in zip(mapping, row, strict=True) for _ in range(n)]
+    wrong = [true != found for true, found in pairs]
+    off = [abs(true - found) for true, found in pairs]
+    assert fraction_incorrect(table, mapping) == pytest.approx(np.mean(wrong))
+    assert distance_weighted(table, mapping) == pytest.approx(np.mean(off))
+
+
+@given(estimates())
+def test_scores_of_matrices_row_by_row(drawn):
+    *_, estimated, true = drawn
+    places = np.arange(len(true))
+    emd = [wasserstein_distance(places, places, p, q) for p, q in zip(estimated, true, strict=True)]
+    jsd = [jensenshannon(p, q, base=2) ** 2 for p, q in zip(estimated, true, strict=True)]
+    assert emd_score(estimated, true) == pytest.approx(sum(emd))
+    assert jsd_score(estimated, true) == pytest.approx(sum(jsd))
+
+
+@given(estimates())
+def test_scores_are_in_their_ranges(drawn):
+    table, mapping, estimated, true = drawn
+    n_labels = len(true)
+    assert 0 <= fraction_incorrect(table, mapping) <= 1
+    assert 0 <= distance_weighted(table, mapping) <= n_labels - 1  # 2 for three ratings, as the paper has it
+    assert 0 <= emd_score(estimated, true) <= n_labels * (n_labels - 1) + 1e-9  # 2 for two labels, as the paper has it
+    assert 0 <= jsd_score(estimated, true) <= n_labels + 1e-9
+    assert emd_score(true, true) == 0
+    assert jsd_score(true, true) == pytest.approx(0, abs=1e-12)
+
+
+def test_the_worst_scores_are_reached():
+    right, wrong = np.eye(2), np.eye(2)[::-1]
+    assert emd_score(wrong, right) == 2
+    assert jsd_score(wrong, right) == pytest.approx(2)
+    table = np.array([[5, 0], [0, 0], [0, 5]])
+    assert distance_weighted(table, np.array([2, 0])) == 2
+    assert fraction_incorrect(table, np.array([2, 0])) == 1
+
+
+def test_many_at_once():
+    rng = np.random.default_rng(3)
+    tables, mappings = rng.integers(1, 9, (7, 1, 3, 5)), rng.integers(0, 3, (7, 4, 5))
+    matrices = rng.dirichlet(np.ones(3), (2, 7, 3))
+    for score in (fraction_incorrect, distance_weighted):
+        found = score(tables, mappings)
+        assert found.shape == (7, 4)
+        assert found[2, 3] == score(tables[2, 0], mappings[2, 3])
+    for score in (emd_score, jsd_score):
+        np.testing.assert_allclose(score(*matrices), [score(p, q) for p, q in zip(*matrices, strict=True)])
+
+
+def test_a_label_without_tasks_counts_as_even_odds():
+    true = np.array([[0.9, 0.1], [0.3, 0.7]])
+    missing, even = np.array([[0.8, 0.2], [np.nan, np.nan]]), np.array([[0.8, 0.2], [0.5, 0.5]])
+    assert emd_score(missing, true) == emd_score(even, true)
+    assert jsd_score(missing, true) == jsd_score(even, true)
+
+
+def test_a_divergence_that_rounding_makes_negative_is_zero():
+    rng = np.random.default_rng(4)
+    true = rng.dirichlet(np.ones(3), (5000, 3))
+    near = true * (1 + rng.uniform(-4e-16, 4e-16, true.shape))
+    scores = jsd_score(near, true)
+    assert (scores >= 0).all()
+    assert scores.max() < 1e-14
+
+
+def test_scores_take_lists():
+    assert emd_score([[0.9, 0.1], [0.5, 0.5]], [[0.8, 0.2], [0.25, 0.75]]) == pytest.approx(0.35)
+    assert jsd_score([[1, 0], [0, 1]], [[0, 1], [0, 1]]) == pytest.approx(1)
+    assert fraction_incorrect([[3, 1], [0, 4]], [0, 1]) == 0.125
+    assert distance_weighted([[3, 1], [0, 2], [1, 3]], [0, 2]) == 0.6
+
+
+@pytest.mark.parametrize("score", [emd_score, jsd_score])
+@pytest.mark.parametrize(
+    ("estimated", "true", "message"),
+    [
+        (np.eye(2), [[np.nan, np.nan], [0, 1]], "true response matrix"),
+        (np.eye(2), [[np.nan, 1], [0, 1]], "true response matrix"),
+        ([[np.nan, 1], [0, 1]], np.eye(2), "estimated response matrix"),
+        ([[0.5, 0.4], [0, 1]], np.eye(2), "estimated response matrix"),
+        (np.eye(2), [[0.5, 0.6], [0, 1]], "sum to 1"),
+        ([[1.5, -0.5], [0, 1]], np.eye(2), "probabilities"),
+        (np.eye(2), np.eye(3), "one shape, not"),
+        ([1, 0], [1, 0], "one shape, not"),
+        ([[1, 0], [1]], np.eye(2), "array of numbers"),
+    ],
+)
+def test_what_is_no_response_matrix_has_no_score(score, estimated, true, message):
+    with pytest.raises(InputError, match=message):
+        score(estimated, true)
+
+
+def test_labels_for_other_buckets_do_not_fit():
+    with pytest.raises(InputError, match="do not fit"):
+        fraction_incorrect([[3, 1], [0, 4]], [0, 1, 1])

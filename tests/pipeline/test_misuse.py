@@ -1,0 +1,230 @@
+"""Wrong arguments in Python: one clear error of ours, never one of a library's."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import crowdopt
+from crowdopt.errors import ColumnError, CrowdoptError, InputError
+
+ROWS = [("a", "ann", "yes"), ("a", "bob", "yes"), ("b", "ann", "no"), ("b", "bob", "yes"), ("c", "bob", "no")]
+FRAME = pd.DataFrame(ROWS, columns=["task", "worker", "label"])
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (None, "cannot read None: give a path"),
+        ("postgresql://ann@127.0.0.1/crowd", "in Python table= or query="),
+        ([1, 2], "cannot read"),
+        ({"task": []}, "cannot read"),
+        (FRAME.set_axis([0, 1, 2], axis=1), "must be texts"),
+        (FRAME.set_axis(["task", "task", "label"], axis=1), "one name|2 columns"),
+        (FRAME.iloc[:0], "no responses"),
+        ("no such file.csv", "no such file"),
+        ("/dev/zero", "a device"),
+    ],
+)
+def test_data_that_is_no_table(data, message):
+    with pytest.raises(InputError, match=message):
+        crowdopt.aggregate(data)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"labels": "no,yes"}, "must be a list"),
+        ({"scale": "interval"}, "scale must be one of ordinal, nominal, not 'interval'"),
+        ({"selectivity": [0.5, 0.5]}, "dict"),
+        ({"selectivity": 3}, "dict"),
+        ({"selectivity": {"no": 0.5}}, "a share for each"),
+        ({"space": "everything"}, "dominance or all"),
+        ({"engine": "magic"}, "no engine 'magic'"),
+        ({"time_limit": -1}, "time limit"),
+        ({"time_limit": float("nan")}, "time limit"),
+        ({"duplicates": "some"}, "must be one of"),
+        ({"keep": ["absent"]}, "no column named 'absent'"),
+        ({"labels": 5}, "must be a list"),
+        ({"labels": None}, "must be a list"),
+        ({"labels": ["yes"]}, "at least two"),
+        ({"labels": ["no", "maybe"]}, "1 label not on the scale no, maybe: 'yes'"),
+        ({"labels": range(65)}, "not on the scale"),
+        ({"selectivity": {"no": 0.5, "yes": "half"}}, "a share must be a number"),
+        ({"selectivity": {"no": 0.5, "yes": 0.4}}, "sum to 1"),
+        ({"time_limit": "long"}, "time limit"),
+        ({"time_limit": None}, "time limit"),
+        ({"memory_limit": 5}, "memory limit 5"),
+        ({"memory_limit": "lots"}, "memory limit 'lots'"),
+        ({"memory_limit": "-1GB"}, "negative"),
+        ({"memory_limit": "9" * 400}, "memory limit"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 0.5}, "seed"),
+        ({"seed": "zero"}, "seed"),
+        ({"seed": True}, "seed"),
+        ({"engine": "scan", "labels": ["no", "maybe", "yes"]}, "for two labels"),
+        ({"engine": "chain", "space": "all"}, "'dominance'"),
+        ({"engine": "chain", "labels": ["no", "maybe", "yes"], "scale": "nominal"}, "'dominance'"),
+        ({"space": "dominance", "labels": ["no", "maybe", "yes"], "scale": "nominal"}, "needs ordered labels"),
+    ],
+)
+def test_options_that_mean_nothing(options, message):
+    with pytest.raises(InputError, match=message):
+        crowdopt.aggregate(FRAME, **options)
+
+
+def matrix(**changed):
+    """A prior matrix by names, with some entries changed."""
+    cells = {"no": {"no": 1, "yes": 2}, "yes": {"no": 3, "yes": 4}}
+    return {true: row | {"no": changed.get(true, row["no"])} for true, row in cells.items()}
+
+
+@pytest.mark.parametrize(
+    ("gold", "message"),
+    [
+        (5, "cannot read an int"),
+        (True, "cannot read a bool"),
+        ([], "cannot read a list"),
+        ([("a", "no")], "cannot read a list"),
+        (FRAME["label"], "cannot read a pandas.Series"),
+        ("no such file.csv", "no such file"),
+        ({}, "no rows with a task and a label"),
+        ({"a": None, "b": float("nan")}, "no rows with a task and a label"),
+        ({"a": "maybe"}, "gold label 'maybe' of task 'a' is not on the scale no, yes"),
+        ({"a": ["no"]}, "is not on the scale"),
+        ({"z": "no"}, "gold task 'z' is not in the data"),
+        ({1: "no"}, "gold task '1' is not in the data"),
+        ({1: "no", "1": "yes"}, "gives task '1' two different labels"),
+        ({"a": "no", "b": "no", "c": "no"}, "nothing left to estimate"),
+        (FRAME[["task"]], "no column named 'label'"),
+        (FRAME[["task", "label"]], "the gold gives task 'b' two different labels"),
+        (FRAME[["task", "label"]].iloc[:0], "no rows with a task and a label"),
+        (pl.DataFrame({"task": [["a"]], "label": ["no"]}), "nested"),
+        (pl.DataFrame({"task": ["a"], "label": [["no"]]}), "nested"),
+    ],
+)
+def test_gold_that_means_nothing(gold, message):
+    with pytest.raises(InputError, match=message):
+        crowdopt.aggregate(FRAME, gold=gold)
+
+
+@pytest.mark.parametrize(
+    ("prior", "message"),
+    [
+        (5, "2 rows"),
+        (True, "2 rows"),
+        ("x", "cannot read the prior matrix x"),
+        (b"x", "must hold numbers"),
+        (Path("no such file.json"), "cannot read no such file.json"),
+        ([], "2 rows"),
+        ([1, 2], r"2 rows \(true labels\) of 2 numbers \(answers\), not the shape \(2,\)"),
+        ([[1, 2], [3]], "must hold numbers"),
+        ([[1, 2, 3]] * 3, r"not the shape \(3, 3\)"),
+        ([[[1, 2], [3, 4]]] * 2, r"not the shape \(2, 2, 2\)"),
+        ([[1, 2], [3, -4]], "a pseudo-count in the prior matrix must be"),
+        ([[1, 2], [3, float("nan")]], "a pseudo-count in the prior matrix must be"),
+        ([[1, 2], [3, float("inf")]], "a pseudo-count in the prior matrix must be"),
+        ([[1, 2], [3, 1e16]], "a pseudo-count in the prior matrix must be"),
+        ([[1, 2], [3, 10**400]], "must hold numbers"),
+        ([[1, 2], [3, "many"]], "must hold numbers"),
+        ([[1, 2], [3, None]], "pseudo-count|must hold numbers"),
+        ([[1, 2], [3, 4j]], "must hold numbers"),
+        (object(), "must hold numbers"),
+        (pd.DataFrame([[1, 2], [3, 4]]), "one row for each of no, yes; it has 0, 1"),
+        (pd.DataFrame([[1, 2], [3, 4]], index=["no", "no"], columns=["no", "yes"]), "one row for each of no, yes"),
+        (pd.DataFrame([[1, 2], [3, 4]], index=["no", "yes"], columns=["no", "no"]), "one column for each of no, yes"),
+        (pl.DataFrame({"no": [1, 2], "yes": [3, 4]}), "a pandas frame with the true labels as index"),
+        (duckdb.sql("SELECT 1 AS no, 2 AS yes"), "a pandas frame with the true labels as index"),
+        ({}, "one row for each of no, yes; it has none"),
+        ({"no": 1, "yes": 2}, "a dict of pseudo-counts by answer for each true label"),
+        ({"no": [1, 2], "yes": [3, 4]}, "a dict of pseudo-counts by answer for each true label"),
+        ({"no": {"no": 1, "yes": 2}}, "one row for each of no, yes; it has no"),
+        ({"no": {"no": 1}, "yes": {"no": 1, "yes": 2}}, "one column for each of no, yes; it has no"),
+        (matrix() | {"maybe": {"no": 1, "yes": 2}}, "one row for each of no, yes; it has no, yes, maybe"),
+        (matrix(no="many"), "must hold numbers"),
+        (matrix(yes=[1]), "must hold numbers"),
+        (matrix(yes=-1), "a pseudo-count in the prior matrix must be"),
+        (matrix(yes=None), "pseudo-count|must hold numbers"),
+        (matrix(yes=10**400), "must hold numbers"),
+        (crowdopt.aggregate(FRAME.replace("yes", "ja")), "prior solution has the label 'ja'"),
+    ],
+)
+def test_a_prior_that_means_nothing(prior, message):
+    with pytest.raises(InputError, match=message):
+        crowdopt.aggregate(FRAME, prior_matrix=prior)
+
+
+@pytest.mark.parametrize("smoothing", ["a", "1", True, [1], -1, -0.1, float("nan"), float("inf"), 1e16, 10**400, 1j])
+def test_smoothing_that_means_nothing(smoothing):
+    with pytest.raises(InputError, match=r"^smoothing (must be|is too large)"):
+        crowdopt.aggregate(FRAME, smoothing=smoothing)
+    with pytest.raises(InputError, match="smoothing"):
+        crowdopt.GlobalOptimum(smoothing=smoothing).fit(FRAME)
+
+
+@pytest.mark.parametrize("smoothing", [np.float64(0.5), np.float32(0.5), Fraction(1, 2), 0.5])
+def test_numbers_of_other_kinds_are_numbers(smoothing):
+    expected = crowdopt.aggregate(FRAME, smoothing=0.5)
+    found = crowdopt.aggregate(FRAME, smoothing=smoothing, seed=np.int64(3), time_limit=np.int64(60))
+    assert found.certificate == expected.certificate
+    assert crowdopt.verify(crowdopt.Solution.from_dict(found.to_dict()), FRAME).verdict == "CONFIRMED"
+
+
+def test_columns_that_are_read_may_have_dots_and_quotes(tmp_path):
+    path = tmp_path / "r.csv"
+    named = {"task": 'the "task"', "worker": "a.worker", "label": "it's.a.label"}
+    FRAME.rename(columns=named).to_csv(path, index=False)
+    for data in (path, duckdb.connect().from_df(FRAME.rename(columns=named))):
+        found = crowdopt.aggregate(data, **named)
+        assert found.certificate == crowdopt.aggregate(FRAME).certificate
+        assert crowdopt.verify(found, path).verdict == "CONFIRMED"
+    with pytest.raises(ColumnError, match="double quote"):
+        crowdopt.aggregate(path, **named | {"worker": "it's.a.label", "label": "a.worker"}, keep=["a.worker"])
+    FRAME.pivot_table(index="task", columns="worker", values="label", aggfunc="first").add_suffix(".x").to_csv(path)
+    with pytest.raises(ColumnError, match="no worker may have a dot"):
+        crowdopt.aggregate(path, wide=True)
+
+
+def test_answers_in_files_have_no_columns_with_a_double_quote(tmp_path):
+    path = tmp_path / "r.csv"
+    FRAME.replace("yes", '"yes"').to_csv(path, index=False)
+    solution = crowdopt.aggregate(path)
+    with pytest.raises(ColumnError, match="double quote"):
+        solution.answers_frame(probabilities=True)
+    assert solution.answers["label"].to_pylist() == ['"yes"', "no", "no"]
+
+
+def test_columns_that_are_not_read_may_have_any_name():
+    connection = duckdb.connect()
+    relation = connection.from_df(FRAME.assign(**{'a "quoted" name': 1}))
+    assert crowdopt.aggregate(relation).certificate == crowdopt.aggregate(FRAME).certificate
+
+
+def test_the_estimator_takes_pandas_only():
+    with pytest.raises(InputError, match="pandas"):
+        crowdopt.GlobalOptimum().fit(pl.from_pandas(FRAME))
+
+
+def test_a_negative_memory_limit_is_refused(tmp_path):
+    path = tmp_path / "r.csv"
+    FRAME.to_csv(path, index=False)
+    with pytest.raises(CrowdoptError, match="negative"):
+        crowdopt.aggregate(path, memory_limit="-1GB")
+
+
+def test_estimated_shares_are_not_recommended_where_they_leave_one_label():
+    """A crowd that hardly agrees: the estimate would call everything yes, which helps nobody."""
+    from crowdopt.studies.simulate import crowd
+
+    made = crowd(3000, 100, (3, 7), matrix=[[0.55, 0.45], [0.3, 0.7]], seed=3)
+    advice = " ".join(crowdopt.aggregate(pd.DataFrame(made.to_dict())).advice)
+    estimated = crowdopt.aggregate(pd.DataFrame(made.to_dict()), selectivity="estimate")
+    assert min(estimated.shares) == 0
+    assert "--selectivity estimate" not in advice
+    assert crowdopt.aggregate(pd.DataFrame(made.to_dict()), engine="vote").advice == ()

@@ -1,0 +1,323 @@
+"""Tables of Spark, on a cluster of two worker processes: the same answers as from everywhere, and nothing collected."""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+import shutil
+import signal
+import threading
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import crowdopt
+from crowdopt import Solution, aggregate, verify
+from crowdopt.classes import spark as spark_classes
+from crowdopt.errors import ClassError, ColumnError, InputError
+from support.clusters import cluster, executors
+from support.needs import ROOT, need
+from support.ways import ROWS, canonical, facts, plain, to_arrow, to_pandas, wide
+
+pytestmark = pytest.mark.xdist_group("spark")  # one cluster for all of them
+
+
+@pytest.fixture(scope="module")
+def spark():
+    need(bool(find_spec("pyspark") and shutil.which("java")), "Spark (pyspark, and Java)")
+    with cluster() as session:
+        yield session
+
+
+def placed(table: pa.Table, spark, n_parts: int = 3):
+    """A table on the cluster, in several parts."""
+    return spark.createDataFrame(table).repartition(n_parts)
+
+
+def classed_crowd(n_tasks: int = 300, n_workers: int = 24) -> tuple[pa.Table, list[str]]:
+    """Good, middling and bad workers, five responses per task, and the truth."""
+    rng = np.random.default_rng(3)
+    truth, accuracy = rng.integers(0, 2, n_tasks), np.repeat([0.97, 0.7, 0.5], n_workers // 3)
+    rows = [
+        (task, worker, f"c{truth[task] if rng.random() < accuracy[worker] else 1 - truth[task]}")
+        for task in range(n_tasks)
+        for worker in rng.permutation(n_workers)[:5].tolist()
+    ]
+    return to_arrow(rows), [f"c{label}" for label in truth]
+
+
+def collected(monkeypatch) -> list[int]:
+    """The number of rows of everything that comes to the driver from now on."""
+    from pyspark.sql.classic.dataframe import DataFrame
+
+    sizes: list[int] = []
+
+    def counting(method):
+        def counted(self, *arguments):
+            found = method(self, *arguments)
+            sizes.append(len(found))
+            return found
+
+        return counted
+
+    def refused(self, *arguments):
+        raise AssertionError("rows are brought to the driver in a way that is not counted")
+
+    for name in ("collect", "toArrow"):
+        monkeypatch.setattr(DataFrame, name, counting(getattr(DataFrame, name)))
+    for name in ("toPandas", "toLocalIterator", "take", "tail", "foreach"):
+        monkeypatch.setattr(DataFrame, name, refused)
+    return sizes
+
+
+def wait_until(true, what: str) -> None:
+    for _ in range(1200):
+        if true():
+            return
+        time.sleep(0.1)
+    pytest.fail(f"{what} did not happen")
+
+
+def test_the_same_answers_as_from_any_other_table(spark):
+    data = placed(to_arrow(ROWS), spark)
+    solution = aggregate(data)
+    assert facts(solution) == facts(aggregate(to_pandas(ROWS)))
+    assert type(solution.answers) is type(data)
+    assert "BroadcastHashJoin" in solution.answers._jdf.queryExecution().executedPlan().toString()
+    kinds = {field.name: field.dataType.simpleString() for field in solution.answers.schema}
+    assert (kinds["task"], kinds["label"], kinds["margin"]) == ("bigint", "string", "double")
+    assert solution.answers.toArrow()["task"].to_pylist() == sorted({task for task, *_ in ROWS})
+    assert verify(solution, data).reasons == ()
+
+
+@pytest.mark.parametrize("kind", ["int", "boolean", "double", "decimal(3,1)"])
+def test_labels_keep_their_type(spark, kind):
+    data = placed(to_arrow(ROWS), spark).selectExpr("task", "worker", f"CAST(label = 'yes' AS {kind}) AS label")
+    answers = aggregate(data, engine="vote").answers
+    assert answers.schema["label"].dataType == data.schema["label"].dataType
+    assert {float(label) for label in plain(answers)["label"]} == {0.0, 1.0}
+
+
+def test_wide_tables_scores_gold_truth_and_columns_to_keep(spark):
+    data, there = to_pandas(ROWS), placed(to_arrow(ROWS), spark)
+    cells = placed(pa.Table.from_pandas(wide(ROWS), preserve_index=False), spark)
+    assert facts(aggregate(cells, wide=True)) == facts(aggregate(data))
+    scored = there.selectExpr("task", "worker", "IF(label = 'yes', '1e0', '0.25') AS label")
+    assert canonical(aggregate(scored, bins=[0.5])) == canonical(aggregate(scored.toArrow(), bins=[0.5]))
+    known = pa.table({"task": [0, 7, 14], "label": ["no", "yes", "no"]})
+    asked = {"keep": ["worker"], "gold": known, "truth": known.slice(0, 0).from_pydict({"task": [21], "label": ["no"]})}
+    solution, expected = aggregate(there, **asked), aggregate(data, **asked)
+    assert facts(solution) == facts(expected)
+    assert solution.accuracy.value == expected.accuracy.value
+    assert plain(solution.answers)["worker"] == plain(expected.answers)["worker"]
+
+
+def test_workers_confusion_and_predictions_are_tables_of_spark(spark):
+    data, there = to_pandas(ROWS), placed(to_arrow(ROWS), spark)
+    classes = {f"w{number}": "good" if number < 4 else "other" for number in range(9)}
+    solution, expected = aggregate(there, classes=classes), aggregate(data, classes=classes)
+    for found, table in [
+        (solution.workers(), expected.workers()),
+        (solution.confusion(there), expected.confusion()),
+        (expected.predict(there, probabilities=True), expected.predict(data, probabilities=True)),
+    ]:
+        assert type(found) is type(there)
+        assert plain(found) == plain(table)
+
+
+def test_workers_who_answer_a_task_twice_are_measured_alike(spark):
+    rows = [*ROWS, *ROWS[:20]]
+    solution = aggregate(placed(to_arrow(rows), spark), duplicates="all")
+    assert plain(solution.workers()) == plain(aggregate(to_pandas(rows), duplicates="all").workers())
+
+
+def test_what_comes_to_the_driver_does_not_grow_with_the_data(spark, monkeypatch):
+    from pyspark.sql import functions as sql
+
+    monkeypatch.setattr("crowdopt.classes.apply.ADVISED", (10**9, 10**9))
+    sizes = []
+    for times in (1, 20):
+        copies = placed(to_arrow(ROWS), spark).crossJoin(spark.range(times).withColumnRenamed("id", "copy"))
+        data = copies.select(
+            (sql.col("task") + 1000 * sql.col("copy")).alias("task"),
+            sql.concat("worker", sql.lit("-"), "copy").alias("worker"),
+            "label",
+        )
+        with monkeypatch.context() as patch:
+            seen = collected(patch)
+            solution = aggregate(data)
+            tables = solution.answers, solution.workers(), solution.confusion(), solution.predict(data)
+            sizes.append((len(seen), max(seen)))
+        assert [table.count() for table in tables[:2]] == [25 * times, 9 * times]
+    assert sizes[0] == sizes[1]
+
+
+def test_what_spark_keeps_is_forgotten_with_the_solution_and_no_view_is_left(spark):
+    solution = aggregate(placed(to_arrow(ROWS), spark))
+    kept = spark._jsparkSession.sharedState().cacheManager()
+    assert not kept.isEmpty()
+    del solution
+    gc.collect()
+    wait_until(kept.isEmpty, "to forget all tables")
+    assert spark.catalog.listTables() == []
+
+
+def test_the_page_on_scale_runs_as_it_stands(spark, tmp_path):
+    page = ROOT / "docs" / "scale.md"
+    (block,) = re.findall(
+        r"^```\{ .python .spark \}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    for name in ("responses", "tomorrow"):
+        placed(to_arrow(ROWS), spark).write.parquet(str(tmp_path / name))
+    found = {"crowdopt": crowdopt, "spark": spark}
+    exec(block.replace('("', f'("{tmp_path}/'), found)  # noqa: S102
+    written = {name: spark.read.parquet(str(tmp_path / name)).count() for name in ("answers", "workers", "predictions")}
+    assert written == {"answers": 25, "workers": 9, "predictions": 25}
+
+
+def test_an_executor_that_is_killed_changes_nothing(spark, tmp_path):
+    stop, arrived = tmp_path / "go", tmp_path / "arrived"
+
+    def hold(rows):
+        """Rows of an executor that waits in the middle of them."""
+        for number, row in enumerate(rows):
+            if number == 5:
+                arrived.touch()
+                while not stop.exists():
+                    time.sleep(0.05)
+            yield row
+
+    there = placed(to_arrow(ROWS), spark, 2)
+    data = spark.createDataFrame(there.rdd.mapPartitions(hold), there.schema)
+    found: list[Solution] = []
+    thread = threading.Thread(target=lambda: found.append(aggregate(data)))
+    thread.start()
+    wait_until(arrived.exists, "the job")
+    before = executors(spark)
+    os.kill(before[0], signal.SIGKILL)
+    wait_until(lambda: not Path(f"/proc/{before[0]}").exists(), "the end of the executor")
+    stop.touch()
+    thread.join()
+    assert facts(found[0]) == facts(aggregate(to_pandas(ROWS)))
+    assert before[0] not in executors(spark)
+
+
+def test_found_classes_of_few_responses_are_those_of_any_other_table(spark):
+    table, _ = classed_crowd(60)
+    asked = {"find_classes": 2, "selectivity": "none", "smoothing": 1.0}
+    assert facts(aggregate(placed(table, spark), **asked)) == facts(aggregate(table, **asked))
+
+
+def test_classes_of_many_responses_are_found_on_the_cluster(spark, monkeypatch, tmp_path):
+    table, truth = classed_crowd()
+    for module in ("apply", "spark"):
+        monkeypatch.setattr(f"crowdopt.classes.{module}.MOST", 1400)
+    there = placed(table, spark)
+    asked = {"find_classes": 3, "selectivity": "none", "smoothing": 1.0, "engine": "search", "time_limit": 0.5}
+    with monkeypatch.context() as patch:
+        seen = collected(patch)
+        solution = aggregate(there, **asked)
+    assert max(seen) < 1500
+    workers = plain(solution.workers())
+    monkeypatch.undo()
+    expected = aggregate(table, **asked)  # which looks at all responses where the cluster looked at a sample
+    theirs = plain(expected.workers())["class"]
+    assert sum(ours == other for ours, other in zip(workers["class"], theirs, strict=True)) >= 20
+    assert solution.certificate.objective >= 1.01 * expected.certificate.objective  # at most a hundredth less likely
+    right, by_vote = (
+        np.mean([label == true for label, true in zip(plain(found.answers)["label"], truth, strict=True)])
+        for found in (solution, aggregate(table, engine="vote"))
+    )
+    assert right > by_vote
+    # In memory a solution has the classes of its workers; its file knows them by a column of the data.
+    solution.save(tmp_path / "solution.json")
+    with_classes = there.join(solution.workers().selectExpr("worker", "class AS crowdopt_class"), on="worker")
+    for known, data in [(solution, there), (Solution.load(tmp_path / "solution.json"), with_classes)]:
+        assert verify(known, data).reasons == verify(solution, with_classes).reasons
+        assert plain(known.predict(data))["task"] == plain(solution.answers)["task"]
+    with pytest.raises(ColumnError, match="crowdopt_class"):
+        Solution.load(tmp_path / "solution.json").predict(there)
+
+
+@pytest.mark.parametrize("first", [0, 1, 1000, 1 << 29, 1 << 30])
+@pytest.mark.parametrize(
+    "tasks",
+    [
+        [(5, 1)],
+        [(1 << 29, 10)],
+        [((1 << 30) - 1, 3)],
+        [(1000, 2), (1001, 50)],
+        [(n, 1) for n in range(0, 10_000, 3)],
+    ],
+)
+def test_a_part_of_the_sieve_is_found_wherever_the_tasks_are(first, tasks, monkeypatch):
+    monkeypatch.setattr(spark_classes, "MOST", 5)
+
+    def count(part):
+        return min(11, sum(n for hashed, n in tasks if hashed < part))
+
+    assert 0 < count(spark_classes.find_part(first, count)) <= 10
+
+
+@pytest.mark.parametrize("first", [0, 1, 1000, 1 << 29, 1 << 30])
+@pytest.mark.parametrize("hashed", [0, 700, 1 << 29, (1 << 30) - 1])
+def test_tasks_of_too_many_responses_end_the_search(first, hashed):
+    with pytest.raises(ClassError, match="one task has more than these"):
+        spark_classes.find_part(first, lambda part: 2 * spark_classes.MOST + 1 if part > hashed else 0)
+
+
+def test_no_round_on_the_cluster_makes_the_labels_less_likely(spark, monkeypatch):
+    table, _ = classed_crowd(150)
+    for module in ("apply", "spark"):
+        monkeypatch.setattr(f"crowdopt.classes.{module}.MOST", 300)
+    values = []
+    value = spark_classes.Model.value
+
+    def noted(self, state):
+        values.append(value(self, state))
+        return values[-1]
+
+    monkeypatch.setattr(spark_classes.Model, "value", noted)
+    aggregate(placed(table, spark), find_classes=2, selectivity="none", smoothing=1.0, engine="vote")
+    kept = values[1::2]
+    assert len(kept) > 1
+    assert kept == sorted(kept)
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        ("array(label)", "the column 'label' is of type array<string>, .* cast it to string"),
+        ("map(label, 1)", "the column 'label' is of type map<string,int>"),
+        ("struct(label)", "the column 'label' is of type struct<label:string>"),
+        ("CAST(label AS binary)", "the column 'label' is of type binary"),
+        ("NULL", "the column 'label' is of type void"),
+        ("to_variant_object(array(label))", "the column 'label' is of type variant"),
+        ("IF(task = 0, parse_json('1'), parse_json('\"1\"'))", "the column 'label' is of type variant"),  # 1 and "1"
+    ],
+)
+def test_a_column_of_the_wrong_type_is_named_with_what_to_do(spark, label, message):
+    data = placed(to_arrow(ROWS), spark).selectExpr("task", "worker", f"{label} AS label")
+    with pytest.raises(ColumnError, match=message):
+        aggregate(data)
+
+
+def test_bad_tables_of_spark_are_input_errors(spark):
+    data = placed(to_arrow(ROWS), spark)
+    with pytest.raises(ColumnError, match="no column named 'worker' for the worker; did you mean --worker annotator"):
+        aggregate(data.withColumnRenamed("worker", "annotator"))
+    with pytest.raises(ColumnError, match=r"rename 'a\.label'"):
+        aggregate(data.withColumnRenamed("label", "a.label"), label="a.label")
+    with pytest.raises(ColumnError, match="the columns 'label', 'Label' differ in case only"):
+        aggregate(data.selectExpr("*", "label AS Label"))
+    with pytest.raises(InputError, match="no rows"):
+        aggregate(data.limit(0))
+    with pytest.raises(InputError, match="5 \\(task, worker\\) pairs occur more than once"):
+        aggregate(data.union(placed(to_arrow(ROWS[:5]), spark)))
+    with pytest.raises(ClassError, match="10 classes cannot be found among 9 workers"):
+        aggregate(data, find_classes=10)

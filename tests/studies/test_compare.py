@@ -1,0 +1,239 @@
+"""Methods compared on the same rows: the numbers, and what becomes of a method that fails."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+import crowdopt
+from crowdopt.errors import InputError, MissingExtraError
+from crowdopt.report.content import compare_engines
+from crowdopt.studies.compare import comparison
+from crowdopt.studies.compare.methods import CROWD_KIT, ENGINES
+from support.commands import Text, run
+from support.reports import HOSTILE, crowd, hostile
+
+OURS = list(ENGINES)
+
+PEERS = """
+import os, time
+import pandas as pd
+
+class MajorityVote:
+    def fit_predict(self, data):
+        return data.groupby("task")["label"].agg(lambda labels: labels.value_counts().sort_index().idxmax())
+
+class DawidSkene:
+    def fit_predict(self, data):
+        raise RuntimeError("it does not\\nconverge")
+
+class GLAD:
+    def fit_predict(self, data):
+        os.kill(os.getpid(), 9)
+
+class MACE:
+    def __init__(self, random_state):
+        pass
+    def fit_predict(self, data):
+        time.sleep(600)
+
+class MMSR:
+    def __init__(self, random_state):
+        self.seed = random_state
+    def fit_predict(self, data):
+        return pd.Series([self.seed] * data["task"].nunique())
+
+class KOS:
+    def __init__(self, random_state):
+        pass
+    def fit_predict(self, data):
+        return pd.Series([0])
+"""
+"""Aggregators that go wrong in every way."""
+
+
+@pytest.fixture
+def peers(tmp_path, monkeypatch):
+    """Puts PEERS in the place of crowd-kit, in the processes that methods run in."""
+    (tmp_path / "peers" / "crowdkit").mkdir(parents=True)
+    (tmp_path / "peers" / "crowdkit" / "__init__.py").touch()
+    (tmp_path / "peers" / "crowdkit" / "aggregation.py").write_text(PEERS, encoding="utf-8")
+    before = os.environ.get("PYTHONPATH")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "peers"), *([before] if before else [])]))
+
+
+def truth_of(frame):
+    return frame.groupby("task", as_index=False)["label"].agg(
+        lambda labels: labels.value_counts().sort_index().idxmax()
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"selectivity": "estimate", "smoothing": 0.5}, {"scale": "nominal"}],
+    ids=["plain", "known", "nominal"],
+)
+def test_our_methods_are_what_aggregate_gives(options):
+    frame = crowd(80, 3, (3, 5), 50)
+    truth = truth_of(frame).iloc[:50]
+    found = crowdopt.compare(
+        frame, truth=truth, methods=[m for m in OURS if m != "opt-dominance" or len(options) != 1], **options
+    )
+    assert found.n_truth == 50
+    values = []
+    for one in found.outcomes:
+        _, engine, space = ENGINES[one.method]
+        space = space.value if space == "all" or options.get("scale") != "nominal" else None
+        solution = crowdopt.aggregate(frame, truth=truth, engine=engine, space=space, **options)
+        assert one.error is None
+        assert one.log_likelihood == pytest.approx(solution.certificate.objective, rel=1e-12)
+        assert one.accuracy == pytest.approx(solution.accuracy.value, abs=1e-12)
+        assert one.seconds > 0
+        assert (one.proof is not None) == (solution.certificate.bound is not None)
+        values.append(one.log_likelihood)
+    assert [one.loss for one in found.outcomes] == pytest.approx([max(values) - value for value in values])
+
+
+def test_the_labels_of_every_method_are_one_per_task_in_their_order():
+    frame = crowd(60, 2, (3, 3), 51, names=["no", "yes"])
+    found = crowdopt.compare(frame.sample(frac=1, random_state=1), methods=["opt-all", "vote"])
+    for one, engine in zip(found.outcomes, ("auto", "vote"), strict=True):
+        answers = crowdopt.aggregate(frame, engine=engine).answers
+        assert [found.labels[j] for j in one.labels] == list(answers["label"])
+    alike = float((found.outcomes[0].labels == found.outcomes[1].labels).mean())
+    assert found.agreement["opt-all"]["vote"] == found.agreement["vote"]["opt-all"] == alike
+    assert found.agreement["vote"]["vote"] == 1
+
+
+def test_peers_get_the_same_rows(peers):
+    frame = crowd(60, 3, (3, 5), 52)
+    found = crowdopt.compare(frame, methods=["vote", "MajorityVote", "MMSR"], seed=2)
+    ours, theirs, constant = found.outcomes
+    assert np.array_equal(ours.labels, theirs.labels)
+    assert ours.log_likelihood == theirs.log_likelihood
+    assert constant.labels.tolist() == [2] * 60
+    assert theirs.title == "crowd-kit MajorityVote"
+    assert theirs.proof is None
+
+
+def test_a_method_that_fails_is_a_row_that_says_why(peers):
+    found = crowdopt.compare(
+        crowd(20, 3, (3, 3), 53), methods=["vote", "DawidSkene", "GLAD", "MACE", "KOS"], time_limit=1
+    )
+    errors = {one.method: one.error for one in found.outcomes}
+    assert errors["vote"] is None
+    assert errors["DawidSkene"] == "RuntimeError: it does not converge"
+    assert errors["GLAD"].startswith("its process ended with -9")
+    assert errors["MACE"] == "stopped after 1 s"
+    assert errors["KOS"] == "ValueError: it gave no label to 19 of 20 tasks"
+    assert set(found.agreement) == {"vote"}
+
+
+def test_crowd_kit_itself_takes_part():
+    frame = crowd(60, 3, (3, 3), 54)
+    found = crowdopt.compare(frame, truth=truth_of(frame), methods=["opt-all", "MajorityVote", "DawidSkene", "KOS"])
+    best, vote, dawid_skene, kos = found.outcomes
+    assert vote.accuracy > 0.9
+    assert dawid_skene.error is None
+    assert max(vote.log_likelihood, dawid_skene.log_likelihood) <= best.log_likelihood + 1e-6
+    assert "binary" in kos.error
+
+
+@pytest.mark.parametrize("method", CROWD_KIT)
+def test_every_method_of_crowd_kit_runs_with_what_is_installed(method):
+    frame = crowd(60, 2, (3, 3), 54)
+    (found,) = crowdopt.compare(frame, truth=truth_of(frame), methods=[method]).outcomes
+    assert found.error is None
+    assert found.accuracy > 0.9
+
+
+def test_without_crowd_kit_the_rest_runs_and_the_extra_is_named(monkeypatch):
+    monkeypatch.setattr(comparison, "has_crowd_kit", lambda: False)
+    frame = crowd(20, 2, (3, 3), 55)
+    monkeypatch.setattr(comparison, "ENGINES", {"vote": ENGINES["vote"]})
+    found = crowdopt.compare(frame)
+    assert [one.method for one in found.outcomes] == ["vote"]
+    assert found.notes == ("crowd-kit's methods are left out: pip install 'crowdopt[compare]'",)
+    with pytest.raises(MissingExtraError, match="compare"):
+        crowdopt.compare(frame, methods=["GLAD"])
+
+
+def test_all_methods_that_fit_are_run_by_default():
+    ordered = crowdopt.aggregate(crowd(10, 3, (3, 3), 56))
+    assert comparison.methods_for(ordered)[0] == [*OURS, *CROWD_KIT]
+    nominal = crowdopt.aggregate(crowd(10, 3, (3, 3), 56), scale="nominal")
+    assert comparison.methods_for(nominal)[0] == [*OURS[1:], *CROWD_KIT]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"methods": ["nobody"]}, "no method 'nobody'"),
+        ({"gold": {"t0001": 1}}, "no option 'gold'"),
+        ({"methods": ["opt-dominance"], "scale": "nominal"}, "needs ordered labels"),
+    ],
+)
+def test_wrong_options_are_refused(options, words):
+    with pytest.raises(InputError, match=words):
+        crowdopt.compare(crowd(10, 3, (3, 3), 57), **options)
+
+
+def test_the_command_prints_a_table_or_json_and_writes_a_page(tmp_path):
+    frame = crowd(40, 3, (3, 4), 58)
+    frame.to_csv(tmp_path / "r.csv", index=False)
+    truth_of(frame).to_csv(tmp_path / "t.csv", index=False)
+    arguments = ["compare", tmp_path / "r.csv", "--truth", tmp_path / "t.csv", "--methods", "opt-dominance,vote,em"]
+    out, _ = run(*arguments, "--report", tmp_path / "page.html")
+    assert "40 tasks, 40 with known truth" in out
+    assert "opt-dominance" in out
+    page = Text((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert "OPT, respecting the order" in page.text
+    assert "PROVED over dominance" in page.text
+    assert "--methods opt-dominance,vote,em" in page.text
+    facts = json.loads(run(*arguments, "--json")[0])
+    assert [row["method"] for row in facts["methods"]] == ["opt-dominance", "vote", "em"]
+    assert facts["n_truth"] == 40
+    assert facts["methods"][0]["proof"]["proof"] == "PROVED"
+    assert set(facts["agreement"]["vote"]) == {"opt-dominance", "vote", "em"}
+
+
+def test_names_and_numbers_stay_whole_in_eighty_columns(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    frame = crowd(40, 3, (3, 4), 60)
+    frame.to_csv(tmp_path / "r.csv", index=False)
+    truth_of(frame).to_csv(tmp_path / "t.csv", index=False)
+    methods = ["opt-dominance", "OneCoinDawidSkene", "KOS"]
+    out, _ = run("compare", tmp_path / "r.csv", "--truth", tmp_path / "t.csv", "--methods", ",".join(methods))
+    table = out.partition("KOS failed")[0].splitlines()
+    rows = [line.split() for line in table if line.split()[:1] and line.split()[0] in methods]
+    assert [row[0] for row in rows] == methods
+    assert [len(row) for row in rows] == [7, 6, 2]
+    assert max(map(len, table)) <= 80
+
+
+def test_an_upside_down_start_of_em_is_not_counted_as_an_error_of_every_task():
+    frame = crowd(80, 2, (5, 5), 61, names=["no", "yes"], right=0.8)
+    found = crowdopt.compare(frame, truth=truth_of(frame), methods=["em1", "em3"])
+    first, third = found.outcomes
+    assert first.log_likelihood == pytest.approx(third.log_likelihood)
+    assert first.accuracy == third.accuracy > 0.9
+    others = {row["engine"]: row for row in compare_engines(crowdopt.aggregate(frame, truth=truth_of(frame)))}
+    assert others["em3"]["accuracy"] == others["em1"]["accuracy"] == first.accuracy
+    assert others["em3"]["n_different"] == others["em1"]["n_different"]
+
+
+def test_labels_on_the_page_are_escaped(tmp_path, peers):
+    found = crowdopt.compare(hostile(), methods=["vote", "DawidSkene"])
+    found.report(tmp_path / "page.html", command=HOSTILE)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert HOSTILE not in page
+    assert "RuntimeError: it does not converge" in Text(page).text
+
+
+def test_a_page_of_nothing_but_failures(tmp_path, peers):
+    found = crowdopt.compare(crowd(10, 3, (3, 3), 59), methods=["DawidSkene"])
+    found.report(tmp_path / "page.html")
+    assert "failed: RuntimeError" in Text((tmp_path / "page.html").read_text(encoding="utf-8")).text

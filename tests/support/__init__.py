@@ -1,0 +1,1 @@
+"""What tests share: brute force, random problems, ways in, servers, the command line. No test imports a test."""
