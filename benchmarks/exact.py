@@ -19,9 +19,8 @@ from columns import KINDS, Setting, draw
 from crowdopt.engines.enumeration import MAX_MAPPINGS, count_mappings
 from crowdopt.engines.registry import Limits, run
 from crowdopt.model.certificate import Proof, Space
-from crowdopt.model.order import Order
+from crowdopt.model.order import Order, TooManyUpSets
 from crowdopt.model.problem import Problem
-from crowdopt.model.upsets import TooManyUpSets
 from processes import environment
 from tables import MISSED, describe, duration, nats, parser, say, show, write_json
 

@@ -21,11 +21,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt import _parallel as jobs
-from crowdopt.data.counts import Counted
+from crowdopt.data.counts import Counted, Totals
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.scale import Scale
 from crowdopt.reading import Reading
-from crowdopt.results.solution import Totals
 from crowdopt.results.write.files import write_columns
 from crowdopt.solving import Asked, solve_group
 from crowdopt.studies.simulate import crowd

@@ -27,9 +27,8 @@ from crowdopt.engines.em.hard import START_NAMES, hard_em
 from crowdopt.engines.enumeration import MAX_MAPPINGS, count_mappings, full_lattice
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Certificate, Space, Stop
-from crowdopt.model.order import Order
+from crowdopt.model.order import Order, TooManyUpSets, UpSets
 from crowdopt.model.problem import Problem
-from crowdopt.model.upsets import TooManyUpSets, UpSets
 from crowdopt.studies.simulate import crowd
 from processes import environment
 from tables import MISSED, describe, duration, nats, parser, say, show, span, tally, write_json

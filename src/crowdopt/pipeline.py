@@ -21,7 +21,7 @@ from crowdopt.errors import InputError
 from crowdopt.model.offsets import number
 from crowdopt.model.scale import canonical_text
 from crowdopt.reading import Duplicates, Missing, Reading, ToolName
-from crowdopt.results.solution import Accuracy, Solution
+from crowdopt.results.solution import Solution
 from crowdopt.results.solutions import INTERRUPTED, Solutions, with_own_readings
 from crowdopt.solving import LOST, Asked, solve_counted, solve_group
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from crowdopt.data.groups import GroupedSource
     from crowdopt.data.tables.workspace import Workspace
+    from crowdopt.results.accuracy import Accuracy
 
     OnGroup = Callable[[int, int], bool]
     """Called with the number of groups that are done, and of all; returning True asks to stop."""

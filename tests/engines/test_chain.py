@@ -18,9 +18,8 @@ from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Proof, Space, Stop
 from crowdopt.model.objective import Objective
 from crowdopt.model.offsets import Offsets
-from crowdopt.model.order import Order
+from crowdopt.model.order import Order, TooManyUpSets, TooMuchMemory
 from crowdopt.model.problem import Problem
-from crowdopt.model.upsets import TooManyUpSets, TooMuchMemory
 from support import oracle
 from support.problems import KINDS, oracle_choice, oracle_ties, random_objective, random_tasks
 

@@ -19,9 +19,8 @@ from crowdopt.errors import InputError
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Proof, Space, Stop
 from crowdopt.model.objective import Objective
-from crowdopt.model.order import Order
+from crowdopt.model.order import Order, TooManyUpSets, UpSets
 from crowdopt.model.problem import Problem
-from crowdopt.model.upsets import TooManyUpSets, UpSets
 from support import oracle
 from support.problems import KINDS, oracle_choice, oracle_ties, random_objective, random_tasks
 

@@ -14,7 +14,7 @@ from crowdopt.engines.base import Limits, certify
 from crowdopt.engines.chain import chain
 from crowdopt.engines.local_search import Steps, search
 from crowdopt.engines.tie_breaking import renamed
-from crowdopt.model import moves
+from crowdopt.model import margins
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Proof, Space, Stop
 from crowdopt.model.margins import closure_moves
@@ -212,7 +212,7 @@ def test_time_is_kept_on_a_large_problem():
 
 
 def test_too_many_buckets_for_the_order(monkeypatch):
-    monkeypatch.setattr(moves, "MAX_BUCKETS", 10)
+    monkeypatch.setattr(margins, "MAX_BUCKETS", 10)
     buckets = random_crowd(np.random.default_rng(5), 3, 6, ordered=True)
     problem = Problem(buckets)
     outcome = search(problem, Limits())

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdopt.engines.enumeration import full_lattice
-from crowdopt.model.order import Order, join, meet, tails
-from crowdopt.model.upsets import TooManyUpSets, UpSets
+from crowdopt.model.order import Order, TooManyUpSets, UpSets, join, meet, tails
 from support import oracle
 
 LATTICES = [(n_labels, size) for n_labels in (2, 3, 4) for size in range(1, 6)]

@@ -20,8 +20,7 @@ from crowdopt.cli.app import main
 from crowdopt.engines.chain_paths import MAX_DENSE
 from crowdopt.engines.registry import ENGINES
 from crowdopt.errors import InputError
-from crowdopt.model.order import Order
-from crowdopt.model.upsets import UpSets
+from crowdopt.model.order import Order, UpSets
 from crowdopt.studies.simulate import crowd, uniform_errors
 from support import oracle
 from support.ways import WAYS, canonical, facts, plain, to_polars, to_text

@@ -18,7 +18,7 @@ from crowdopt import Solution, aggregate
 from crowdopt.cli.app import main
 from crowdopt.errors import InputError
 from crowdopt.model.scale import canonical_text
-from crowdopt.results.gains import expected_gains, look_ahead
+from crowdopt.results.next_tasks import expected_gains, look_ahead
 from crowdopt.studies.simulate import uniform_errors
 from support.printed import first_cells
 from support.problems import gain_by_sequences

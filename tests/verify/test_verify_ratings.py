@@ -24,6 +24,7 @@ from campaigns.lies import (
     retell,
 )
 from crowdopt import Solution, aggregate, verify
+from crowdopt.data.counts import Totals
 from crowdopt.data.load import Source, load
 from crowdopt.engines.enumeration import TooManyMappings, enumerate_mappings
 from crowdopt.engines.registry import ENGINES, Limits, run
@@ -37,7 +38,6 @@ from crowdopt.model.problem import Problem
 from crowdopt.model.scale import Scale
 from crowdopt.pipeline import solve_source
 from crowdopt.reading import Reading
-from crowdopt.results.solution import Totals
 from crowdopt.verify import optimum as recheck
 from crowdopt.verify import optimum_ordered as recheck_order
 from crowdopt.verify.verify import Verdict, check_against

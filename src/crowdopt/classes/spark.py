@@ -32,12 +32,11 @@ from crowdopt.classes.mixture_em import (
     posterior,
 )
 from crowdopt.data.encode import code_responses
-from crowdopt.data.responses import Responses, TaskCounts, count_tasks
+from crowdopt.data.responses import Responses, TaskCounts, by_task, count_tasks
 from crowdopt.data.tables.table import Table, coded, fetch, settle, small_table, with_texts
 from crowdopt.data.worker_classes import FOUND, WorkerClass
 from crowdopt.errors import ClassError
 from crowdopt.model.offsets import Offsets
-from crowdopt.results.answers import by_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

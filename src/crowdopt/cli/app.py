@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from crowdopt._memory import OUT_OF_MEMORY, is_lack_of_memory
-from crowdopt._startup import INTERRUPTED
+from crowdopt._startup import INTERRUPTED, OUT_OF_MEMORY, is_lack_of_memory
 from crowdopt._version import __version__
 from crowdopt.cli.console import print_json, printable, shortened
 from crowdopt.cli.options import (
@@ -47,7 +46,7 @@ from crowdopt.cli.simulate import simulate
 from crowdopt.cli.solution_commands import next_tasks, predict, workers
 from crowdopt.data.readers.database import database_of
 from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
-from crowdopt.results.write.written import forget_written, what_was_written
+from crowdopt.results.write.in_place import forget_written, what_was_written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ import sys
 from typing import NoReturn
 
 from crowdopt._startup import INTERRUPTED, started
-from crowdopt.results.write.written import what_was_written
+from crowdopt.results.write.in_place import what_was_written
 
 TERMINATED = 143
 """Exit code after SIGTERM."""

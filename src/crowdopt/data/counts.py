@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from crowdopt.model.buckets import Buckets
     from crowdopt.model.scale import Scale
     from crowdopt.reading import Reading
-    from crowdopt.results.solution import Totals
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,3 +32,15 @@ class Counted:
     gold: GoldCounts | None
     totals: Totals
     reading: Reading
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What went in: tasks, of these gold ones and ones without a usable response; workers, responses, rows left out."""
+
+    n_tasks: int
+    n_gold: int
+    n_no_response: int
+    n_workers: int
+    n_responses: int
+    n_dropped: int

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from crowdopt.data.counts import Counted
+from crowdopt.data.counts import Counted, Totals
 from crowdopt.data.duplicates import resolve_in_groups
 from crowdopt.data.known_labels import count_array
 from crowdopt.data.load import OnPhase, naming, open_responses, paths_of, read_classes, unchanged
@@ -26,7 +26,6 @@ from crowdopt.data.worker_classes import WorkerClass, class_names, classed
 from crowdopt.errors import ClassError, InputError
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.scale import MAX_LABELS, Scale, canonical_text, sorted_texts
-from crowdopt.results.solution import Totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

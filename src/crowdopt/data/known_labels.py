@@ -7,19 +7,24 @@ second file.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 
-from crowdopt.data.tables.table import Table, fetch, fetch_integers, small_table, with_texts
-from crowdopt.errors import GoldError
+from crowdopt.data.bins import bin_truth
+from crowdopt.data.columns import choose_truth
+from crowdopt.data.prepare import clean
+from crowdopt.data.tables.table import Table, adopt, fetch, fetch_integers, settle, small_table, with_texts
+from crowdopt.errors import GoldError, InputError
+from crowdopt.model.scale import canonical_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from crowdopt._arrays import Ints
     from crowdopt.model.scale import Scale
+    from crowdopt.reading import Reading
 
 TEXT = "crowdopt_task"
 """The column of tasks as text, by which gold tasks are found."""
@@ -119,3 +124,29 @@ def _check_found(known: Table, table: Table) -> None:
     if unknown := sorted(fetch(known.join(table, on=TEXT, how="anti").select(TEXT))[TEXT]):
         more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
         raise GoldError(f"the gold task {unknown[0]!r}{more} is not in the data")
+
+
+def labelled_tasks(data: Any, reading: Reading, called: str) -> Table:
+    """A table of known labels as (task, label), one row per task; raises if a task has two."""
+    table = adopt(data, choose_truth(reading))
+    task, label = table.collect_schema().names()
+    table = clean(table.select(nw.col(task).alias("task"), nw.col(label).alias("label")), reading)
+    if reading.bins:
+        table = bin_truth(table, reading.bins)
+    table = settle(table.filter(~nw.col("task").is_null(), ~nw.col("label").is_null()).unique())
+    _check_once(table, called)
+    return table
+
+
+def gold_pairs(data: Any, reading: Reading) -> tuple[tuple[str, str], ...]:
+    """The gold tasks of a table and their labels, as sorted texts."""
+    rows = fetch(with_texts(labelled_tasks(data, reading, "gold"), ["task", "label"]))
+    if not rows["task"]:
+        raise InputError("the gold has no rows with a task and a label")
+    return tuple(sorted(zip(rows["task"], rows["label"], strict=True)))
+
+
+def _check_once(table: Table, called: str) -> None:
+    times = table.group_by("task").agg(nw.len().alias("n"))
+    if repeated := fetch(times.filter(nw.col("n") > 1).sort("task").head(1))["task"]:
+        raise InputError(f"the {called} gives task {canonical_text(repeated[0])!r} two different labels")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.data.columns import Choose, choose_classes, choose_responses, choose_truth
-from crowdopt.data.counts import Counted
+from crowdopt.data.counts import Counted, Totals
 from crowdopt.data.readers.database import Database, database_of
 from crowdopt.data.readers.database_rows import read_database
 from crowdopt.data.readers.open_files import explain_errors, read_files
@@ -21,7 +21,6 @@ from crowdopt.data.tables.workspace import Workspace
 from crowdopt.data.worker_classes import class_pairs, pairs_of, with_found, with_pairs, worker_classes
 from crowdopt.errors import ClassError, ColumnError, InputError
 from crowdopt.model.scale import canonical_text
-from crowdopt.results.solution import Totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -146,7 +145,7 @@ def _known_labels(given: Any, exported: Any) -> Any:
 
 def read_gold(gold: Any, reading: Reading, workspace: Workspace | None) -> Reading:
     """The reading with the tasks of known label: a path, a table, or a dict of labels by task."""
-    from crowdopt.results.accuracy import gold_pairs
+    from crowdopt.data.known_labels import gold_pairs
 
     if isinstance(gold, dict):
         import pyarrow as pa

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
+from crowdopt.data.bins import bin_responses
 from crowdopt.data.columns import check_answer_columns, choose_responses
-from crowdopt.data.scores import bin_responses
 from crowdopt.data.tables.table import ODD, Table, adopt, held_as, lengthen, ordered_categories, with_texts
 from crowdopt.data.worker_classes import check_ranks, with_classes, with_known_classes
 from crowdopt.errors import ColumnError

@@ -6,19 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
+import numpy as np
 
 from crowdopt.data.bins import bin_labels
 from crowdopt.data.duplicates import resolve_duplicates
-from crowdopt.data.known_labels import GoldCounts, count_array, with_gold
+from crowdopt.data.known_labels import GOLD, NOT_GOLD, GoldCounts, count_array, with_gold
 from crowdopt.data.overview import Overview
 from crowdopt.data.prepare import prepare
-from crowdopt.data.tables.table import Table, fetch_integers, settle_by
+from crowdopt.data.tables.table import Table, fetch_integers, settle_by, small_table
 from crowdopt.errors import GoldError, InputError
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.scale import Scale
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from crowdopt.data.readers.postgres_counts import Server
@@ -185,3 +186,15 @@ def check_counted(counted: int, n_usable: int | None, types: dict[str, Any]) -> 
             f"only {counted} of {n_usable} responses could be counted: values of the label column "
             f"({types['label']}) do not equal themselves; make it a column of text"
         )
+
+
+def by_task(columns: Mapping[str, Any], counts: TaskCounts) -> Table:
+    """Columns by bucket as columns by task; behind the buckets a row for tasks without any response, then gold ones."""
+    buckets, gold = counts.buckets.counts, counts.gold
+    rows = np.concatenate([buckets, np.zeros_like(buckets[:1]), *([gold.counts] if gold else [])])
+    rows = rows.reshape(len(rows), -1)
+    keys = {name: rows[:, at] for name, at in counts.columns.items()}
+    if gold is not None:
+        keys[GOLD] = np.concatenate([np.full(len(buckets) + 1, NOT_GOLD), gold.labels])
+    known = small_table(keys | dict(columns), like=counts.table)
+    return counts.table.join(known, on=list(keys), how="left").drop(*keys)

@@ -19,11 +19,10 @@ import numpy as np
 from crowdopt.engines.base import Limits, Outcome
 from crowdopt.engines.chain_paths import Paths, other_labels
 from crowdopt.engines.local_search import search, starts
-from crowdopt.engines.tie_breaking import renamed
-from crowdopt.engines.ties import choose
+from crowdopt.engines.tie_breaking import choose, renamed
 from crowdopt.model.certificate import Space, Stop
 from crowdopt.model.margins import Margins, closure_moves
-from crowdopt.model.upsets import TooManyUpSets, TooMuchMemory, UpSets
+from crowdopt.model.order import TooManyUpSets, TooMuchMemory, UpSets
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Bools, Ints

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from crowdopt._arrays import Floats, Ints
     from crowdopt.engines.base import Limits
+    from crowdopt.model.order import UpSets
     from crowdopt.model.problem import Problem
-    from crowdopt.model.upsets import UpSets
 
 MAX_DENSE = 1_000
 """Up-sets up to which all pairs are held in one list."""

@@ -16,13 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdopt.engines.base import Limits, Outcome
-from crowdopt.engines.tie_breaking import renamed
-from crowdopt.engines.ties import choose
+from crowdopt.engines.tie_breaking import choose, renamed
 from crowdopt.errors import InputError
 from crowdopt.model.certificate import Space, Stop
 from crowdopt.model.margins import Margins, closure_moves
-from crowdopt.model.order import Order
-from crowdopt.model.upsets import UpSets
+from crowdopt.model.order import Order, UpSets
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Floats, Ints

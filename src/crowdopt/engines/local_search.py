@@ -20,11 +20,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdopt.engines.base import Limits, Outcome
-from crowdopt.engines.tie_breaking import renamed
-from crowdopt.engines.ties import choose
+from crowdopt.engines.tie_breaking import choose, renamed
 from crowdopt.model.certificate import Space, Stop
-from crowdopt.model.margins import closure_moves
-from crowdopt.model.moves import Moves
+from crowdopt.model.margins import Moves, closure_moves
 from crowdopt.model.objective import CountTable
 from crowdopt.model.order import tails
 

@@ -29,8 +29,8 @@ from crowdopt.model.certificate import Certificate, Space, Stop
 from crowdopt.model.margins import Margins, single_moves
 from crowdopt.model.objective import Objective, response_matrix
 from crowdopt.model.offsets import Offsets, number, pseudo_counts
+from crowdopt.model.order import TooManyUpSets, TooMuchMemory
 from crowdopt.model.problem import Problem
-from crowdopt.model.upsets import TooManyUpSets, TooMuchMemory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -30,7 +30,7 @@ import numpy as np
 
 from crowdopt.engines.base import Limits, Outcome
 from crowdopt.engines.scan_lines import Search, best_lines
-from crowdopt.engines.ties import choose
+from crowdopt.engines.tie_breaking import choose
 from crowdopt.model.certificate import Space, Stop
 from crowdopt.model.margins import Margins, single_moves
 

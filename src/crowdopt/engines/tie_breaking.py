@@ -1,4 +1,7 @@
-"""Names: which label each cluster of buckets is called by."""
+"""Ties: which of several equally likely mappings is taken, and which label each cluster of buckets is called by.
+
+Among equally likely mappings: more agreement with the responses, then the lexicographically smallest.
+"""
 
 from __future__ import annotations
 
@@ -71,3 +74,10 @@ def _likelihoods(problem: Problem, responses: Ints, tasks: Ints) -> Floats:
         for j in range(problem.buckets.n_labels)
     ]
     return np.maximum(np.stack(worth, axis=1), FORBIDDEN)
+
+
+def choose(problem: Problem, mappings: list[Ints], at_least: float) -> Ints:
+    """The mapping that the tie rule picks among those whose log-likelihood is at least ``at_least``."""
+    buckets = problem.buckets
+    good = [mapping for mapping in mappings if problem.objective.of_mapping(buckets, mapping) >= at_least]
+    return min(good, key=lambda mapping: (-buckets.agreement(mapping), mapping.tolist()))

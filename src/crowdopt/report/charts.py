@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from crowdopt._memory import ROOM_OF_CHARTS, has_room
+from crowdopt._startup import ROOM_OF_CHARTS, has_room
 from crowdopt.errors import CrowdoptError, MissingExtraError
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.errors import MissingExtraError
+from crowdopt.report.charts import DARK
 from crowdopt.report.charts import check_installed as check_charts
 from crowdopt.report.likelihood_curve import curve_of
 from crowdopt.report.verdict import nats
-from crowdopt.studies.paper.page import dark_charts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,3 +114,12 @@ def _jinja2() -> Any:
     except ImportError as error:
         raise MissingExtraError("writing the report", "report") from error
     return jinja2
+
+
+def dark_charts() -> str:
+    """Rules that recolour the drawings on a dark page; on paper they stay as they are."""
+    rules = "".join(
+        f'.drawing [fill="{light}"]{{fill:{dark}}}.drawing [stroke="{light}"]{{stroke:{dark}}}'
+        for light, dark in DARK.items()
+    )
+    return f"@media screen and (prefers-color-scheme:dark){{{rules}}}"

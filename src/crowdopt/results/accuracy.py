@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 
-from crowdopt.data.columns import choose_truth
-from crowdopt.data.known_labels import without_gold
-from crowdopt.data.prepare import clean
-from crowdopt.data.scores import bin_truth
-from crowdopt.data.tables.table import Table, adopt, coded, fetch, fetch_integers, settle, small_table, with_texts
+from crowdopt.data.known_labels import labelled_tasks, without_gold
+from crowdopt.data.responses import by_task
+from crowdopt.data.tables.table import Table, coded, fetch, fetch_integers, small_table, with_texts
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.model.scale import MAX_LABELS, canonical_text
-from crowdopt.results.answers import by_task
-from crowdopt.results.solution import Accuracy
 
 if TYPE_CHECKING:
-    from crowdopt.reading import Reading
+    from crowdopt._arrays import Ints
     from crowdopt.results.solution import Solution
 
 NO_LABEL = -1
@@ -82,26 +79,6 @@ def _known(solution: Solution, truth: Any, like: Table, *, same_place: bool) -> 
     return small_table({"task": rows["task"], "true": true}, like=like)
 
 
-def labelled_tasks(data: Any, reading: Reading, called: str) -> Table:
-    """A table of known labels as (task, label), one row per task; raises if a task has two."""
-    table = adopt(data, choose_truth(reading))
-    task, label = table.collect_schema().names()
-    table = clean(table.select(nw.col(task).alias("task"), nw.col(label).alias("label")), reading)
-    if reading.bins:
-        table = bin_truth(table, reading.bins)
-    table = settle(table.filter(~nw.col("task").is_null(), ~nw.col("label").is_null()).unique())
-    _check_once(table, called)
-    return table
-
-
-def gold_pairs(data: Any, reading: Reading) -> tuple[tuple[str, str], ...]:
-    """The gold tasks of a table and their labels, as sorted texts."""
-    rows = fetch(with_texts(labelled_tasks(data, reading, "gold"), ["task", "label"]))
-    if not rows["task"]:
-        raise InputError("the gold has no rows with a task and a label")
-    return tuple(sorted(zip(rows["task"], rows["label"], strict=True)))
-
-
 def _codes(table: Table, solution: Solution) -> dict[Any, int]:
     """The labels of the truth that are on the scale, and the index of each."""
     limit = 10 * MAX_LABELS
@@ -121,12 +98,6 @@ def _codes(table: Table, solution: Solution) -> dict[Any, int]:
     return codes
 
 
-def _check_once(table: Table, called: str) -> None:
-    times = table.group_by("task").agg(nw.len().alias("n"))
-    if repeated := fetch(times.filter(nw.col("n") > 1).sort("task").head(1))["task"]:
-        raise InputError(f"the {called} gives task {canonical_text(repeated[0])!r} two different labels")
-
-
 def _same_tasks(known: Table, answers: Table) -> tuple[Table, Table]:
     """Both with tasks that can be compared: as they are if they have one type, else as text."""
     ours, theirs = answers.collect_schema()["task"], known.collect_schema()["task"]
@@ -139,3 +110,21 @@ def _first_tasks(known: Table, answers: Table) -> str:
     firsts = [fetch(table.select("task").sort("task").head(1))["task"] for table in (known, answers)]
     theirs, ours = (repr(canonical_text(first[0])) if first else "nothing" for first in firsts)
     return f"it begins with {theirs}, the tasks with {ours}"
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How many of the tasks with a known truth got it right.
+
+    Attributes:
+        value: Share of right labels among the tasks that have a truth and a label.
+        n_tasks: Number of those tasks.
+        n_unknown: Tasks of the truth file that have no label here.
+        by_bucket: Those tasks by (true label, bucket), a last row for truths that are not on the scale: from these
+            follows the accuracy of any other labels of the buckets. None where groups were compared all at once.
+    """
+
+    value: float
+    n_tasks: int
+    n_unknown: int
+    by_bucket: Ints | None = field(default=None, repr=False, compare=False)

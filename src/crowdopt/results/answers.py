@@ -8,16 +8,17 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.data.columns import check_answer_columns
-from crowdopt.data.known_labels import GOLD, NOT_GOLD, GoldCounts
 from crowdopt.data.prepare import ANSWER_COLUMNS
+from crowdopt.data.responses import by_task
 from crowdopt.data.tables.spark import is_spark
-from crowdopt.data.tables.table import Table, small_table, with_types
+from crowdopt.data.tables.table import Table, with_types
 from crowdopt.model.scale import canonical_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from crowdopt._arrays import Floats
+    from crowdopt.data.known_labels import GoldCounts
     from crowdopt.data.responses import Responses, TaskCounts
     from crowdopt.reading import Reading
     from crowdopt.results.solution import Solution
@@ -39,18 +40,6 @@ def task_table(
     if responses.kept is not None:
         joined = joined.join(responses.kept, on="task", how="left")
     return as_typed(joined.select(*named).sort("task"), responses.types)
-
-
-def by_task(columns: Mapping[str, Any], counts: TaskCounts) -> Table:
-    """Columns by bucket as columns by task; behind the buckets a row for tasks without any response, then gold ones."""
-    buckets, gold = counts.buckets.counts, counts.gold
-    rows = np.concatenate([buckets, np.zeros_like(buckets[:1]), *([gold.counts] if gold else [])])
-    rows = rows.reshape(len(rows), -1)
-    keys = {name: rows[:, at] for name, at in counts.columns.items()}
-    if gold is not None:
-        keys[GOLD] = np.concatenate([np.full(len(buckets) + 1, NOT_GOLD), gold.labels])
-    known = small_table(keys | dict(columns), like=counts.table)
-    return counts.table.join(known, on=list(keys), how="left").drop(*keys)
 
 
 def as_typed(table: Table, types: Mapping[str, Any]) -> Table:

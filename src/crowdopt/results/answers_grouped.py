@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
+from crowdopt.data.bins import bin_truth
 from crowdopt.data.columns import check_answer_columns, choose_group_truth
 from crowdopt.data.prepare import ANSWER_COLUMNS, GROUP_VALUE, clean
-from crowdopt.data.scores import bin_truth
 from crowdopt.data.tables.table import Table, adopt, fetch, small_table, with_texts
 from crowdopt.errors import InputError
+from crowdopt.results.accuracy import Accuracy
 from crowdopt.results.answers import as_typed, bucket_columns
-from crowdopt.results.solution import Accuracy
 
 if TYPE_CHECKING:
     from crowdopt.data.groups import GroupedSource

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from crowdopt._arrays import Floats, Ints
+    from crowdopt.data.counts import Totals
     from crowdopt.data.load import Source
     from crowdopt.data.readers.database import Database
     from crowdopt.data.tables.table import Table
@@ -28,36 +29,7 @@ if TYPE_CHECKING:
     from crowdopt.model.margins import Margins
     from crowdopt.model.scale import Scale
     from crowdopt.reading import Reading
-
-
-@dataclass(frozen=True)
-class Totals:
-    """What went in: tasks, of these gold ones and ones without a usable response; workers, responses, rows left out."""
-
-    n_tasks: int
-    n_gold: int
-    n_no_response: int
-    n_workers: int
-    n_responses: int
-    n_dropped: int
-
-
-@dataclass(frozen=True)
-class Accuracy:
-    """How many of the tasks with a known truth got it right.
-
-    Attributes:
-        value: Share of right labels among the tasks that have a truth and a label.
-        n_tasks: Number of those tasks.
-        n_unknown: Tasks of the truth file that have no label here.
-        by_bucket: Those tasks by (true label, bucket), a last row for truths that are not on the scale: from these
-            follows the accuracy of any other labels of the buckets. None where groups were compared all at once.
-    """
-
-    value: float
-    n_tasks: int
-    n_unknown: int
-    by_bucket: Ints | None = field(default=None, repr=False, compare=False)
+    from crowdopt.results.accuracy import Accuracy
 
 
 @dataclass(frozen=True, eq=False, repr=False)

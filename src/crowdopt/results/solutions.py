@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from crowdopt.data.readers.database import Database
     from crowdopt.data.tables.table import Table
     from crowdopt.reading import Reading
-    from crowdopt.results.solution import Accuracy, Solution
+    from crowdopt.results.accuracy import Accuracy
+    from crowdopt.results.solution import Solution
 
 
 @dataclass(frozen=True, eq=False, repr=False)

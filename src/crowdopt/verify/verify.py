@@ -18,9 +18,9 @@ import numpy as np
 from crowdopt.data.readers.database import database_of
 from crowdopt.errors import ClassError, GoldError, InputError, SolutionFileError, one_line
 from crowdopt.model.certificate import Proof, Space, Stop
-from crowdopt.model.moves import MAX_BUCKETS
+from crowdopt.model.margins import MAX_BUCKETS
 from crowdopt.model.order import violation
-from crowdopt.results.solution import Solution, Totals
+from crowdopt.results.solution import Solution
 from crowdopt.verify import optimum as recheck
 from crowdopt.verify.optimum import Alternatives, Recheck, Undecided, agreement_of_best_names, log_likelihood
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from crowdopt._arrays import Ints
+    from crowdopt.data.counts import Totals
     from crowdopt.data.known_labels import GoldCounts
     from crowdopt.data.worker_classes import WorkerClass
     from crowdopt.model.buckets import Buckets

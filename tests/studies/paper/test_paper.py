@@ -20,9 +20,8 @@ from crowdopt.model.objective import Objective
 from crowdopt.model.order import Order
 from crowdopt.model.problem import Problem
 from crowdopt.studies.paper import experiments
-from crowdopt.studies.paper.em_vs_optimum import SAME, against_em, below_best, series
+from crowdopt.studies.paper.em_vs_optimum import SAME, against_em, below_all, below_best, series, shortfalls
 from crowdopt.studies.paper.experiments import BEYOND, PAPER, SETUPS, collect, pieces, run, run_piece
-from crowdopt.studies.paper.leads import below_all, shortfalls
 from crowdopt.studies.paper.setups import (
     ALL_EM,
     BEST,

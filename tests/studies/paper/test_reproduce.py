@@ -12,12 +12,12 @@ import pytest
 from crowdopt.report.charts import DARK
 from crowdopt.studies.paper.catalogue import CATALOGUE, CROWDS, Listing, Misses, Plot, label_of
 from crowdopt.studies.paper.claims import CHECKS, Claim
+from crowdopt.studies.paper.em_vs_optimum import BELOW_ALL, SHORTFALL
 from crowdopt.studies.paper.errata import ERRATA
 from crowdopt.studies.paper.experiments import SETUPS
 from crowdopt.studies.paper.figures import METRICS, STYLES, Figure
 from crowdopt.studies.paper.format import number
 from crowdopt.studies.paper.glossary import CHOICES, VERDICT_WORDS
-from crowdopt.studies.paper.leads import BELOW_ALL, SHORTFALL
 from crowdopt.studies.paper.output import COLUMNS
 from crowdopt.studies.paper.page import SECTIONS, VERDICTS, Run, grid, render, section_of
 from crowdopt.studies.paper.reproduce import reproduce

@@ -14,6 +14,7 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.data.duplicates import PAIR
+from crowdopt.data.responses import by_task
 from crowdopt.data.tables.spark import is_spark
 from crowdopt.data.tables.table import (
     Table,
@@ -27,7 +28,7 @@ from crowdopt.data.tables.table import (
     surely_distinct,
 )
 from crowdopt.model.scale import canonical_text
-from crowdopt.results.answers import as_typed, by_task
+from crowdopt.results.answers import as_typed
 from crowdopt.results.labelling import label_counts
 from crowdopt.results.reread import as_frame, reread
 from crowdopt.results.workers.statistics import FLAGS, Quality, Typical, measure, reason, typical_agreement, wilson

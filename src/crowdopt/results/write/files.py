@@ -20,7 +20,7 @@ from crowdopt.data.readers.database import Database, check_path, is_address
 from crowdopt.data.tables.table import adopt
 from crowdopt.data.tables.workspace import Workspace, literal, query_errors, quote
 from crowdopt.errors import InputError, OutputError
-from crowdopt.results.write.written import note_written
+from crowdopt.results.write.in_place import note_written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from crowdopt.errors import InputError
 from crowdopt.studies.paper import diagrams
-from crowdopt.studies.paper.leads import BELOW_ALL, SHORTFALL
+from crowdopt.studies.paper.em_vs_optimum import BELOW_ALL, SHORTFALL
 from crowdopt.studies.paper.mapping_counts import number_of_mappings
 from crowdopt.studies.paper.setups import (
     DISTANCE,

@@ -1,5 +1,7 @@
 """How often EM misses the optimum, and by how much; and how often it beats what was found under the order.
 
+Shortfalls are also kept trial by trial, since averages would hide them.
+
 Over all mappings nothing beats the optimum. For ratings OPT searches only mappings that respect the order, while EM
 knows no order, so that it can also end above OPT; and what is best of all is not known, only the best that was found.
 """
@@ -10,13 +12,27 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from crowdopt.studies.paper.setups import ALL_EM, BEST, EM1, EM2, EM3, EM_ANY, EM_BEST, IN_ORDER, LIKELIHOOD, OPT, up
+from crowdopt.studies.paper.setups import (
+    ALL_EM,
+    BEST,
+    EM1,
+    EM2,
+    EM3,
+    EM_ANY,
+    EM_BEST,
+    IN_ORDER,
+    LIKELIHOOD,
+    OPT,
+    OPT_ALL,
+    up,
+)
+from crowdopt.studies.paper.statistics import interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from crowdopt._arrays import Floats
-    from crowdopt.studies.paper.experiments import Experiment
+    from crowdopt.studies.paper.experiments import Experiment, Rows
 
 SAME = 1e-6
 """Nats by which log-likelihoods of a few thousand may differ and be the same."""
@@ -88,3 +104,29 @@ def series(experiment: Experiment, m: int, algorithm: str, metric: str) -> Float
     tied = value >= experiment.values[m, best, LIKELIHOOD] - SAME
     of_start = np.array([experiment.values[m, start, metric] for start in starts])
     return np.asarray(np.where(tied, of_start, 0.0).sum(axis=0) / tied.sum(axis=0), dtype=float)
+
+
+SHORTFALL, BELOW_ALL = "nats below OPT", "nats below the best of all mappings"
+
+
+def shortfalls(experiment: Experiment) -> Rows:
+    """Rows as an experiment has them, of how many nats EM is below OPT on the same crowd; negative where above."""
+    return _below(experiment, OPT, ALL_EM, SHORTFALL)
+
+
+def below_all(experiment: Experiment) -> Rows:
+    """The same of OPT and EM below the optimum over all mappings, which nothing is above."""
+    return _below(experiment, OPT_ALL, (OPT, *ALL_EM), BELOW_ALL)
+
+
+def _below(experiment: Experiment, best: str, others: tuple[str, ...], metric: str) -> Rows:
+    rows: Rows = []
+    for m in experiment.sizes:
+        for name in others:
+            short = experiment.values[m, best, LIKELIHOOD] - experiment.values[m, name, LIKELIHOOD]
+            low, high = interval(short)
+            rows.append({
+                "experiment": experiment.name, "m": m, "algorithm": name, "metric": metric,
+                "mean": float(short.mean()), "low": low, "high": high, "trials": experiment.trials,
+            })  # fmt: skip
+    return rows

@@ -20,9 +20,8 @@ from crowdopt.report.charts import (
     svg_of,
 )
 from crowdopt.studies.paper.catalogue import Drawn, Listing, Misses, Plot, label_of
-from crowdopt.studies.paper.em_vs_optimum import against_em, below_best
+from crowdopt.studies.paper.em_vs_optimum import BELOW_ALL, SHORTFALL, against_em, below_all, below_best, shortfalls
 from crowdopt.studies.paper.format import percent
-from crowdopt.studies.paper.leads import BELOW_ALL, SHORTFALL, below_all, shortfalls
 from crowdopt.studies.paper.setups import (
     DISTANCE,
     EM1,

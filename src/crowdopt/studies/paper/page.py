@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.errors import MissingExtraError
-from crowdopt.report.charts import DARK
+from crowdopt.report.page import dark_charts
 from crowdopt.studies.paper.errata import ERRATA
 from crowdopt.studies.paper.format import number
 from crowdopt.studies.paper.glossary import CHOICES, VERDICT_WORDS
@@ -134,15 +134,6 @@ def cells(lines: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]
     """Lines as a table: its header, and its cells as people read them."""
     header = columns_of(lines)
     return header, [[number(line.get(key)) for key in header] for line in lines]
-
-
-def dark_charts() -> str:
-    """Rules that recolour the drawings on a dark page; on paper they stay as they are."""
-    rules = "".join(
-        f'.drawing [fill="{light}"]{{fill:{dark}}}.drawing [stroke="{light}"]{{stroke:{dark}}}'
-        for light, dark in DARK.items()
-    )
-    return f"@media screen and (prefers-color-scheme:dark){{{rules}}}"
 
 
 def _trusted(markup: str) -> Any:

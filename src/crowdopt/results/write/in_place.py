@@ -1,9 +1,10 @@
-"""Which results are in their places: what is to be said when something goes wrong after that."""
+"""Which outputs are in their places: what a command says when something goes wrong after that. Light to import."""
 
 from __future__ import annotations
 
 MOST_NAMED = 6
 """Results that are named where it is told what was written."""
+
 
 _written: dict[str, None] = {}
 
