@@ -25,8 +25,8 @@ import duckdb
 
 from crowdopt.data.load import load
 from crowdopt.data.readers.database import Database
+from crowdopt.data.reading import Reading
 from crowdopt.data.tables.workspace import Workspace
-from crowdopt.reading import Reading
 from crowds import Crowd
 
 ROOT = Path(__file__).resolve().parents[1]

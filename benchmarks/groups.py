@@ -21,12 +21,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt import _parallel as jobs
+from crowdopt._option import complete
 from crowdopt.data.counts import Counted, Totals
+from crowdopt.data.reading import Reading
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.scale import Scale
-from crowdopt.reading import Reading
+from crowdopt.options import SolveOptions
+from crowdopt.results.solve_counts import solve_group
 from crowdopt.results.write.files import write_columns
-from crowdopt.solving import Asked, solve_group
 from crowdopt.studies.simulate import crowd
 from processes import environment
 from tables import describe, duration, parser, say, show, write_json
@@ -53,7 +55,7 @@ def problems(n_labels: int, size: int, n_groups: int) -> list[Any]:
         buckets, _ = Buckets.from_arrays(counts)
         totals = Totals(N_TASKS, 0, 0, size, buckets.n_responses, 0)
         counted = Counted(Scale.of(labels, labels), (), buckets, None, totals, Reading(labels=tuple(labels)))
-        items.append((counted, Asked(), 60.0, None))
+        items.append((counted, complete(SolveOptions, {}), 60.0, None))
     return items
 
 

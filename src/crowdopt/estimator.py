@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 import numpy as np
 
-from crowdopt.engines.registry import DEFAULT_TIME_LIMIT
+from crowdopt._option import declared, taking
 from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
 from crowdopt.model.scale import canonical_text
+from crowdopt.options import EstimatorOptions
 from crowdopt.pipeline import aggregate
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from crowdopt._arrays import Ints
     from crowdopt.model.certificate import Certificate
-    from crowdopt.reading import Duplicates, Missing
     from crowdopt.results.solution import Solution
 
 
@@ -28,21 +28,8 @@ class GlobalOptimum:
 
     Args:
         labels: The scale, lowest label first; taken from the data if None.
-        selectivity: ``none``, ``estimate``, or the known share of each label; None for ``none`` or, where classes are
-            found, for what held-out responses ask for. So is ``smoothing``.
-        gold: Known labels by task: a dict or a frame with columns ``task`` and ``label``.
-        prior_matrix: Pseudo-counts by (true, answered), or a solution whose counts they are.
-        smoothing: A pseudo-count for every entry of the response matrix.
-        space: ``dominance`` or ``all``; None for the default of the scale.
-        duplicates: When a worker answered a task more than once; crowd-kit counts them all.
-        missing: Rows without task, worker or label.
-        engine: ``auto`` or the name of an engine.
-        time_limit: Seconds for the engine.
-        scale: ``ordinal`` or ``nominal``; None to take it from the labels.
-        classes: The class of every worker: a dict, or a frame with columns ``worker`` and ``class``; None if all are
-            alike.
-        ranked: The classes, best first, if that is known.
-        find_classes: How many classes of workers to find in the data, or ``auto``; None to find none.
+        options: What ``aggregate`` takes beside columns and files (see ``EstimatorOptions``). Unlike there, all
+            responses of a worker who answered a task more than once are counted: ``duplicates="all"``, as in crowd-kit.
 
     Attributes:
         labels_: Series ``agg_label`` of labels, indexed by task.
@@ -72,60 +59,20 @@ class GlobalOptimum:
     certificate_: Certificate
     solution_: Solution
 
-    def __init__(
-        self,
-        labels: Sequence[Any] | None = None,
-        selectivity: str | dict[Any, float] | None = None,
-        space: str | None = None,
-        duplicates: Duplicates = "all",
-        missing: Missing = "error",
-        engine: str = "auto",
-        time_limit: float = DEFAULT_TIME_LIMIT,
-        scale: Literal["ordinal", "nominal"] | None = None,
-        gold: Any = None,
-        prior_matrix: Any = None,
-        smoothing: float | None = None,
-        classes: Any = None,
-        ranked: Sequence[Any] = (),
-        find_classes: int | Literal["auto"] | None = None,
-    ) -> None:
+    @taking(EstimatorOptions, duplicates="all")
+    def __init__(self, labels: Sequence[Any] | None = None, **options: Unpack[EstimatorOptions]) -> None:
         self.labels = labels
-        self.selectivity = selectivity
-        self.space = space
-        self.duplicates = duplicates
-        self.missing = missing
-        self.engine = engine
-        self.time_limit = time_limit
-        self.scale = scale
-        self.gold = gold
-        self.prior_matrix = prior_matrix
-        self.smoothing = smoothing
-        self.classes = classes
-        self.ranked = ranked
-        self.find_classes = find_classes
+        for name, value in options.items():
+            setattr(self, name, value)
 
     def fit(self, data: pd.DataFrame) -> Self:
         """Finds the labels, matrix and certificate."""
         pandas = _pandas()
         if not isinstance(data, pandas.DataFrame):
             raise InputError(f"GlobalOptimum takes pandas frames, not {type(data).__name__}; use crowdopt.aggregate")
-        solution = aggregate(
-            data,
-            labels=() if self.labels is None else self.labels,
-            selectivity=self.selectivity,
-            space=self.space,
-            duplicates=self.duplicates,
-            missing=self.missing,
-            engine=self.engine,
-            time_limit=self.time_limit,
-            scale=self.scale,
-            gold=self.gold,
-            prior_matrix=self.prior_matrix,
-            smoothing=self.smoothing,
-            classes=self.classes,
-            ranked=self.ranked,
-            find_classes=self.find_classes,
-        )
+        options = self.get_params()
+        labels = options.pop("labels")
+        solution = aggregate(data, labels=() if labels is None else labels, **cast("EstimatorOptions", options))
         values = list(solution.scale.values)
         answers = solution.answers_frame(probabilities=True).set_index("task")
         self.solution_ = solution
@@ -184,9 +131,7 @@ class GlobalOptimum:
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments of the constructor, as scikit-learn wants them."""
         del deep  # there are no nested estimators
-        return {
-            name: getattr(self, name) for name in inspect.signature(type(self).__init__).parameters if name != "self"
-        }
+        return {name: getattr(self, name) for name in ("labels", *declared(EstimatorOptions))}
 
     def set_params(self, **params: Any) -> Self:
         """Sets arguments of the constructor."""

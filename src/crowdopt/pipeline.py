@@ -3,148 +3,81 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
+from crowdopt._option import complete, taking
 from crowdopt._parallel import n_cores, run_all
 from crowdopt.classes.apply import advise_classes, check_alone, checked_number, with_found_classes
 from crowdopt.data.bins import parse_bins
 from crowdopt.data.columns import choose_group_truth, choose_truth
-from crowdopt.data.load import OnPhase, Source, load, opened, workspace_for
+from crowdopt.data.load import OnPhase, load, opened, workspace_for
 from crowdopt.data.readers.database import database_of
-from crowdopt.engines.registry import DEFAULT_TIME_LIMIT, Limits, OnProgress
+from crowdopt.data.reading import Reading
+from crowdopt.engines.base import Limits, OnProgress
 from crowdopt.errors import InputError
 from crowdopt.model.offsets import number
-from crowdopt.model.scale import canonical_text
-from crowdopt.reading import Duplicates, Missing, Reading, ToolName
+from crowdopt.options import AggregateOptions, SolveOptions
 from crowdopt.results.solution import Solution
 from crowdopt.results.solutions import INTERRUPTED, Solutions, with_own_readings
-from crowdopt.solving import LOST, Asked, solve_counted, solve_group
+from crowdopt.results.solve_counts import LOST, solve_counted, solve_group
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
 
     from crowdopt.data.groups import GroupedSource
     from crowdopt.data.tables.workspace import Workspace
     from crowdopt.results.accuracy import Accuracy
 
-    OnGroup = Callable[[int, int], bool]
-    """Called with the number of groups that are done, and of all; returning True asks to stop."""
+OnGroup = Callable[[int, int], bool]
+"""Called with the number of groups that are done, and of all; returning True asks to stop."""
 
 
 @overload
-def aggregate(data: Any, *, group: Literal[""] = "", **options: Any) -> Solution: ...
-@overload
-def aggregate(data: Any, *, group: str, **options: Any) -> Solutions: ...
-def aggregate(  # type: ignore[misc]  # the overloads leave out the options, which are the same for both
+def aggregate(
     data: Any,
     *,
-    table: str = "",
-    query: str = "",
-    task: str = "task",
-    worker: str = "worker",
-    label: str = "label",
-    class_: str = "",
-    group: str = "",
-    wide: bool = False,
-    keep: Sequence[str] = (),
-    labels: Sequence[Any] = (),
-    scale: Literal["ordinal", "nominal"] | None = None,
-    bins: int | Sequence[float] | None = None,
-    duplicates: Duplicates = "error",
-    order_by: str = "",
-    missing: Missing = "error",
-    na: Sequence[str] = (),
-    encoding: str = "",
-    delimiter: str = "",
-    tool: ToolName = "auto",
-    question: str = "",
-    keep_rejected: bool = False,
-    ignore_gold: bool = False,
-    selectivity: str | dict[Any, float] | None = None,
-    gold: Any = None,
-    prior_matrix: Any = None,
-    smoothing: float | None = None,
-    classes: Any = None,
-    ranked: Sequence[Any] = (),
-    find_classes: int | Literal["auto"] | None = None,
-    space: Literal["dominance", "all"] | None = None,
-    engine: str = "auto",
-    truth: Any = None,
-    time_limit: float = DEFAULT_TIME_LIMIT,
-    memory_limit: str | None = None,
-    threads: int | None = None,
-    jobs: int | None = None,
-    seed: int = 0,
+    group: Literal[""] = "",
     on_progress: OnProgress | None = None,
     on_phase: OnPhase | None = None,
     on_group: OnGroup | None = None,
+    **options: Unpack[AggregateOptions],
+) -> Solution: ...
+@overload
+def aggregate(
+    data: Any,
+    *,
+    group: str,
+    on_progress: OnProgress | None = None,
+    on_phase: OnPhase | None = None,
+    on_group: OnGroup | None = None,
+    **options: Unpack[AggregateOptions],
+) -> Solutions: ...
+@taking(AggregateOptions)
+def aggregate(
+    data: Any,
+    *,
+    group: str = "",
+    on_progress: OnProgress | None = None,
+    on_phase: OnPhase | None = None,
+    on_group: OnGroup | None = None,
+    **options: Unpack[AggregateOptions],
 ) -> Solution | Solutions:
     """Estimates the true label of every task by maximum likelihood, with a certificate.
 
     Args:
         data: A path (CSV, TSV, Parquet, JSON Lines, Excel; a list of them or a glob), or a pandas, Polars,
             PyArrow, DuckDB or PySpark table; or a ``Database``, or its address (``postgresql://…``, ``sqlite:///…``).
-        table: The table of the database to read, if ``data`` is an address.
-        query: The SELECT to read instead.
-        task: Name of the column of tasks.
-        worker: Name of the column of workers.
-        label: Name of the column of answers.
-        class_: Name of a column with the class of each response's worker. A column is used for this only if it is named
-            here. With ``classes``, the column of that table instead.
         group: Name of a column of groups (questions, batches, languages). Each is solved as a problem of its own, with
             labels of its own; a task belongs to its group, and may have the name of a task of another one.
-        wide: One row per task and one column per worker.
-        keep: Further columns to carry to the answers.
-        labels: The scale, lowest label first; taken from the data if empty.
-        scale: Whether the order of the labels means something (``ordinal``) or not (``nominal``). If None: two labels,
-            numbers, named labels and ordered categories are ordinal; three and more texts are nominal.
-        bins: For labels that are scores: the number of bins of equal width, or a list of edges between bins, lowest
-            first. A score on an edge goes to the upper bin.
-        duplicates: When a worker answered a task more than once: ``error``, ``same`` (count identical answers
-            once), ``first`` or ``last`` (needs ``order_by``), or ``all`` (count every answer).
-        order_by: Column that orders a worker's answers to one task: numbers as numbers; texts as text, unless they come
-            from a text file and all look like numbers.
-        missing: Rows without task, worker, label or group: ``error`` or ``drop``.
-        na: Texts that stand for a missing label.
-        encoding: Of text files; UTF-8 if empty.
-        delimiter: Of text files; taken from the header if empty.
-        tool: The annotation tool whose export the files are: ``mturk``, ``label-studio``, ``toloka``, ``prodigy``,
-            ``argilla`` or ``crowd-kit``; empty for a plain table. ``auto`` takes what can only be such an export for
-            one, unless columns are named.
-        question: The question of an export that has several.
-        keep_rejected: Whether to count work that was rejected in the tool.
-        ignore_gold: Whether to leave out the labels that an export knows, which are gold otherwise.
-        selectivity: ``none``, ``estimate``, or the known share of each label, as a dict or ``"no=0.9,yes=0.1"``. If
-            None: ``none``; where classes are found, what held-out responses ask for.
-        gold: Tasks of known label (a path or table with the task and label columns, or a dict of labels by task). They
-            keep their labels, and their responses teach how workers answer.
-        prior_matrix: Pseudo-counts by (true, answered) to start from: an array in the order of the scale, a nested
-            dict, a CSV file with a row for each true label and a column for each answer, or a solution (or its file),
-            whose counts they are.
-        smoothing: A pseudo-count for every entry of the response matrix. If None: none; where classes are found, as
-            much as held-out responses ask for.
-        classes: The class of every worker (a path or table with the worker column and a column ``class``, or a dict of
-            classes by worker). Each class has a response matrix of its own.
-        find_classes: Finds that many classes of workers in the data, or as many as held-out responses ask for
-            (``auto``). The labels are then solved for given these classes, over all mappings unless ``space`` says
-            otherwise; that the classes are the best ones is not proved.
-        ranked: The classes, best first: then a better worker's response counts for more in the order of answers.
-        space: Mappings to search: those that respect the order of the scale (``dominance``), or ``all``.
-        engine: ``auto``, or the name of an engine.
-        truth: Known true labels (a path or table with the task and label columns) to compute the accuracy.
-        time_limit: Seconds for the engine; past them the result is BOUNDED. Of groups, for each of them.
-        memory_limit: Memory of the database that reads files, and of what an engine lists, for example ``"1GB"``.
-        threads: Threads of that database.
-        jobs: Processes that solve groups; as many as there are cores if None. The answers do not depend on it.
-        seed: Seed of an engine's random choices.
         on_progress: Called now and then while solving; return True to stop with the best so far. Not used for groups.
         on_phase: Called with a word when a new phase of the work begins.
         on_group: Called with the number of groups that are done, and of all; return True to leave the others unsolved.
+        options: How to read, what is known, how to solve: see ``AggregateOptions``.
 
     Returns:
         The solution; its ``answers`` are a table of the same kind as ``data`` (a PyArrow table for files). With a
@@ -167,88 +100,92 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
     >>> solution.answers[["task", "label"]].to_dict("list")
     {'task': ['a', 'b', 'c'], 'label': ['yes', 'no', 'no']}
     """
-    data = database_of(data, table, query)
-    for name, given, first in (("labels", labels, "lowest"), ("ranked", ranked, "best")):
+    data = database_of(data, options["table"], options["query"])
+    n_bins, edges = _check_options(options, group)
+    reading = Reading.of(options, group=group, bins=edges)
+    workspace = workspace_for(data, memory_limit=options["memory_limit"], threads=options["threads"])
+    job = _Job(data, reading, n_bins, workspace, options, on_phase or (lambda _: None))
+    with _closed_on_error(workspace):
+        job.on_phase("reading")
+        return job.solve_groups(on_group) if group else job.solve(on_progress)
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """One call of :func:`aggregate`, checked: what to read, how, where, and what to make of it."""
+
+    data: Any
+    reading: Reading
+    n_bins: int
+    workspace: Workspace | None
+    options: AggregateOptions
+    on_phase: OnPhase
+
+    def solve(self, on_progress: OnProgress | None) -> Solution:
+        """Reads, counts and solves one problem."""
+        options, start = self.options, None
+        source = load(
+            self.data, self.reading, self.workspace,
+            n_bins=self.n_bins, gold=options["gold"], classes=options["classes"], on_phase=self.on_phase,
+        )  # fmt: skip
+        wanted = complete(SolveOptions, options)
+        if (n_classes := options["find_classes"]) is not None:
+            check_alone(["the known labels of an export (--ignore-gold)"] if source.reading.gold else [])
+            self.on_phase("finding classes")
+            source, wanted, start = with_found_classes(source, checked_number(n_classes), wanted)
+        self.on_phase("solving")
+        limits = Limits(options["time_limit"], on_progress, parse_bytes(options["memory_limit"]), wanted["seed"], start)
+        solution = replace(solve_counted(source.counted, wanted, limits), source=source)
+        solution = replace(solution, advice=(*solution.advice, *advise_classes(solution)))
+        if options["truth"] is not None:
+            self.on_phase("comparing with the truth")
+            solution = replace(solution, accuracy=accuracy(solution, options["truth"]))
+        return solution
+
+    def solve_groups(self, on_group: OnGroup | None) -> Solutions:
+        """Reads and counts all groups, and solves each as a problem of its own."""
+        from crowdopt.data.groups import load_groups
+
+        options = self.options
+        groups = load_groups(
+            self.data, self.reading, self.workspace,
+            n_bins=self.n_bins, classes=options["classes"], on_phase=self.on_phase,
+        )  # fmt: skip
+        self.on_phase("solving")
+        solutions = solve_groups(
+            groups, complete(SolveOptions, options), options["time_limit"], parse_bytes(options["memory_limit"]),
+            jobs=n_cores() if options["jobs"] is None else options["jobs"], on_group=on_group,
+        )  # fmt: skip
+        if options["truth"] is not None:
+            self.on_phase("comparing with the truth")
+            solutions = replace(solutions, accuracy=group_accuracy(solutions, groups, options["truth"]))
+        return solutions
+
+
+def _check_options(options: AggregateOptions, group: str) -> tuple[int, tuple[float, ...]]:
+    """Checks what can be checked before anything is read, and makes numbers of numbers; the number and edges of bins."""
+    for name, given, first in (("labels", options["labels"], "lowest"), ("ranked", options["ranked"], "best")):
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise InputError(f"{name} must be a list, {first} first, not {given!r}")
-    seconds, n_bytes, seed = number(time_limit, "the time limit"), parse_bytes(memory_limit), _checked_seed(seed)
-    n_bins, edges = parse_bins(bins)
-    reading = Reading(
-        task=task,
-        worker=worker,
-        label=label,
-        class_column=class_,
-        group=group,
-        wide=wide,
-        keep=tuple([keep] if isinstance(keep, str) else keep),
-        duplicates=duplicates,
-        order_by=order_by,
-        missing=missing,
-        na=tuple([na] if isinstance(na, str) else na),
-        labels=tuple(canonical_text(text) for text in labels),
-        scale=scale or "",
-        bins=edges,
-        ranked=tuple(canonical_text(name) for name in ranked),
-        encoding=encoding,
-        delimiter=delimiter,
-        tool=tool,
-        question=question,
-        keep_rejected=keep_rejected,
-        ignore_gold=ignore_gold,
-    )
-    report = on_phase or (lambda _: None)
-    asked = Asked(
-        selectivity=selectivity,
-        prior_matrix=prior_matrix,
-        smoothing=smoothing,
-        space=space,
-        engine=engine,
-        seed=seed,
-        scale_said=bool(scale or reading.labels or bins is not None),
-    )
-    jobs = _checked_jobs(jobs)
-    if find_classes is not None:
-        find_classes = checked_number(find_classes)
-        known = {"--class": class_, "--ranked": reading.ranked, "--group": group}
-        tables = {"--classes": classes, "--gold": gold, "--prior-matrix": prior_matrix}
+    options["labels"], options["ranked"] = tuple(options["labels"]), tuple(options["ranked"])  # may be read only once
+    options["time_limit"] = number(options["time_limit"], "the time limit")
+    parse_bytes(options["memory_limit"])
+    options["seed"] = _whole(options["seed"], "the seed", at_least=0)
+    bins = parse_bins(options["bins"])
+    if options["jobs"] is not None:
+        options["jobs"] = _whole(options["jobs"], "the number of jobs", at_least=1)
+    if options["find_classes"] is not None:
+        checked_number(options["find_classes"])
+        known = {"--class": options["class_"], "--ranked": options["ranked"], "--group": group}
+        tables = {"--classes": options["classes"], "--gold": options["gold"], "--prior-matrix": options["prior_matrix"]}
         check_alone(
             [*(name for name, value in known.items() if value), *(name for name in tables if tables[name] is not None)]
         )
-    if group and gold is not None:
+    if group and options["gold"] is not None:
         raise InputError(
             "tasks of known label (--gold) do not go with --group: aggregate the rows of a group alone, with its gold"
         )
-    with _closed_on_error(data, memory_limit=memory_limit, threads=threads) as workspace:
-        report("reading")
-        if group:
-            from crowdopt.data.groups import load_groups
-
-            groups = load_groups(data, reading, workspace, n_bins=n_bins, classes=classes, on_phase=report)
-            report("solving")
-            solutions = solve_groups(groups, asked, seconds, n_bytes, jobs=jobs, on_group=on_group)
-            if truth is not None:
-                report("comparing with the truth")
-                solutions = replace(solutions, accuracy=group_accuracy(solutions, groups, truth))
-            return solutions
-        source = load(data, reading, workspace, n_bins=n_bins, gold=gold, classes=classes, on_phase=report)
-        start = None
-        if find_classes is not None:
-            check_alone(["the known labels of an export (--ignore-gold)"] if source.reading.gold else [])
-            report("finding classes")
-            source, asked, start = with_found_classes(source, find_classes, asked)
-        report("solving")
-        limits = Limits(seconds, on_progress, n_bytes, seed, start)
-        solution = replace(solve_counted(source.counted, asked, limits), source=source)
-        solution = replace(solution, advice=(*solution.advice, *advise_classes(solution)))
-        if truth is not None:
-            report("comparing with the truth")
-            solution = replace(solution, accuracy=accuracy(solution, truth))
-    return solution
-
-
-def solve_source(source: Source, *, limits: Limits, **options: Any) -> Solution:
-    """Solves what was counted; see ``solving.Asked`` for the options."""
-    return replace(solve_counted(source.counted, Asked(**options), limits), source=source)
+    return bins
 
 
 def accuracy(solution: Solution, truth: Any) -> Accuracy:
@@ -270,7 +207,7 @@ def group_accuracy(solutions: Solutions, source: GroupedSource, truth: Any) -> d
 
 def solve_groups(
     source: GroupedSource,
-    asked: Asked,
+    wanted: SolveOptions,
     seconds: float,
     n_bytes: int | None = None,
     *,
@@ -283,12 +220,12 @@ def solve_groups(
         InputError: No group can be answered.
         KeyboardInterrupt: Someone asked to stop before any group was solved.
     """
-    prior = asked.prior_matrix
+    prior = wanted["prior_matrix"]
     if isinstance(prior, str | Path) and Path(prior).suffix.lower() == ".json":
-        asked = replace(asked, prior_matrix=Solution.load(prior))  # once for all groups
+        wanted = {**wanted, "prior_matrix": Solution.load(prior)}  # once for all groups
     reading = replace(source.reading, classes=())  # solving does not need them, and there may be many
     room = None if n_bytes is None else n_bytes // jobs
-    items = [(replace(counted, reading=reading), asked, seconds, room) for counted in source.groups.values()]
+    items = [(replace(counted, reading=reading), wanted, seconds, room) for counted in source.groups.values()]
     report = on_group or (lambda done, total: False)  # noqa: ARG005
     found = run_all(solve_group, items, jobs, LOST, lambda done: report(done, len(items)), here=solve_group)
     solved: dict[str, Solution] = {}
@@ -308,11 +245,10 @@ def solve_groups(
 
 
 @contextmanager
-def _closed_on_error(data: Any, *, memory_limit: str | None, threads: int | None) -> Iterator[Workspace | None]:
+def _closed_on_error(workspace: Workspace | None) -> Iterator[None]:
     """The workspace lives on with the solution, which needs it for its answers; on an error it goes at once."""
-    workspace = workspace_for(data, memory_limit=memory_limit, threads=threads)
     try:
-        yield workspace
+        yield
     except BaseException:
         if workspace is not None:
             workspace.close()
@@ -335,15 +271,7 @@ def parse_bytes(text: str | None) -> int | None:
     return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
 
 
-def _checked_jobs(jobs: Any) -> int:
-    if jobs is None:
-        return n_cores()
-    if isinstance(jobs, bool) or not isinstance(jobs, Integral) or jobs < 1:
-        raise InputError(f"the number of jobs must be a whole number of at least 1, not {jobs!r}")
-    return int(jobs)
-
-
-def _checked_seed(seed: Any) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-        raise InputError(f"the seed must be a whole number of at least 0, not {seed!r}")
-    return int(seed)
+def _whole(value: Any, called: str, *, at_least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
+        raise InputError(f"{called} must be a whole number of at least {at_least}, not {value!r}")
+    return int(value)

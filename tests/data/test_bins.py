@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from crowdopt import Solution, aggregate, verify
 from crowdopt.cli.app import main
 from crowdopt.data.bins import bin_labels, equal_width, parse_bins
+from crowdopt.data.reading import Reading
 from crowdopt.data.responses import check, count_tasks
 from crowdopt.errors import InputError, SolutionFileError
-from crowdopt.reading import Reading
 from support.ways import BACKENDS, WAYS, plain, to_arrow, to_pandas, to_polars, to_text, wide
 
 EDGES = (0.3, 0.7)

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 from crowdopt import GlobalOptimum, aggregate
+from crowdopt.data.reading import Reading
 from crowdopt.data.responses import check, count_tasks
 from crowdopt.errors import ColumnError, InputError
 from crowdopt.model.scale import canonical_text
 from crowdopt.pipeline import accuracy
-from crowdopt.reading import Reading
 from support.ways import BACKENDS, ROWS, plain, to_arrow, to_pandas, to_polars
 
 DAY, LATER = dt.datetime(2024, 5, 1, 9, 30), dt.datetime(2024, 5, 2)  # noqa: DTZ001

@@ -15,8 +15,8 @@ from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Space
 from crowdopt.model.scale import MAX_LABELS, Scale, canonical_text
 from crowdopt.results.advice import advise_scale
+from crowdopt.results.solve_counts import space_of
 from crowdopt.results.summary import headline, summarise
-from crowdopt.solving import _space
 from support.ways import to_pandas, to_polars
 
 
@@ -175,13 +175,13 @@ def test_two_labels_agree_as_much_ordered_as_unordered():
     ],
 )
 def test_the_space_follows_from_the_scale(scale, asked, space):
-    assert _space(asked, scale) is space
+    assert space_of(asked, scale) is space
 
 
 @pytest.mark.parametrize("scale", [Scale.of(TEXTS), Scale.of(NUMBERS, (), "nominal")])
 def test_dominance_needs_an_order(scale):
     with pytest.raises(InputError, match=r"^dominance needs ordered labels: say --scale ordinal, or --labels from low"):
-        _space("dominance", scale)
+        space_of("dominance", scale)
 
 
 # Answers of nearby marks, and answers that jump between the ends.

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 from crowdopt import Solution, aggregate, verify
+from crowdopt.data.reading import Reading
 from crowdopt.data.responses import check
 from crowdopt.data.tables.workspace import literal
 from crowdopt.errors import InputError
 from crowdopt.model.scale import canonical_text
-from crowdopt.reading import Reading
 from support.ways import canonical, facts, plain, to_arrow, to_pandas, to_polars, to_text, wide
 
 ORDER = ["low", "none", "mid", "high"]

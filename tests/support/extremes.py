@@ -10,6 +10,7 @@ import numpy as np
 
 from crowdopt import Solution
 from crowdopt.data.counts import Totals
+from crowdopt.data.reading import Reading
 from crowdopt.data.worker_classes import WorkerClass
 from crowdopt.engines.registry import Limits, run
 from crowdopt.model.buckets import Buckets
@@ -18,7 +19,6 @@ from crowdopt.model.objective import Objective
 from crowdopt.model.offsets import Offsets
 from crowdopt.model.problem import Problem
 from crowdopt.model.scale import Scale
-from crowdopt.reading import Reading
 from crowdopt.verify.verify import Verification, check_against
 from support.precise import Exact
 

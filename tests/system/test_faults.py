@@ -231,8 +231,8 @@ def test_interrupt_after_the_outputs_are_written_says_so(place, when, command):
 
 def test_a_second_interrupt_while_solving_writes_nothing(command, tmp_path):
     Path("data.csv").write_text(as_csv(rows(20)))
-    command.interrupt("crowdopt.solving.run")
-    command.interrupt("crowdopt.solving.run")
+    command.interrupt("crowdopt.results.solve_counts.run")
+    command.interrupt("crowdopt.results.solve_counts.run")
     assert command("aggregate", "data.csv", *OUTPUTS) == (130, "", NOTHING)
     assert left() == ["data.csv"]
     assert left(tmp_path / "temporary") == []
@@ -352,7 +352,8 @@ def no_thread():
 
 @pytest.mark.parametrize("error", [no_memory, no_library, no_thread])
 @pytest.mark.parametrize(
-    "place", ["crowdopt.data.load.count_tasks", "crowdopt.solving.run", "crowdopt.results.write.files.copy_query"]
+    "place",
+    ["crowdopt.data.load.count_tasks", "crowdopt.results.solve_counts.run", "crowdopt.results.write.files.copy_query"],
 )
 def test_memory_that_ends_in_a_phase_is_one_line(place, error, command, tmp_path):
     Path("data.csv").write_text(as_csv(rows(20)))
@@ -370,7 +371,7 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory(command):
     def bug():
         raise RuntimeError("a bug")
 
-    command.fault("crowdopt.solving.run", bug)
+    command.fault("crowdopt.results.solve_counts.run", bug)
     with pytest.raises(RuntimeError, match="a bug"):
         command("aggregate", "data.csv")
 
@@ -456,7 +457,7 @@ def test_a_process_that_is_killed_costs_at_most_what_killed_it(monkeypatch, tmp_
 
 KILLED = """
 import os, signal
-from crowdopt import solving
+from crowdopt.results import solve_counts
 from crowdopt.verify import groups as verify_groups
 def killed(module, name, place):
     function = getattr(module, name)
@@ -465,7 +466,7 @@ def killed(module, name, place):
             os.kill(os.getpid(), signal.SIGKILL)
         return function(item)
     setattr(module, name, faulty)
-killed(solving, "solve_group", 0)
+killed(solve_counts, "solve_group", 0)
 killed(verify_groups, "check_group", 1)
 from crowdopt._parallel import serve; serve()
 """

@@ -24,8 +24,10 @@ from campaigns.lies import (
     retell,
 )
 from crowdopt import Solution, aggregate, verify
+from crowdopt._option import complete
 from crowdopt.data.counts import Totals
 from crowdopt.data.load import Source, load
+from crowdopt.data.reading import Reading
 from crowdopt.engines.enumeration import TooManyMappings, enumerate_mappings
 from crowdopt.engines.registry import ENGINES, Limits, run
 from crowdopt.errors import InputError, SolutionFileError
@@ -36,8 +38,8 @@ from crowdopt.model.offsets import Offsets
 from crowdopt.model.order import Order
 from crowdopt.model.problem import Problem
 from crowdopt.model.scale import Scale
-from crowdopt.pipeline import solve_source
-from crowdopt.reading import Reading
+from crowdopt.options import SolveOptions
+from crowdopt.results.solve_counts import solve_counted
 from crowdopt.verify import optimum as recheck
 from crowdopt.verify import optimum_ordered as recheck_order
 from crowdopt.verify.verify import Verdict, check_against
@@ -128,7 +130,8 @@ def read(data: pd.DataFrame, options: dict) -> tuple[Source, dict]:
 def solved(source: Source, options: dict, engine: str, *, stopped: bool = False, space: str | None = None) -> Solution:
     """The solution of one engine; a stopped one is interrupted when it first reports."""
     limits = Limits(NEVER, (lambda _: True) if stopped else None)
-    return solve_source(source, engine=engine, space=space, limits=limits, **options)
+    wanted = complete(SolveOptions, options | {"engine": engine, "space": space})
+    return replace(solve_counted(source.counted, wanted, limits), source=source)
 
 
 def checked(solution: Solution, source: Source, **options):

@@ -15,8 +15,8 @@ from crowdopt.data.responses import Responses, count_tasks
 from crowdopt.data.tables.spark import is_spark
 from crowdopt.data.worker_classes import MAX_CLASSES, WorkerClass, with_classes
 from crowdopt.errors import ClassError
+from crowdopt.model.objective import objective_from
 from crowdopt.model.offsets import number
-from crowdopt.solving import Asked, objective_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from crowdopt.classes.mixture_em import Shares
     from crowdopt.data.load import Source
     from crowdopt.model.scale import Scale
+    from crowdopt.options import SolveOptions
     from crowdopt.results.solution import Solution
 
 ADVISED = (200, 20_000)
@@ -34,23 +35,25 @@ CLEARLY, WORTH = 3.0, 0.005
 """Standard errors, and nats per response, by which several classes must be better than one to be worth a word."""
 
 
-def with_found_classes(source: Source, n_classes: int | Literal["auto"], asked: Asked) -> tuple[Source, Asked, Ints]:
+def with_found_classes(
+    source: Source, n_classes: int | Literal["auto"], wanted: SolveOptions
+) -> tuple[Source, SolveOptions, Ints]:
     """The same data counted by classes that are found in them, and what goes with these classes.
 
     That is how frequent the labels are and the pseudo-counts that smooth the matrices, unless the user gave them; and
     the labels of buckets that the alternation ended with, from where a search for better ones begins.
     """
     responses, scale = source.responses, source.responses.scale
-    smoothing = None if asked.smoothing is None else number(asked.smoothing, "smoothing")
-    shares = _shares(asked.selectivity, scale)
+    smoothing = None if wanted["smoothing"] is None else number(wanted["smoothing"], "smoothing")
+    shares = _shares(wanted["selectivity"], scale)
     if is_spark(responses.table) and source.totals.n_responses > MOST:
         from crowdopt.classes.spark import find_on_cluster
 
-        there = find_on_cluster(source, n_classes, shares=shares, smoothing=smoothing, seed=asked.seed)
+        there = find_on_cluster(source, n_classes, shares=shares, smoothing=smoothing, seed=wanted["seed"])
         model = there.model
-        return there.source, _going_with(model.settings, model.prior, model.shares, asked, scale), there.labels
+        return there.source, _going_with(model.settings, model.prior, model.shares, wanted, scale), there.labels
     coded, workers = code_responses(responses)
-    found = find_classes(coded, n_classes, shares=shares, smoothing=smoothing, seed=asked.seed)
+    found = find_classes(coded, n_classes, shares=shares, smoothing=smoothing, seed=wanted["seed"])
     decision = found.decision
     counts, n_found = source.counts, len(decision.prior)
     if n_found > 1:
@@ -58,17 +61,17 @@ def with_found_classes(source: Source, n_classes: int | Literal["auto"], asked: 
         counts = count_tasks(responses, source.workspace.folder if source.workspace else None)
     responses = replace(responses, reading=replace(responses.reading, classes_found=True))
     labels = labels_of_buckets(coded, decision.classes, decision.labels, counts.buckets)
-    asked = _going_with(found.settings, decision.prior, decision.shares, asked, scale)
-    return replace(source, responses=responses, counts=counts), asked, labels
+    wanted = _going_with(found.settings, decision.prior, decision.shares, wanted, scale)
+    return replace(source, responses=responses, counts=counts), wanted, labels
 
 
-def _going_with(settings: Settings, prior: Floats, shares: Floats, asked: Asked, scale: Scale) -> Asked:
+def _going_with(settings: Settings, prior: Floats, shares: Floats, wanted: SolveOptions, scale: Scale) -> SolveOptions:
     """What was asked for, and what goes with the classes where nothing was said."""
-    if asked.smoothing is None:
-        asked = replace(asked, prior_matrix=prior)
-    if asked.selectivity is None:
-        asked = replace(asked, selectivity=_selectivity(settings, shares, scale))
-    return replace(asked, space=asked.space or "all")
+    if wanted["smoothing"] is None:
+        wanted = {**wanted, "prior_matrix": prior}
+    if wanted["selectivity"] is None:
+        wanted = {**wanted, "selectivity": _selectivity(settings, shares, scale)}
+    return {**wanted, "space": wanted["space"] or "all"}
 
 
 def advise_classes(solution: Solution) -> tuple[str, ...]:
@@ -121,7 +124,7 @@ def _shares(selectivity: str | dict[Any, float] | None, scale: Scale) -> Shares 
     """What a user says of the shares of the labels, in the words of an alternation; None if that is nothing."""
     if selectivity is None:
         return None
-    objective = objective_of(selectivity, scale)
+    objective = objective_from(selectivity, scale)
     return objective.shares or ("estimate" if objective.kind == "estimated" else "none")
 
 

@@ -5,47 +5,24 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Unpack
 
 import typer
 from typer.core import TyperGroup
 
+from crowdopt._option import Option, complete
 from crowdopt._startup import INTERRUPTED, OUT_OF_MEMORY, is_lack_of_memory
 from crowdopt._version import __version__
 from crowdopt.cli.console import print_json, printable, shortened
-from crowdopt.cli.options import (
-    AsJson,
-    DuplicatesChoice,
-    EngineChoice,
-    FormatChoice,
-    From,
-    IgnoreGold,
-    Inputs,
-    Jobs,
-    KeepRejected,
-    MemoryLimit,
-    MissingChoice,
-    OutputTable,
-    Query,
-    Question,
-    Quiet,
-    Replace,
-    ScaleChoice,
-    SolutionFile,
-    SpaceChoice,
-    SpreadsheetSafe,
-    Table,
-    Threads,
-    TimeLimit,
-    ToolChoice,
-)
-from crowdopt.cli.parse import shown, split_numbers, split_texts, target_of
-from crowdopt.cli.report_commands import ReportFile, check_report, command_line, compare, report
+from crowdopt.cli.options import AggregateCommand, Inputs, ShowOptions, SolutionFile, command_with
+from crowdopt.cli.parse import shown, target_of
+from crowdopt.cli.report_commands import check_report, command_line, compare, report
 from crowdopt.cli.reproduce import reproduce
 from crowdopt.cli.simulate import simulate
 from crowdopt.cli.solution_commands import next_tasks, predict, workers
 from crowdopt.data.readers.database import database_of
 from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
+from crowdopt.options import DEFAULT_TIME_LIMIT, AggregateOptions, ResourceOptions, SourceOptions
 from crowdopt.results.write.in_place import forget_written, what_was_written
 
 if TYPE_CHECKING:
@@ -150,171 +127,33 @@ def version_option(
 
 
 @app.command()
-def aggregate(
-    inputs: Inputs,
-    table: Table = "",
-    query: Query = "",
-    task: Annotated[str, typer.Option(help="Column of tasks.")] = "task",
-    worker: Annotated[str, typer.Option(help="Column of workers.")] = "worker",
-    label: Annotated[str, typer.Option(help="Column of answers.")] = "label",
-    class_: Annotated[
-        str,
-        typer.Option("--class", metavar="COL", help="Column with the class of the worker; used only if named here."),
-    ] = "",
-    group: Annotated[
-        str,
-        typer.Option(metavar="COL", help="Column of groups (question, batch, language): each its own problem."),
-    ] = "",
-    wide: Annotated[
-        bool, typer.Option("--wide", help="One row per task, one column per worker, empty = no response.")
-    ] = False,
-    keep: Annotated[str, typer.Option(metavar="COL,...", help="Further columns to carry to the answers.")] = "",
-    labels: Annotated[
-        str,
-        typer.Option(metavar="LOW,HIGH", help="The labels, lowest first; taken from the data if not given."),
-    ] = "",
-    scale: Annotated[
-        ScaleChoice | None,
-        typer.Option(help="Whether the labels are ordered; if not given, numbers are, three and more texts are not."),
-    ] = None,
-    bins: Annotated[
-        str,
-        typer.Option(metavar="N|EDGE,...", help="Scores: N bins of equal width, or the edges of the bins."),
-    ] = "",
-    selectivity: Annotated[
-        str | None,
-        typer.Option(metavar="none|estimate|LABEL=P,...", help="How frequent the labels are; none if not given."),
-    ] = None,
-    gold: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Tasks of known label; they keep it, and teach the rest.")
-    ] = None,
-    prior_matrix: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Pseudo-counts by true label and answer (.csv), or an earlier solution."),
-    ] = None,
-    smoothing: Annotated[
-        float | None, typer.Option(min=0, help="A pseudo-count for every entry of the response matrix.")
-    ] = None,
-    classes: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="The class of every worker (worker, class): one response matrix per class."),
-    ] = None,
-    ranked: Annotated[
-        str, typer.Option(metavar="BEST,...,WORST", help="The classes are of known order: a better one weighs more.")
-    ] = "",
-    find_classes: Annotated[
-        str | None,
-        typer.Option(metavar="auto|K", help="Find K classes of workers (1 to 32), or as many as the data ask for."),
-    ] = None,
-    space: Annotated[
-        SpaceChoice | None,
-        typer.Option(help="Answers to search: those that respect the order of the labels, or all."),
-    ] = None,
-    truth: Annotated[str | None, typer.Option(metavar="FILE", help="Known true labels, to print the accuracy.")] = None,
-    duplicates: Annotated[
-        DuplicatesChoice, typer.Option(help="When a worker answered a task more than once.")
-    ] = DuplicatesChoice.error,
-    order_by: Annotated[
-        str,
-        typer.Option(metavar="COL", help="Which came first, for --duplicates first|last; as text if not all numbers."),
-    ] = "",
-    missing: Annotated[
-        MissingChoice, typer.Option(help="Rows without a task, worker, label or group.")
-    ] = MissingChoice.error,
-    na: Annotated[str, typer.Option(metavar="TEXT,...", help="Texts that stand for a missing label.")] = "",
-    encoding: Annotated[str, typer.Option(help="Encoding of text files, for example windows-1252 or utf-16.")] = "",
-    delimiter: Annotated[str, typer.Option(help="Field delimiter of text files, if the header does not tell.")] = "",
-    from_: From = ToolChoice.auto,
-    question: Question = "",
-    keep_rejected: KeepRejected = False,
-    ignore_gold: IgnoreGold = False,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write the answers: .csv, .tsv, .parquet, .jsonl, or - for CSV on standard output; or a database.",
-        ),
-    ] = None,
-    output_format: Annotated[
-        FormatChoice, typer.Option(help="A table, or tasks with predictions for Label Studio (.json).")
-    ] = FormatChoice.table,
-    output_table: OutputTable = "",
-    replace: Replace = False,
-    spreadsheet_safe: SpreadsheetSafe = False,
-    probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Add a column p_LABEL for every label.")
-    ] = False,
-    solution: Annotated[
-        str | None, typer.Option(metavar="FILE.json", help="Write the solution with its certificate.")
-    ] = None,
-    group_summary: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write a row of figures per group: .csv, .tsv, .parquet or .jsonl."),
-    ] = None,
-    report: ReportFile = None,
-    engine: Annotated[EngineChoice, typer.Option(help="Who answers.")] = EngineChoice.auto,
-    time_limit: TimeLimit = 60.0,
-    memory_limit: MemoryLimit = None,
-    threads: Threads = None,
-    jobs: Jobs = None,
-    seed: Annotated[int, typer.Option(help="Seed of an engine's random choices.")] = 0,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
+@command_with(AggregateCommand)
+def aggregate(inputs: Inputs, **options: Unpack[AggregateCommand]) -> None:
     """Estimate the true label of every task, and prove it.
 
     Exits with 0, 2 (bad input, nothing written), 4 (some groups have no answers) or 130 (interrupted, best kept).
     """
     from crowdopt.cli.console import Console, print_failures, print_result
     from crowdopt.pipeline import aggregate as run
-    from crowdopt.results.write.files import FORMATS, check_spreadsheet, check_stdout, check_targets
 
-    check_stdout(output, as_json=as_json)
-    data, target = database_of(inputs, table, query), target_of(output, output_table, replace=replace)
-    read = [*inputs, *(name for name in (truth, gold, prior_matrix, classes) if name)]
-    if group_summary is not None and not group:
-        raise InputError("--group-summary has a meaning only with --group")
-    if report is not None and group:
-        raise InputError("a report is about one problem: leave out --group, or aggregate one group for it")
-    for_studio = output_format is FormatChoice.label_studio
-    if for_studio and (output is None or group or probabilities):
-        raise InputError(
-            "--output-format label-studio needs -o FILE.json, and goes without --group and --probabilities"
-        )
-    check_targets([target, group_summary], read, (".json",) if for_studio else tuple(FORMATS), data)
-    check_spreadsheet(target, group_summary, wanted=spreadsheet_safe)
-    check_targets([solution], read, (".json",))
-    check_report(report, read)
-    with Console(quiet=quiet) as console:
-        result = run(
-            data,
-            task=task, worker=worker, label=label, class_=class_, group=group, wide=wide,
-            keep=split_texts(keep), labels=split_texts(labels),
-            duplicates=duplicates.value, order_by=order_by, missing=missing.value, na=split_texts(na),
-            scale=scale.value if scale else None, bins=_bins(bins),
-            encoding=encoding, delimiter=delimiter,
-            tool=from_.tool, question=question, keep_rejected=keep_rejected, ignore_gold=ignore_gold,
-            selectivity=selectivity,
-            gold=gold, prior_matrix=prior_matrix, smoothing=smoothing, classes=classes, ranked=split_texts(ranked),
-            find_classes=_number_of_classes(find_classes),
-            space=space.value if space else None, engine=engine.value, truth=truth,
-            time_limit=time_limit, memory_limit=memory_limit, threads=threads, jobs=jobs, seed=seed,
+    data, target = _checked(inputs, options)
+    with Console(quiet=options["quiet"]) as console:
+        wanted: AggregateOptions = {**complete(AggregateOptions, options), "table": "", "query": ""}  # part of the data
+        result: Any = run(
+            data, group=options["group"], **wanted,
             on_progress=console.on_progress, on_phase=console.on_phase, on_group=console.on_group,
         )  # fmt: skip
         console.on_phase("writing")
-        form: dict[str, Any] = (
-            {"output_format": output_format.value} if for_studio else {"probabilities": probabilities}
-        )
-        form |= {"spreadsheet_safe": spreadsheet_safe}
-        _write(result, target, solution, group_summary, report, form)
+        _write(result, target, options)
     print_failures(getattr(result, "failures", {}))
-    if not quiet and output != "-":
-        if as_json:
+    if not options["quiet"] and options["output"] != "-":
+        if options["as_json"]:
             print_json(result.summary())
         else:
-            print_result(result, shown(target), solution=solution, summary_of_groups=group_summary, report=report)
+            print_result(
+                result, shown(target), solution=options["solution"], summary_of_groups=options["group_summary"],
+                report=options["report"],
+            )  # fmt: skip
     if result.interrupted:
         print("crowdopt: interrupted; the best answers so far were kept", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
@@ -322,19 +161,42 @@ def aggregate(
         raise typer.Exit(SOME_FAILED)
 
 
+def _checked(inputs: list[str], options: AggregateCommand) -> tuple[Any, str | Database | None]:
+    """The data and where the answers go; raises, before any work is done, where something cannot be written."""
+    from crowdopt.results.write.files import FORMATS, check_spreadsheet, check_stdout, check_targets
+
+    output, group, summary = options["output"], options["group"], options["group_summary"]
+    check_stdout(output, as_json=options["as_json"])
+    data = database_of(inputs, options["table"], options["query"])
+    target = target_of(output, options["output_table"], replace=options["replace"])
+    tables = (options["truth"], options["gold"], options["prior_matrix"], options["classes"])
+    read = [*inputs, *filter(None, tables)]
+    if summary is not None and not group:
+        raise InputError("--group-summary has a meaning only with --group")
+    if options["report"] is not None and group:
+        raise InputError("a report is about one problem: leave out --group, or aggregate one group for it")
+    for_studio = options["output_format"] == "label-studio"
+    if for_studio and (output is None or group or options["probabilities"]):
+        raise InputError(
+            "--output-format label-studio needs -o FILE.json, and goes without --group and --probabilities"
+        )
+    check_targets([target, summary], read, (".json",) if for_studio else tuple(FORMATS), data)
+    check_spreadsheet(target, summary, wanted=options["spreadsheet_safe"])
+    check_targets([options["solution"]], read, (".json",))
+    check_report(options["report"], read)
+    return data, target
+
+
+class VerifyCommand(SourceOptions, ResourceOptions, ShowOptions, total=False):
+    """The options of ``crowdopt verify``."""
+
+    time_limit: Annotated[float, Option(DEFAULT_TIME_LIMIT, "Seconds for the check of a bound.", least=0)]
+    jobs: Annotated[int | None, Option(None, "Processes that work on groups; all cores if not given.", least=1)]
+
+
 @app.command()
-def verify(
-    solution: SolutionFile,
-    inputs: Inputs,
-    table: Table = "",
-    query: Query = "",
-    time_limit: Annotated[float, typer.Option(min=0, help="Seconds for the check of a bound.")] = 60.0,
-    memory_limit: MemoryLimit = None,
-    threads: Threads = None,
-    jobs: Jobs = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
+@command_with(VerifyCommand)
+def verify(solution: SolutionFile, inputs: Inputs, **options: Unpack[VerifyCommand]) -> None:
     """Check a solution against the data, without trusting the engine that made it.
 
     Exits with 0 (CONFIRMED), 1 (REJECTED: the data contradict the solution, or its file is damaged), 2 (nothing was
@@ -344,15 +206,16 @@ def verify(
     from crowdopt.verify.verify import Verdict
     from crowdopt.verify.verify import verify as run
 
-    with Console(quiet=quiet) as console:
+    with Console(quiet=options["quiet"]) as console:
         console.on_phase("verifying")
         result = run(
-            solution, database_of(inputs, table, query),
-            time_limit=time_limit, memory_limit=memory_limit, threads=threads, jobs=jobs, on_group=console.on_group,
+            solution, database_of(inputs, options["table"], options["query"]),
+            time_limit=options["time_limit"], memory_limit=options["memory_limit"], threads=options["threads"],
+            jobs=options["jobs"], on_group=console.on_group,
         )  # fmt: skip
-    if as_json:
+    if options["as_json"]:
         print_json({"verdict": result.verdict.value, "claim": result.claim, "reasons": list(result.reasons)})
-    elif not quiet:
+    elif not options["quiet"]:
         claim = [] if result.verdict is Verdict.REJECTED else [result.claim]
         lines = [*claim, *shortened(result.reasons)]
         print("\n".join([result.verdict.value, *(f"  {line}" for line in lines)]))
@@ -368,44 +231,28 @@ app.command()(compare)
 app.command()(reproduce)
 
 
-def _write(
-    result: Solution | Solutions,
-    output: str | Database | None,
-    solution: str | None,
-    group_summary: str | None,
-    report: str | None,
-    form: dict[str, Any],
-) -> None:
+def _write(result: Solution | Solutions, target: str | Database | None, options: AggregateCommand) -> None:
     """Writes what is wanted, all or nothing; after that, nothing needs the database any more."""
     from crowdopt.results.solutions import Solutions
     from crowdopt.results.write.files import together
 
+    safe = options["spreadsheet_safe"]
+    form: dict[str, Any] = {"spreadsheet_safe": safe}
+    if options["output_format"] == "label-studio":
+        form["output_format"] = options["output_format"]
+    else:
+        form["probabilities"] = options["probabilities"]
     try:
         with together():
-            if solution is not None:
-                result.save(solution)
+            if options["solution"] is not None:
+                result.save(options["solution"])
             if isinstance(result, Solutions):
-                if group_summary is not None:
-                    result.write_summary(group_summary, spreadsheet_safe=form["spreadsheet_safe"])
-            elif report is not None:
-                result.report(report, command=command_line())
-            if output is not None:  # last: what a database or standard output has got stays there
-                result.write(output, **form)
+                if options["group_summary"] is not None:
+                    result.write_summary(options["group_summary"], spreadsheet_safe=safe)
+            elif options["report"] is not None:
+                result.report(options["report"], command=command_line())
+            if target is not None:  # last: what a database or standard output has got stays there
+                result.write(target, **form)
     finally:
         if result.source is not None and result.source.workspace is not None:
             result.source.workspace.close()
-
-
-def _number_of_classes(text: str | None) -> Any:
-    """A whole number as such; all else is left to the library."""
-    return int(text) if text is not None and text.removeprefix("-").isdecimal() else text
-
-
-def _bins(text: str) -> int | list[float] | None:
-    """A whole number alone counts bins; all else are edges, where a comma at the end tells one edge from a count."""
-    if not text:
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        return split_numbers(text.removesuffix(","), "--bins")

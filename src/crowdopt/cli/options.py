@@ -1,85 +1,29 @@
-"""The options that commands share, and what can be chosen."""
+"""Options on the command line: what is declared once, in ``options.py`` or here, becomes parameters of Typer.
+
+A command is a function with ``**options``, whose names, types, defaults and help come from a group of declarations.
+"""
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated, Any
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_origin
 
 import typer
 
+from crowdopt._option import Option, declared
+from crowdopt.data.readers.tools import TOOLS
+from crowdopt.engines.registry import ENGINES
+from crowdopt.options import AggregateOptions, CompareOptions, ResourceOptions, SourceOptions, TimeOptions
 
-class DuplicatesChoice(StrEnum):
-    """What to do when a worker answered a task more than once."""
+Command = TypeVar("Command", bound=Callable[..., None])
 
-    error = "error"
-    same = "same"
-    first = "first"
-    last = "last"
-    all = "all"
+CHOICES = {"engines": ("auto", *ENGINES), "tools": ("auto", "table", *TOOLS)}
+"""What is registered elsewhere: engines and annotation tools, each with its line there."""
 
-
-class MissingChoice(StrEnum):
-    """What to do with incomplete rows."""
-
-    error = "error"
-    drop = "drop"
-
-
-class ScaleChoice(StrEnum):
-    """Whether the order of the labels means something."""
-
-    ordinal = "ordinal"
-    nominal = "nominal"
-
-
-class SpaceChoice(StrEnum):
-    """Mappings to search."""
-
-    dominance = "dominance"
-    all = "all"
-
-
-class EngineChoice(StrEnum):
-    """Who answers: the best engine that fits, or one by name."""
-
-    auto = "auto"
-    chain = "chain"
-    columns = "columns"
-    em = "em"
-    em1 = "em1"
-    em2 = "em2"
-    em3 = "em3"
-    enumerate = "enumerate"
-    scan = "scan"
-    search = "search"
-    soft_em = "soft-em"
-    vote = "vote"
-
-
-class ToolChoice(StrEnum):
-    """The annotation tool whose export the input is."""
-
-    auto = "auto"
-    table = "table"
-    mturk = "mturk"
-    label_studio = "label-studio"
-    toloka = "toloka"
-    prodigy = "prodigy"
-    argilla = "argilla"
-    crowd_kit = "crowd-kit"
-
-    @property
-    def tool(self) -> Any:
-        """What the library calls it."""
-        return "" if self is ToolChoice.table else self.value
-
-
-class FormatChoice(StrEnum):
-    """What the answers are written as."""
-
-    table = "table"
-    label_studio = "label-studio"
-
+TYPES = (str, bool, int, float, str | None, int | None, float | None)
+"""Types that Typer reads by itself; what else the library takes is a text here, such as the path of a table."""
 
 Inputs = Annotated[
     list[str],
@@ -89,44 +33,142 @@ Inputs = Annotated[
         "input; or a database: postgresql://user@host/database or sqlite:///file.db.",
     ),
 ]
-From = Annotated[
-    ToolChoice,
-    typer.Option("--from", help="The tool that the files come from; auto recognises its exports, table is none."),
-]
-Question = Annotated[
-    str, typer.Option(metavar="NAME", help="The question (control, output) of an export that has several.")
-]
-KeepRejected = Annotated[
-    bool, typer.Option("--keep-rejected", help="Count work of an export that was rejected in the tool.")
-]
-IgnoreGold = Annotated[bool, typer.Option("--ignore-gold", help="Do not use the labels that an export says are known.")]
-Table = Annotated[str, typer.Option("--table", metavar="NAME", help="The table of a database to read.")]
-Query = Annotated[str, typer.Option("--query", metavar="SELECT", help="What to read of a database instead.")]
-TimeLimit = Annotated[
-    float,
-    typer.Option("--time-limit", min=0, help="Seconds for the engine; past them the result is BOUNDED."),
-]
-MemoryLimit = Annotated[str | None, typer.Option(help="Memory of the database that reads files and of engines: 1GB.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Threads of that database.")]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Processes that work on groups; all cores if not given.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
 SolutionFile = Annotated[str, typer.Argument(metavar="SOLUTION", help="A solution file (.json).")]
-Output = Annotated[
-    str | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Write the whole table: .csv, .tsv, .parquet, .jsonl, or - for CSV on standard output; or a database.",
-    ),
-]
-SpreadsheetSafe = Annotated[
-    bool,
-    typer.Option(
-        "--spreadsheet-safe",
-        help="In .csv and .tsv, put an apostrophe before text that a spreadsheet would take for a formula.",
-    ),
-]
-OutputTable = Annotated[str, typer.Option(metavar="NAME", help="The table to write, if -o is a database.")]
-Replace = Annotated[bool, typer.Option("--replace", help="That table may take the place of one that is there.")]
+
+
+class ShowOptions(TypedDict, total=False):
+    """What is printed."""
+
+    as_json: Annotated[bool, Option(default=False, help="Print one JSON object instead of words.", flag="--json")]
+    quiet: Annotated[bool, Option(default=False, help="Print nothing but errors.", flag="--quiet -q")]
+
+
+class TableOptions(TypedDict, total=False):
+    """How a table is written."""
+
+    output_table: Annotated[str, Option("", "The table to write, if -o is a database.", metavar="NAME")]
+    replace: Annotated[bool, Option(default=False, help="That table may take the place of one that is there.")]
+    spreadsheet_safe: Annotated[
+        bool,
+        Option(
+            default=False,
+            help="In .csv and .tsv, put an apostrophe before text that a spreadsheet would take for a formula.",
+        ),
+    ]
+
+
+class OutputOptions(TypedDict, total=False):
+    """Where a whole table goes."""
+
+    output: Annotated[
+        str | None,
+        Option(
+            None,
+            "Write the whole table: .csv, .tsv, .parquet, .jsonl, or - for CSV on standard output; or a database.",
+            flag="--output -o",
+            metavar="FILE",
+        ),
+    ]
+
+
+class ProbabilityOptions(TypedDict, total=False):
+    """Whether probabilities are written beside labels."""
+
+    probabilities: Annotated[bool, Option(default=False, help="Add a column p_LABEL for every label.")]
+
+
+class ReportOptions(TypedDict, total=False):
+    """A page beside the result."""
+
+    report: Annotated[
+        str | None,
+        Option(None, "Write one HTML page that shows it all; needs crowdopt\\[report].", metavar="FILE.html"),
+    ]
+
+
+class NewClassOptions(TypedDict, total=False):
+    """The classes of workers that a solution does not know."""
+
+    classes: Annotated[
+        str | None,
+        Option(None, "Classes of new workers (worker, class), beside those that the solution knows.", metavar="FILE"),
+    ]
+    class_: Annotated[
+        str, Option("", "Column of classes, in that file or else in INPUT.", flag="--class", metavar="COL")
+    ]
+
+
+class FollowUpOptions(SourceOptions, OutputOptions, TableOptions, ResourceOptions, ShowOptions, total=False):
+    """What commands that go on from a solution have in common."""
+
+
+class AggregateCommand(AggregateOptions, ProbabilityOptions, TableOptions, ReportOptions, ShowOptions, total=False):
+    """The options of ``crowdopt aggregate``."""
+
+    group: Annotated[
+        str, Option("", "Column of groups (question, batch, language): each its own problem.", metavar="COL")
+    ]
+    output: Annotated[
+        str | None,
+        Option(
+            None,
+            "Write the answers: .csv, .tsv, .parquet, .jsonl, or - for CSV on standard output; or a database.",
+            flag="--output -o",
+            metavar="FILE",
+        ),
+    ]
+    output_format: Annotated[
+        Literal["table", "label-studio"],
+        Option("table", "A table, or tasks with predictions for Label Studio (.json)."),
+    ]
+    solution: Annotated[str | None, Option(None, "Write the solution with its certificate.", metavar="FILE.json")]
+    group_summary: Annotated[
+        str | None,
+        Option(None, "Write a row of figures per group: .csv, .tsv, .parquet or .jsonl.", metavar="FILE"),
+    ]
+
+
+class CompareCommand(CompareOptions, TimeOptions, ReportOptions, ShowOptions, total=False):
+    """The options of ``crowdopt compare``."""
+
+    truth: Annotated[str | None, Option(None, "Known true labels, to show the accuracy.", metavar="FILE")]
+    methods: Annotated[str, Option("", "Methods to run; all that fit if not given.", metavar="NAME,...")]
+    seed: Annotated[int, Option(0, "Seed of random choices.")]
+
+
+def command_with(group: type) -> Callable[[Command], Command]:
+    """Gives a command the options of a group; it gets them with texts read as the declarations say."""
+
+    def decorate(command: Command) -> Command:
+        *others, _ = signature(command, eval_str=True).parameters.values()
+
+        @wraps(command)
+        def run(**given: Any) -> None:
+            command(**given | {name: _value(option, given[name]) for name, (_, option) in declared(group).items()})
+
+        keywords = [_parameter(name, kind, option) for name, (kind, option) in declared(group).items()]
+        run.__signature__ = signature(command).replace(parameters=[*others, *keywords])  # type: ignore[attr-defined]
+        run.__annotations__ = {}  # of ``options``, which Typer would read beside the signature
+        return cast("Command", run)
+
+    return decorate
+
+
+def _parameter(name: str, kind: Any, option: Option) -> Parameter:
+    """An option as Typer wants it."""
+    flags = option.flag.split() or [f"--{name.replace('_', '-')}"]
+    default = option.default
+    if option.choices:
+        kind = Literal[CHOICES[option.choices]]
+    elif option.parse is not None:
+        kind, default = str | None, None
+    elif kind not in TYPES and Literal not in {get_origin(part) for part in (kind, *get_args(kind))}:
+        kind = str | None
+    shown = typer.Option(*flags, help=option.help, metavar=option.metavar, min=option.least, max=option.most)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, shown])
+
+
+def _value(option: Option, given: Any) -> Any:
+    if option.parse is None:
+        return given
+    return option.default if given is None else option.parse(given)

@@ -7,55 +7,35 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
+from crowdopt._option import Option, complete, split_texts
 from crowdopt.cli.console import Console, print_json, print_rows
-from crowdopt.cli.options import (
-    AsJson,
-    DuplicatesChoice,
-    From,
-    IgnoreGold,
-    Inputs,
-    KeepRejected,
-    MemoryLimit,
-    MissingChoice,
-    Query,
-    Question,
-    Quiet,
-    ScaleChoice,
-    SolutionFile,
-    Table,
-    Threads,
-    TimeLimit,
-    ToolChoice,
-)
-from crowdopt.cli.parse import split_texts
+from crowdopt.cli.options import CompareCommand, Inputs, SolutionFile, command_with
 from crowdopt.data.readers.database import database_of, shown_argument
+from crowdopt.options import CompareOptions, ResourceOptions, SourceOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt.studies.compare.comparison import Comparison, Outcome
 
-ReportFile = Annotated[
-    str | None,
-    typer.Option(metavar="FILE.html", help="Write one HTML page that shows it all; needs crowdopt\\[report]."),
-]
-Truth = Annotated[str | None, typer.Option(metavar="FILE", help="Known true labels, to show the accuracy.")]
+
+class ReportCommand(SourceOptions, ResourceOptions, total=False):
+    """The options of ``crowdopt report``."""
+
+    truth: Annotated[str | None, Option(None, "Known true labels, to show the accuracy.", metavar="FILE")]
+    quiet: Annotated[bool, Option(default=False, help="Print nothing but errors.", flag="--quiet -q")]
 
 
+@command_with(ReportCommand)
 def report(
     solution: SolutionFile,
     inputs: Inputs,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.html", help="Where the page goes.")],
-    table: Table = "",
-    query: Query = "",
-    truth: Truth = None,
-    memory_limit: MemoryLimit = None,
-    threads: Threads = None,
-    quiet: Quiet = False,
+    **options: Unpack[ReportCommand],
 ) -> None:
     """Write the report of a solution and the data it was made from: one HTML page."""
     from dataclasses import replace
@@ -65,80 +45,41 @@ def report(
     from crowdopt.results.reread import reread
     from crowdopt.results.solution import Solution
 
-    data = database_of(inputs, table, query)
+    data, truth = database_of(inputs, options["table"], options["query"]), options["truth"]
     check_report(output, [solution, *inputs, *([truth] if truth else [])])
-    with Console(quiet=quiet) as console:
+    with Console(quiet=options["quiet"]) as console:
         console.on_phase("reading")
         solved = Solution.load(solution)
-        with reread(solved, data, memory_limit=memory_limit, threads=threads) as source:
+        with reread(solved, data, **complete(ResourceOptions, options)) as source:
             solved = replace(solved, scale=source.responses.scale, source=source)
             if truth is not None:
                 console.on_phase("comparing with the truth")
                 solved = replace(solved, accuracy=accuracy(solved, truth))
             console.on_phase("writing")
             write_report(solved, output, command=command_line())
-    if not quiet:
+    if not options["quiet"]:
         print(f"report in {output}; it shows what {solution} says, which crowdopt verify checks")
 
 
-def compare(
-    inputs: Inputs,
-    table: Table = "",
-    query: Query = "",
-    task: Annotated[str, typer.Option(help="Column of tasks.")] = "task",
-    worker: Annotated[str, typer.Option(help="Column of workers.")] = "worker",
-    label: Annotated[str, typer.Option(help="Column of answers.")] = "label",
-    wide: Annotated[bool, typer.Option("--wide", help="One row per task, one column per worker.")] = False,
-    labels: Annotated[str, typer.Option(metavar="LOW,HIGH", help="The labels, lowest first.")] = "",
-    scale: Annotated[ScaleChoice | None, typer.Option(help="Whether the labels are ordered.")] = None,
-    selectivity: Annotated[
-        str, typer.Option(metavar="none|estimate|LABEL=P,...", help="How frequent the labels are.")
-    ] = "none",
-    smoothing: Annotated[
-        float, typer.Option(min=0, help="A pseudo-count for every entry of the response matrix.")
-    ] = 0.0,
-    truth: Truth = None,
-    methods: Annotated[str, typer.Option(metavar="NAME,...", help="Methods to run; all that fit if not given.")] = "",
-    duplicates: Annotated[
-        DuplicatesChoice, typer.Option(help="When a worker answered a task more than once.")
-    ] = DuplicatesChoice.error,
-    order_by: Annotated[str, typer.Option(metavar="COL", help="Which came first, for --duplicates first|last.")] = "",
-    missing: Annotated[MissingChoice, typer.Option(help="Rows without a task, worker or label.")] = MissingChoice.error,
-    na: Annotated[str, typer.Option(metavar="TEXT,...", help="Texts that stand for a missing label.")] = "",
-    encoding: Annotated[str, typer.Option(help="Encoding of text files.")] = "",
-    delimiter: Annotated[str, typer.Option(help="Field delimiter of text files.")] = "",
-    from_: From = ToolChoice.auto,
-    question: Question = "",
-    keep_rejected: KeepRejected = False,
-    ignore_gold: IgnoreGold = False,
-    report: ReportFile = None,
-    time_limit: TimeLimit = 60.0,
-    memory_limit: MemoryLimit = None,
-    threads: Threads = None,
-    seed: Annotated[int, typer.Option(help="Seed of random choices.")] = 0,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
+@command_with(CompareCommand)
+def compare(inputs: Inputs, **options: Unpack[CompareCommand]) -> None:
     """Run the exact engines, majority vote, EM and crowd-kit's methods on the same rows, each in its own process."""
-    data = database_of(inputs, table, query)
+    data, truth, report = database_of(inputs, options["table"], options["query"]), options["truth"], options["report"]
     check_report(report, [*inputs, *([truth] if truth else [])])
     from crowdopt.studies.compare.comparison import compare as run
 
-    with Console(quiet=quiet) as console:
+    with Console(quiet=options["quiet"]) as console:
+        wanted: CompareOptions = {**complete(CompareOptions, options), "table": "", "query": ""}  # part of the data
         found = run(
-            data, truth=truth, methods=split_texts(methods), time_limit=time_limit, seed=seed,
-            on_phase=console.on_phase, task=task, worker=worker, label=label, wide=wide, labels=split_texts(labels),
-            scale=scale.value if scale else None, selectivity=selectivity, smoothing=smoothing,
-            duplicates=duplicates.value, order_by=order_by, missing=missing.value, na=split_texts(na),
-            encoding=encoding, delimiter=delimiter, tool=from_.tool, question=question,
-            keep_rejected=keep_rejected, ignore_gold=ignore_gold, memory_limit=memory_limit, threads=threads,
+            data, truth=truth, methods=split_texts(options["methods"]), time_limit=options["time_limit"],
+            seed=options["seed"], on_phase=console.on_phase, **wanted,
         )  # fmt: skip
         if report is not None:
             console.on_phase("writing")
             found.report(report, command=command_line())
-    if quiet:
+    if options["quiet"]:
         return
-    if as_json:
+    if options["as_json"]:
         print_json(found.to_dict())
     else:
         _show(found, report)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import typer
 
 from crowdopt.cli.console import Console, print_json
-from crowdopt.cli.options import AsJson, Quiet  # noqa: TC001 -- Typer reads them at run time
+from crowdopt.cli.options import ShowOptions, command_with
 
 if TYPE_CHECKING:
     from crowdopt.studies.paper.reproduce import Reproduction
 
 
+@command_with(ShowOptions)
 def reproduce(
     only: Annotated[
         list[str] | None,
@@ -31,8 +32,7 @@ def reproduce(
     ] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the files go.")] = Path("reproduction"),
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; as many as there are cores if not given.")] = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    **options: Unpack[ShowOptions],
 ) -> None:
     """Make the paper again: its experiments, figures and claims, on one page."""
     from crowdopt.studies.paper.output import check_folder, write
@@ -40,14 +40,14 @@ def reproduce(
 
     check_folder(out)
     folders = {name: folder for name, folder in (("ic", ic), ("product", product)) if folder is not None}
-    with Console(quiet=quiet) as console:
+    with Console(quiet=options["quiet"]) as console:
         console.on_phase("starting")
         made = run(only=only or (), trials=trials, seed=seed, folders=folders, jobs=jobs, on_phase=console.on_phase)
         console.on_phase("writing")
         write(made, out)
-    if quiet:
+    if options["quiet"]:
         return
-    if as_json:
+    if options["as_json"]:
         print_json(_summary(made, out))
     else:
         print("\n".join(_words(made, out)))

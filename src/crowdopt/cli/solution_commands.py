@@ -5,196 +5,149 @@ Options in, library calls, words out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
-import typer
-
+from crowdopt._option import Option, complete
 from crowdopt.cli.console import Console, print_json, print_rows, printable
-from crowdopt.cli.options import (  # noqa: TC001 - Typer reads these types
-    AsJson,
+from crowdopt.cli.options import (
+    FollowUpOptions,
     Inputs,
-    MemoryLimit,
-    Output,
-    OutputTable,
-    Query,
-    Quiet,
-    Replace,
+    NewClassOptions,
+    ProbabilityOptions,
     SolutionFile,
-    SpreadsheetSafe,
-    Table,
-    Threads,
+    command_with,
 )
 from crowdopt.cli.parse import shown, target_of
 from crowdopt.data.readers.database import database_of
+from crowdopt.options import ResourceOptions
 
 if TYPE_CHECKING:
+    from crowdopt.data.readers.database import Database
     from crowdopt.results.workers.table import Workers
-
-NewClasses = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="Classes of new workers (worker, class), beside those that the solution knows."),
-]
-NewClassColumn = Annotated[
-    str, typer.Option("--class", metavar="COL", help="Column of classes, in that file or else in INPUT.")
-]
 
 ROWS = 20
 """Rows that are shown on the terminal."""
 
 
-def workers(
-    solution: SolutionFile,
-    inputs: Inputs,
-    table: Table = "",
-    query: Query = "",
-    output: Output = None,
-    output_table: OutputTable = "",
-    replace: Replace = False,
-    spreadsheet_safe: SpreadsheetSafe = False,
+class WorkersCommand(FollowUpOptions, total=False):
+    """The options of ``crowdopt workers``."""
+
     confusion: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write how each worker answers on the tasks of each label."),
-    ] = None,
-    memory_limit: MemoryLimit = None,
-    threads: Threads = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
+        str | None, Option(None, "Write how each worker answers on the tasks of each label.", metavar="FILE")
+    ]
+
+
+@command_with(WorkersCommand)
+def workers(solution: SolutionFile, inputs: Inputs, **options: Unpack[WorkersCommand]) -> None:
     """Tell how good each worker is, against the labels and against the others; the worst first."""
     from crowdopt.results.reread import reread
     from crowdopt.results.solution import Solution
     from crowdopt.results.workers.table import workers_of
-    from crowdopt.results.write.files import (
-        FORMATS,
-        check_spreadsheet,
-        check_stdout,
-        check_targets,
-        together,
-        write_table,
-    )
+    from crowdopt.results.write.files import together, write_table
 
-    check_stdout(output, confusion, as_json=as_json)
-    data, target = database_of(inputs, table, query), target_of(output, output_table, replace=replace)
-    check_targets([target, confusion], [solution, *inputs], tuple(FORMATS), data)
-    check_spreadsheet(target, confusion, wanted=spreadsheet_safe)
-    with Console(quiet=quiet) as console:
+    confusion, safe = options["confusion"], options["spreadsheet_safe"]
+    data, target = _checked(options, [solution, *inputs], inputs, confusion)
+    with Console(quiet=options["quiet"]) as console:
         console.on_phase("reading")
         solved = Solution.load(solution)
-        with reread(solved, data, memory_limit=memory_limit, threads=threads) as source:
+        with reread(solved, data, **complete(ResourceOptions, options)) as source:
             console.on_phase("measuring")
             measured = workers_of(solved, source)
             facts = measured.summary(ROWS)
             console.on_phase("writing")
             with together():
                 if confusion is not None:
-                    write_table(measured.confusion, confusion, source.workspace, spreadsheet_safe=spreadsheet_safe)
+                    write_table(measured.confusion, confusion, source.workspace, spreadsheet_safe=safe)
                 if target is not None:
-                    write_table(measured.table, target, source.workspace, spreadsheet_safe=spreadsheet_safe)
-    if quiet or "-" in (output, confusion):
+                    write_table(measured.table, target, source.workspace, spreadsheet_safe=safe)
+    if options["quiet"] or "-" in (options["output"], confusion):
         return
-    if as_json:
+    if options["as_json"]:
         print_json(facts)
     else:
         _show_workers(measured, facts, shown(target))
 
 
-def predict(
-    solution: SolutionFile,
-    inputs: Inputs,
-    table: Table = "",
-    query: Query = "",
-    output: Output = None,
-    output_table: OutputTable = "",
-    replace: Replace = False,
-    spreadsheet_safe: SpreadsheetSafe = False,
-    probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Add a column p_LABEL for every label.")
-    ] = False,
-    classes: NewClasses = None,
-    class_: NewClassColumn = "",
-    memory_limit: MemoryLimit = None,
-    threads: Threads = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
+class PredictCommand(FollowUpOptions, NewClassOptions, ProbabilityOptions, total=False):
+    """The options of ``crowdopt predict``."""
+
+
+@command_with(PredictCommand)
+def predict(solution: SolutionFile, inputs: Inputs, **options: Unpack[PredictCommand]) -> None:
     """Label the tasks of new responses with the matrices of a solution; nothing is fitted anew."""
     from crowdopt.results.predict import Prediction
     from crowdopt.results.reread import read_new
     from crowdopt.results.solution import Solution
-    from crowdopt.results.write.files import FORMATS, check_spreadsheet, check_stdout, check_targets, write_table
+    from crowdopt.results.write.files import write_table
 
-    check_stdout(output, as_json=as_json)
-    data, target = database_of(inputs, table, query), target_of(output, output_table, replace=replace)
-    check_targets([target], [solution, *inputs, *([classes] if classes else [])], tuple(FORMATS), data)
-    check_spreadsheet(target, wanted=spreadsheet_safe)
-    with Console(quiet=quiet) as console:
+    classes = options["classes"]
+    data, target = _checked(options, [solution, *inputs, *([classes] if classes else [])], inputs)
+    with Console(quiet=options["quiet"]) as console:
         console.on_phase("reading")
         solved = Solution.load(solution)
-        with read_new(
-            solved, data, classes=classes, class_=class_, memory_limit=memory_limit, threads=threads
-        ) as source:
+        limits = complete(ResourceOptions, options)
+        with read_new(solved, data, classes=classes, class_=options["class_"], **limits) as source:
             console.on_phase("writing")
             prediction = Prediction(solved, source)
             if target is not None:
-                write_table(
-                    prediction.table(probabilities=probabilities),
-                    target,
-                    source.workspace,
-                    spreadsheet_safe=spreadsheet_safe,
-                )
+                table = prediction.table(probabilities=options["probabilities"])
+                write_table(table, target, source.workspace, spreadsheet_safe=options["spreadsheet_safe"])
             facts = prediction.summary()
-    if quiet or output == "-":
+    if options["quiet"] or options["output"] == "-":
         return
-    if as_json:
+    if options["as_json"]:
         print_json(facts)
     else:
         print("\n".join(map(printable, _about_prediction(facts, shown(target)))))
 
 
-def next_tasks(
-    solution: SolutionFile,
-    inputs: Inputs,
-    table: Table = "",
-    query: Query = "",
-    number: Annotated[int, typer.Option("--number", "-n", min=1, help="How many tasks.")] = 10,
-    output: Output = None,
-    output_table: OutputTable = "",
-    replace: Replace = False,
-    spreadsheet_safe: SpreadsheetSafe = False,
-    classes: NewClasses = None,
-    class_: NewClassColumn = "",
-    memory_limit: MemoryLimit = None,
-    threads: Threads = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
+class NextCommand(FollowUpOptions, NewClassOptions, total=False):
+    """The options of ``crowdopt next``."""
+
+    number: Annotated[int, Option(10, "How many tasks.", flag="--number -n", least=1)]
+
+
+@command_with(NextCommand)
+def next_tasks(solution: SolutionFile, inputs: Inputs, **options: Unpack[NextCommand]) -> None:
     """Tell which tasks to ask about next: where a further response is expected to do most for the label."""
     from crowdopt.results.next_tasks import ranked
     from crowdopt.results.solution import Solution
-    from crowdopt.results.write.files import FORMATS, check_spreadsheet, check_stdout, check_targets, write_table
+    from crowdopt.results.write.files import write_table
 
-    check_stdout(output, as_json=as_json)
-    data, target = database_of(inputs, table, query), target_of(output, output_table, replace=replace)
-    check_targets([target], [solution, *inputs, *([classes] if classes else [])], tuple(FORMATS), data)
-    check_spreadsheet(target, wanted=spreadsheet_safe)
-    with Console(quiet=quiet) as console:
+    classes = options["classes"]
+    data, target = _checked(options, [solution, *inputs, *([classes] if classes else [])], inputs)
+    with Console(quiet=options["quiet"]) as console:
         console.on_phase("reading")
         solved = Solution.load(solution)
-        with ranked(
-            solved, data, classes=classes, class_=class_, memory_limit=memory_limit, threads=threads
-        ) as ranking:
+        limits = complete(ResourceOptions, options)
+        with ranked(solved, data, classes=classes, class_=options["class_"], **limits) as ranking:
             console.on_phase("ranking")
-            chosen = ranking.table(number)
+            chosen = ranking.table(options["number"])
             console.on_phase("writing")
             if target is not None:
-                write_table(chosen, target, ranking.source.workspace, spreadsheet_safe=spreadsheet_safe)
+                safe = options["spreadsheet_safe"]
+                write_table(chosen, target, ranking.source.workspace, spreadsheet_safe=safe)
             rows = ranking.rows(chosen)
-    if quiet or output == "-":
+    if options["quiet"] or options["output"] == "-":
         return
-    if as_json:
+    if options["as_json"]:
         print_json({"tasks": rows})
     else:
         _show_next(rows, shown(target))
+
+
+def _checked(
+    options: FollowUpOptions, read: list[str], inputs: list[str], other: str | None = None
+) -> tuple[Any, str | Database | None]:
+    """The data and where the table goes; raises, before any work is done, where something cannot be written."""
+    from crowdopt.results.write.files import FORMATS, check_spreadsheet, check_stdout, check_targets
+
+    check_stdout(options["output"], other, as_json=options["as_json"])
+    data = database_of(inputs, options["table"], options["query"])
+    target = target_of(options["output"], options["output_table"], replace=options["replace"])
+    check_targets([target, other], read, tuple(FORMATS), data)
+    check_spreadsheet(target, other, wanted=options["spreadsheet_safe"])
+    return data, target
 
 
 def _show_next(rows: list[dict[str, Any]], output: str | None) -> None:

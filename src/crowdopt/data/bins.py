@@ -20,7 +20,7 @@ from crowdopt.model.scale import MAX_LABELS, canonical_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crowdopt.reading import Reading
+    from crowdopt.data.reading import Reading
 
 DIGITS = 12
 """Significant digits of the edges that are computed, so that 0.1 + 0.2 reads 0.3."""

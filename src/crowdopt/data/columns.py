@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from crowdopt.errors import ColumnError
 
 if TYPE_CHECKING:
-    from crowdopt.reading import Reading
+    from crowdopt.data.reading import Reading
 
 Choose = Callable[[Sequence[str]], list[str]]
 """Given the columns that a source has, the ones to read; raises ColumnError."""

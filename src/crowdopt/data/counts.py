@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from crowdopt.data.known_labels import GoldCounts
+    from crowdopt.data.reading import Reading
     from crowdopt.data.worker_classes import WorkerClass
     from crowdopt.model.buckets import Buckets
     from crowdopt.model.scale import Scale
-    from crowdopt.reading import Reading
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from crowdopt.model.scale import canonical_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crowdopt.reading import Reading
+    from crowdopt.data.reading import Reading
 
 PAIR = ("task", "worker")
 IN_GROUP = ("group", *PAIR)

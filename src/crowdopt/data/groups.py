@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from crowdopt._arrays import Ints
+    from crowdopt.data.reading import Reading
     from crowdopt.data.tables.workspace import Workspace
-    from crowdopt.reading import Reading
 
 LABEL_TEXT = "crowdopt_label"
 """The column of labels as text, by which their place on the scale of their group is found."""

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from crowdopt._arrays import Ints
+    from crowdopt.data.reading import Reading
     from crowdopt.model.scale import Scale
-    from crowdopt.reading import Reading
 
 TEXT = "crowdopt_task"
 """The column of tasks as text, by which gold tasks are found."""

@@ -25,9 +25,9 @@ from crowdopt.model.scale import canonical_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from crowdopt.data.reading import Reading
     from crowdopt.data.tables.table import Table
     from crowdopt.model.scale import Scale
-    from crowdopt.reading import Reading
 
 OnPhase = Callable[[str], None]
 """Called with a short text when a new phase of the work begins."""

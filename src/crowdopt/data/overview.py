@@ -16,7 +16,7 @@ from crowdopt.model.scale import MAX_LABELS, canonical_text, hint_bins
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crowdopt.reading import Reading
+    from crowdopt.data.reading import Reading
 
 
 class Overview:

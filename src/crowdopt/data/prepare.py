@@ -17,7 +17,7 @@ from crowdopt.model.scale import canonical_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crowdopt.reading import Reading
+    from crowdopt.data.reading import Reading
 
 ANSWER_COLUMNS = ("task", "label", "confidence", "margin", "margin_kind", "n_responses", "status")
 """The columns of the answers; what is kept from the source stands behind them under its own name."""

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from crowdopt.data.readers.postgres_counts import Server
+    from crowdopt.data.reading import Reading
     from crowdopt.data.worker_classes import WorkerClass
-    from crowdopt.reading import Reading
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from crowdopt.model.scale import canonical_text, sorted_texts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from crowdopt.reading import Reading
+    from crowdopt.data.reading import Reading
 
 MAX_CLASSES = 32
 """More matrices than this are no classes any more; and every class has a column of counts for each label."""

@@ -17,11 +17,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from crowdopt.errors import InputError
+from crowdopt.model.offsets import number
+from crowdopt.model.scale import canonical_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Bools, Counts, Floats, Ints
     from crowdopt.model.buckets import Buckets
     from crowdopt.model.offsets import Offsets
+    from crowdopt.model.scale import Scale
 
 SelectivityKind = Literal["none", "given", "estimated"]
 
@@ -287,3 +290,17 @@ def parse_selectivity(text: str, labels: Sequence[str]) -> Objective:
     if missing := [label for label in labels if label not in shares]:
         raise InputError(f"--selectivity must give a share for every label; missing: {', '.join(missing)}")
     return Objective("given", tuple(shares[label] for label in labels))
+
+
+def objective_from(selectivity: str | dict[Any, float] | None, scale: Scale) -> Objective:
+    """What a user says of the shares of the labels; nothing if None."""
+    if selectivity is None:
+        return Objective()
+    if isinstance(selectivity, str):
+        return parse_selectivity(selectivity, scale.labels)
+    if not isinstance(selectivity, dict):
+        raise InputError("selectivity must be none, estimate, or a dict with the share of each label")
+    shares = {canonical_text(name): share for name, share in selectivity.items()}
+    if set(shares) != set(scale.labels):
+        raise InputError(f"selectivity must give a share for each of {', '.join(scale.labels)}")
+    return Objective("given", tuple(number(shares[label], "a share") for label in scale.labels))

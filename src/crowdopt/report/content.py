@@ -12,12 +12,12 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt._version import __version__
+from crowdopt.data.reading import Reading
 from crowdopt.data.tables.table import fetch
 from crowdopt.errors import InputError
 from crowdopt.model.certificate import Space
 from crowdopt.model.order import violation
 from crowdopt.model.scale import canonical_text
-from crowdopt.reading import Reading
 from crowdopt.report.lattice import lattice_of
 from crowdopt.report.safe_text import clip, isolated, shown, visible
 from crowdopt.report.verdict import METHODS, verdict_of

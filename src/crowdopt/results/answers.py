@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from crowdopt._arrays import Floats
     from crowdopt.data.known_labels import GoldCounts
+    from crowdopt.data.reading import Reading
     from crowdopt.data.responses import Responses, TaskCounts
-    from crowdopt.reading import Reading
     from crowdopt.results.solution import Solution
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from crowdopt._version import __version__
 from crowdopt.data.counts import Totals
 from crowdopt.data.readers.database import check_path
+from crowdopt.data.reading import PAIRS, Reading
 from crowdopt.data.worker_classes import WorkerClass
 from crowdopt.errors import InputError, SolutionFileError
 from crowdopt.model.buckets import Buckets
@@ -28,7 +29,6 @@ from crowdopt.model.margins import Margins
 from crowdopt.model.objective import Objective
 from crowdopt.model.offsets import Offsets
 from crowdopt.model.scale import Scale
-from crowdopt.reading import PAIRS, Reading
 from crowdopt.results.solution import Solution, nested
 from crowdopt.results.solutions import Solutions, with_own_readings
 

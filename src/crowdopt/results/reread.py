@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from crowdopt.data.groups import GroupedSource
+    from crowdopt.data.reading import Reading
     from crowdopt.data.tables.table import Table
-    from crowdopt.reading import Reading
     from crowdopt.results.solution import Solution
 
 

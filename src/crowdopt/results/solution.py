@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from crowdopt.data.counts import Totals
     from crowdopt.data.load import Source
     from crowdopt.data.readers.database import Database
+    from crowdopt.data.reading import Reading
     from crowdopt.data.tables.table import Table
     from crowdopt.data.worker_classes import WorkerClass
     from crowdopt.model.buckets import Buckets
     from crowdopt.model.certificate import Certificate
     from crowdopt.model.margins import Margins
     from crowdopt.model.scale import Scale
-    from crowdopt.reading import Reading
     from crowdopt.results.accuracy import Accuracy
 
 

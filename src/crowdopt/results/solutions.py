@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from crowdopt.data.groups import GroupedSource
     from crowdopt.data.readers.database import Database
+    from crowdopt.data.reading import Reading
     from crowdopt.data.tables.table import Table
-    from crowdopt.reading import Reading
     from crowdopt.results.accuracy import Accuracy
     from crowdopt.results.solution import Solution
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt._arrays import Floats
-    from crowdopt.reading import Reading
+    from crowdopt.data.reading import Reading
     from crowdopt.results.solution import Solution
 
 UNCERTAIN_BELOW = 0.8

@@ -6,7 +6,6 @@ import json
 import shutil
 import sys
 from pathlib import Path
-from typing import get_args
 
 import duckdb
 import pyarrow.csv
@@ -14,10 +13,10 @@ import pytest
 
 import crowdopt
 from crowdopt.cli.app import main
-from crowdopt.cli.options import ToolChoice
+from crowdopt.cli.options import CHOICES
 from crowdopt.data.readers.tools import TOOLS
+from crowdopt.data.reading import Reading
 from crowdopt.errors import GoldError, InputError
-from crowdopt.reading import ToolName
 from crowdopt.results.summary import summarise
 from support.needs import SAMPLES
 
@@ -251,8 +250,11 @@ def test_named_columns_make_an_export_a_plain_table():
 
 def test_the_names_of_tools_are_the_same_everywhere():
     known = set(TOOLS)
-    assert set(get_args(ToolName)) == known | {"", "auto"}
-    assert {choice.tool for choice in ToolChoice} == known | {"", "auto"}
+    assert set(CHOICES["tools"]) == known | {"table", "auto"}
+    for name in ("", "auto", *known):
+        assert Reading(tool=name).tool == name
+    with pytest.raises(InputError, match="--from must be one of , auto, mturk"):
+        Reading(tool="table")
 
 
 def test_groups_of_an_export(monkeypatch, capfd):

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from crowdopt.data.columns import Choose
     from crowdopt.data.readers.database_rows import Column
+    from crowdopt.data.reading import Reading
     from crowdopt.data.tables.table import Table
     from crowdopt.data.tables.workspace import Workspace
-    from crowdopt.reading import Reading
 
 INTEGERS = {"int2", "int4", "int8"}
 NOT_TEXT = {"float4", "float8", "date", "timestamp", "timestamptz", "numeric"}

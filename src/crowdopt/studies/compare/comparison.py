@@ -7,18 +7,19 @@ import sys
 import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import narwhals as nw
 import numpy as np
 
+from crowdopt._option import declared, taking
 from crowdopt.data.columns import choose_truth
 from crowdopt.data.load import opened, paths_of
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.tables.table import coded, fetch_integers
-from crowdopt.engines.registry import DEFAULT_TIME_LIMIT
 from crowdopt.errors import InputError, MissingExtraError
 from crowdopt.model.offsets import number
+from crowdopt.options import DEFAULT_TIME_LIMIT, AggregateOptions, CompareOptions
 from crowdopt.pipeline import aggregate
 from crowdopt.results.accuracy import NO_LABEL, known_labels
 from crowdopt.studies.compare.child_process import read_result, write_rows
@@ -38,11 +39,11 @@ GRACE = 120.0
 NO_TRUTH = -2
 """Stands for the truth of a task that has none; NO_LABEL is one that is not on the scale."""
 
-NOT_TAKEN = (
-    "class_", "classes", "engine", "find_classes", "gold", "group", "jobs", "keep", "on_group", "on_progress",
-    "prior_matrix", "ranked", "space",
-)  # fmt: skip
-"""Options of ``aggregate`` that have no meaning for every method."""
+
+def _not_taken(function: str, name: str) -> Exception:
+    if name in declared(AggregateOptions) or name in {"group", "on_group", "on_progress"}:
+        return InputError(f"compare has no option {name!r}: not every method could heed it")
+    return TypeError(f"{function}() got an unexpected keyword argument {name!r}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +127,7 @@ class Comparison:
         write_comparison(self, path, command)
 
 
+@taking(CompareOptions, _not_taken)
 def compare(
     data: Any,
     *,
@@ -134,7 +136,7 @@ def compare(
     time_limit: float = DEFAULT_TIME_LIMIT,
     seed: int = 0,
     on_phase: Callable[[str], None] | None = None,
-    **options: Any,
+    **options: Unpack[CompareOptions],
 ) -> Comparison:
     """Runs every method on the same rows, each in a process of its own, one after the other.
 
@@ -145,7 +147,7 @@ def compare(
         time_limit: Seconds for each method. Our engines then answer with what they have; others are stopped.
         seed: Of random choices.
         on_phase: Called with a word when a new phase of the work begins.
-        options: Options of ``aggregate`` that say how to read the data, and ``selectivity`` and ``smoothing``.
+        options: How to read the data, and what the likelihood is: see ``CompareOptions``.
 
     Returns:
         One outcome per method; one that fails says why.
@@ -153,8 +155,6 @@ def compare(
     Raises:
         InputError: With what is wrong with the data or an option.
     """
-    if wrong := sorted(set(options) & set(NOT_TAKEN)):
-        raise InputError(f"compare has no option {wrong[0]!r}: not every method could heed it")
     phase = on_phase or (lambda _: None)
     solution = aggregate(data, engine="vote", seed=seed, time_limit=time_limit, on_phase=phase, **options)
     try:
@@ -163,7 +163,7 @@ def compare(
                 "the export has tasks of known label, which not every method could heed: add --ignore-gold"
             )
         wanted, notes = methods_for(solution, methods)
-        smoothing = number(options.get("smoothing", 0.0), "smoothing")
+        smoothing = 0.0 if options["smoothing"] is None else number(options["smoothing"], "smoothing")
         rows = _rows(solution, smoothing)
         true = None if truth is None else _truth(solution, truth)
     finally:

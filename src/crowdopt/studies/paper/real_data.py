@@ -13,10 +13,10 @@ import numpy as np
 from crowdopt.data.columns import choose_truth
 from crowdopt.data.known_labels import gold_pairs
 from crowdopt.data.load import load, open_table
+from crowdopt.data.reading import Reading
 from crowdopt.data.tables.table import fetch, with_texts
 from crowdopt.data.tables.workspace import Workspace
 from crowdopt.errors import InputError
-from crowdopt.reading import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

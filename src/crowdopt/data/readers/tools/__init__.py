@@ -10,9 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt.data.readers.tools.base import Tool
-    from crowdopt.reading import ToolName
 
-TOOLS: dict[ToolName, Tool] = {
+TOOLS: dict[str, Tool] = {
     "mturk": mturk.TOOL,
     "label-studio": label_studio.TOOL,
     "toloka": toloka.TOOL,
@@ -23,7 +22,7 @@ TOOLS: dict[ToolName, Tool] = {
 """By the names that ``--from`` takes."""
 
 
-def recognise(columns: Sequence[str]) -> ToolName:
+def recognise(columns: Sequence[str]) -> str:
     """The tool that alone writes such columns or keys; empty if they are those of any table."""
     if {"task", "worker", "label"} <= set(columns):
         return ""

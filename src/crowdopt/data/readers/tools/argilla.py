@@ -11,7 +11,7 @@ from crowdopt.errors import ColumnError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crowdopt.reading import Reading
+    from crowdopt.data.reading import Reading
 
 TITLE = "Argilla"
 RESPONSES, USERS, STATUS = ".responses", ".responses.users", ".responses.status"

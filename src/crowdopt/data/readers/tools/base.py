@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from crowdopt.data.readers.union import Part
+    from crowdopt.data.reading import Reading
     from crowdopt.data.tables.workspace import Workspace
-    from crowdopt.reading import Reading
 
 NOTHING = "NULL"
 """An expression in SQL that has no value in any row."""

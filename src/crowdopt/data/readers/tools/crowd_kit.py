@@ -10,7 +10,7 @@ from crowdopt.data.tables.workspace import quote
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crowdopt.reading import Reading
+    from crowdopt.data.reading import Reading
 
 TITLE = "crowd-kit"
 

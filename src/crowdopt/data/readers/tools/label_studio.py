@@ -12,7 +12,7 @@ from crowdopt.errors import ColumnError, InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from crowdopt.reading import Reading
+    from crowdopt.data.reading import Reading
 
 TITLE = "Label Studio"
 TYPES = ("choices", "rating")

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt.data.columns import Choose
+    from crowdopt.data.reading import Reading
     from crowdopt.data.tables.workspace import Workspace
-    from crowdopt.reading import Reading, ToolName
 
 GOLD, ONLY_GOLD, LEFT_OUT, PROBLEM = "crowdopt_gold", "crowdopt_only_gold", "crowdopt_left_out", "crowdopt_problem"
 
@@ -91,7 +91,7 @@ def _may_be_export(files: Files, reading: Reading) -> bool:
     return usual or bool(_given(reading)) or any(source.kind == "json" for source in files.sources)
 
 
-def _not_left_out(tool: ToolName) -> tuple[str, ...]:
+def _not_left_out(tool: str) -> tuple[str, ...]:
     """What to say of an export whose columns the user names, so that it is read as any other table."""
     if "keep_rejected" not in TOOLS[tool].options:
         return ()

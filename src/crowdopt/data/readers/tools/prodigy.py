@@ -10,7 +10,7 @@ from crowdopt.data.tables.workspace import literal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crowdopt.reading import Reading
+    from crowdopt.data.reading import Reading
 
 TITLE = "Prodigy"
 TASK, INPUT, ANNOTATOR, SESSION = "_task_hash", "_input_hash", "_annotator_id", "_session_id"

@@ -1,20 +1,22 @@
 """How a source is to be read: every choice that changes which responses come out.
 
-A :class:`Reading` is stored in the solution file, so that ``crowdopt verify`` needs no options.
+A :class:`Reading` is stored in the solution file, so that ``crowdopt verify`` needs no options. Its fields are the
+options of ``options.py`` as the program keeps them: texts, and tuples of these.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 
 from crowdopt.data.bins import checked_edges
+from crowdopt.data.readers.tools import TOOLS
 from crowdopt.errors import InputError
-from crowdopt.model.scale import Kind
+from crowdopt.model.scale import canonical_text
+from crowdopt.options import Duplicates, Missing, ScaleName
 
-Duplicates = Literal["error", "same", "first", "last", "all"]
-Missing = Literal["error", "drop"]
-ToolName = Literal["", "auto", "mturk", "label-studio", "toloka", "prodigy", "argilla", "crowd-kit"]
+if TYPE_CHECKING:
+    from crowdopt.options import AggregateOptions
 
 PAIRS = ("gold", "classes")
 """The options that are pairs of texts."""
@@ -63,7 +65,7 @@ class Reading:
     missing: Missing = "error"
     na: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
-    scale: Literal["", "ordinal", "nominal"] = ""
+    scale: Literal["", ScaleName] = ""
     bins: tuple[float, ...] = ()
     gold: tuple[tuple[str, str], ...] = ()
     classes: tuple[tuple[str, str], ...] = ()
@@ -71,7 +73,7 @@ class Reading:
     ranked: tuple[str, ...] = ()
     encoding: str = ""
     delimiter: str = ""
-    tool: ToolName = ""
+    tool: str = ""
     question: str = ""
     keep_rejected: bool = False
     ignore_gold: bool = False
@@ -81,9 +83,9 @@ class Reading:
         object.__setattr__(self, "bins", checked_edges(self.bins))
         _one_of("duplicates", self.duplicates, get_args(Duplicates))
         _one_of("missing", self.missing, get_args(Missing))
-        _one_of("--from", self.tool, get_args(ToolName))
+        _one_of("--from", self.tool, ("", "auto", *TOOLS))
         if self.scale:
-            _one_of("scale", self.scale, get_args(Kind))
+            _one_of("scale", self.scale, get_args(ScaleName))
         if self.duplicates in {"first", "last"} and not self.order_by:
             raise InputError(f"duplicates {self.duplicates!r} needs a column that orders the responses: --order-by COL")
         if self.order_by and self.duplicates not in {"first", "last"}:
@@ -124,6 +126,28 @@ class Reading:
         if self.scale == "nominal":
             raise InputError("bins are ordered: leave out --scale nominal, or --bins")
 
+    @classmethod
+    def of(cls, options: AggregateOptions, *, group: str, bins: tuple[float, ...]) -> Self:
+        """What a user asks for, as the program keeps it; gold and classes are read later."""
+        given = cast("dict[str, Any]", options)
+        kept_apart = {"gold", "classes", "classes_found"}
+        same = {
+            name: given[name] for name in (field.name for field in fields(cls)) if name in given.keys() - kept_apart
+        }
+        return cls(
+            **same
+            | {
+                "class_column": options["class_"],
+                "group": group,
+                "keep": _several(options["keep"]),
+                "na": _several(options["na"]),
+                "labels": tuple(canonical_text(label) for label in options["labels"]),
+                "ranked": tuple(canonical_text(name) for name in options["ranked"]),
+                "scale": options["scale"] or "",
+                "bins": bins,
+            }
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """The options as plain JSON values."""
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
@@ -137,6 +161,11 @@ class Reading:
             raise InputError(f"reading options do not match: {sorted(set(data) ^ names)}")
         options: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
         return cls(**options | {name: tuple((key, value) for key, value in data[name]) for name in PAIRS})
+
+
+def _several(texts: Any) -> tuple[str, ...]:
+    """Several texts; one alone need not be a list."""
+    return (texts,) if isinstance(texts, str) else tuple(texts)
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:

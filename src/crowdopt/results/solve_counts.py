@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from crowdopt.engines.registry import Limits, run
+from crowdopt.engines.base import Limits
+from crowdopt.engines.registry import run
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.model.certificate import Space
-from crowdopt.model.objective import Objective, parse_selectivity
+from crowdopt.model.objective import objective_from
 from crowdopt.model.offsets import Offsets, number
 from crowdopt.model.problem import Problem
-from crowdopt.model.scale import Scale, canonical_text
 from crowdopt.results.advice import advise, advise_ranks, advise_scale, advise_unanswered
 from crowdopt.results.prior import read_prior
 from crowdopt.results.solution import Solution
@@ -20,29 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crowdopt.data.counts import Counted
+    from crowdopt.model.scale import Scale
+    from crowdopt.options import SolveOptions
+
 
 LOST = "the process that solved it was ended, and so was a second one: by someone, or for lack of memory (try --jobs 1)"
 """Why a group has no answers whose processes came to no end."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """How to solve it; see ``aggregate`` for the options.
-
-    Attributes:
-        scale_said: Whether the user said what the scale is, and so needs no advice about it.
-    """
-
-    selectivity: str | dict[Any, float] | None = None
-    prior_matrix: Any = None
-    smoothing: float | None = None
-    space: Literal["dominance", "all"] | None = None
-    engine: str = "auto"
-    seed: int = 0
-    scale_said: bool = False
-
-
-def solve_counted(counted: Counted, asked: Asked, limits: Limits) -> Solution:
+def solve_counted(counted: Counted, wanted: SolveOptions, limits: Limits) -> Solution:
     """Solves what was counted."""
     scale, buckets = counted.scale, counted.buckets
     names = [one.name for one in counted.classes]
@@ -50,15 +36,16 @@ def solve_counted(counted: Counted, asked: Asked, limits: Limits) -> Solution:
         buckets.n_labels,
         buckets.n_classes,
         gold=(counted.gold.responses, counted.gold.tasks) if counted.gold else None,
-        prior=read_prior(asked.prior_matrix, scale, buckets, names),
-        smoothing=0.0 if asked.smoothing is None else number(asked.smoothing, "smoothing"),
+        prior=read_prior(wanted["prior_matrix"], scale, buckets, names),
+        smoothing=0.0 if wanted["smoothing"] is None else number(wanted["smoothing"], "smoothing"),
     )
-    objective = replace(objective_of(asked.selectivity, scale), offsets=offsets)
+    objective = replace(objective_from(wanted["selectivity"], scale), offsets=offsets)
     reading = counted.reading
-    space = _space(asked.space, scale)
+    space = space_of(wanted["space"], scale)
     problem = Problem(buckets, space, objective, len(reading.ranked) > 1, reading.classes_found)
-    solved = run(problem, limits, labels=scale.labels, classes=names, engine=asked.engine)
+    solved = run(problem, limits, labels=scale.labels, classes=names, engine=wanted["engine"])
     proved = solved.certificate.bound is not None
+    scale_said = bool(wanted["scale"] or wanted["labels"] or wanted["bins"] is not None)  # who says it needs no advice
     solution = Solution(
         scale=scale,
         buckets=buckets,
@@ -69,10 +56,10 @@ def solve_counted(counted: Counted, asked: Asked, limits: Limits) -> Solution:
         totals=counted.totals,
         reading=counted.reading,
         classes=counted.classes,
-        seed=asked.seed,
+        seed=wanted["seed"],
         advice=(
             *(advise(problem, solved.mapping) if proved else ()),
-            *(() if asked.scale_said else advise_scale(scale, buckets)),
+            *(() if scale_said else advise_scale(scale, buckets)),
             *(advise_unanswered(scale, buckets, solved.mapping) if proved else ()),
         ),
         runner_up=solved.runner_up,
@@ -81,20 +68,21 @@ def solve_counted(counted: Counted, asked: Asked, limits: Limits) -> Solution:
 
 
 def solve_group(
-    item: tuple[Counted, Asked, float, int | None], stop: Callable[[], bool] | None = None
+    item: tuple[Counted, SolveOptions, float, int | None], stop: Callable[[], bool] | None = None
 ) -> Solution | str:
     """Solves one group within some seconds and bytes, or until it shall stop; a text says why that cannot be."""
-    counted, asked, seconds, n_bytes = item
+    counted, wanted, seconds, n_bytes = item
     on_progress = None if stop is None else lambda _: stop()
     try:
-        return solve_counted(counted, asked, Limits(seconds, on_progress, n_bytes, asked.seed))
+        return solve_counted(counted, wanted, Limits(seconds, on_progress, n_bytes, wanted["seed"]))
     except CrowdoptError as error:
         return str(error)
     except MemoryError:
         return "there was not enough memory to solve it; try --jobs 1"
 
 
-def _space(space: str | None, scale: Scale) -> Space:
+def space_of(space: str | None, scale: Scale) -> Space:
+    """The mappings to search: as asked for, or those that respect the order wherever there is one."""
     ordered = scale.kind == "ordinal" or scale.n_labels <= 2
     if space is None:
         return Space.DOMINANCE if ordered else Space.ALL
@@ -103,17 +91,3 @@ def _space(space: str | None, scale: Scale) -> Space:
     if space == "dominance" and not ordered:
         raise InputError("dominance needs ordered labels: say --scale ordinal, or --labels from lowest to highest")
     return Space(space)
-
-
-def objective_of(selectivity: str | dict[Any, float] | None, scale: Scale) -> Objective:
-    """What a user says of the shares of the labels; nothing if None."""
-    if selectivity is None:
-        return Objective()
-    if isinstance(selectivity, str):
-        return parse_selectivity(selectivity, scale.labels)
-    if not isinstance(selectivity, dict):
-        raise InputError("selectivity must be none, estimate, or a dict with the share of each label")
-    shares = {canonical_text(name): share for name, share in selectivity.items()}
-    if set(shares) != set(scale.labels):
-        raise InputError(f"selectivity must give a share for each of {', '.join(scale.labels)}")
-    return Objective("given", tuple(number(shares[label], "a share") for label in scale.labels))

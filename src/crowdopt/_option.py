@@ -1,0 +1,151 @@
+"""What is declared of an option, and what follows from declarations: defaults, signatures, docstrings.
+
+The declarations themselves are in ``options.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, wraps
+from inspect import Parameter, signature
+from textwrap import fill
+from typing import Any, Literal, TypeVar, cast, get_args, get_type_hints
+
+from crowdopt.errors import InputError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Options = TypeVar("Options", bound=Mapping[str, object])
+
+
+@dataclass(frozen=True)
+class Option:
+    """What is declared of an option beside its name and type.
+
+    Attributes:
+        default: Its value where a user gives none.
+        help: What it is, in one line: the help of the command line.
+        more: What Python's documentation says instead, where one line is not enough.
+        flag: Its name on the command line, if that is not made of its name in Python.
+        metavar: What stands for its value in the help.
+        parse: How a text of the command line becomes a value; None where the type says it.
+        least: The least number that the command line takes.
+        most: The greatest one.
+        choices: What lists its choices, if its type does not: the registry of engines, or that of annotation tools.
+    """
+
+    default: Any
+    help: str
+    more: str = ""
+    flag: str = ""
+    metavar: str | None = None
+    parse: Callable[[str], Any] | None = None
+    least: float | None = None
+    most: float | None = None
+    choices: Literal["", "engines", "tools"] = ""
+
+
+@cache
+def declared(group: type) -> dict[str, tuple[Any, Option]]:
+    """The type and the declaration of every option of a group, by name."""
+    hints = get_type_hints(group, include_extras=True)
+    return {name: get_args(hint)[:2] for name, hint in hints.items()}
+
+
+def complete(group: type[Options], given: Mapping[str, Any]) -> Options:
+    """The options of a group with their defaults where nothing is given; other names are left out."""
+    return cast("Options", {name: given.get(name, option.default) for name, (_, option) in declared(group).items()})
+
+
+def _unexpected(function: str, name: str) -> Exception:
+    return TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+
+
+def taking(
+    group: type, refuse: Callable[[str, str], Exception] = _unexpected, **other_defaults: Any
+) -> Callable[[Function], Function]:
+    """Lets a function with ``**options`` take the options of a group: names, defaults, signature and docstring.
+
+    Args:
+        group: The group; in the docstring of the function its options take the place of ``options``.
+        refuse: Gives the error for a name that the function does not take.
+        other_defaults: Defaults that differ from the declared ones.
+    """
+    options = declared(group)
+    defaults = {name: option.default for name, (_, option) in options.items()} | other_defaults
+
+    def decorate(function: Function) -> Function:
+        own = signature(function)
+        *others, _ = own.parameters.values()
+
+        @wraps(function)
+        def call(*args: Any, **given: Any) -> Any:
+            if unknown := [name for name in given if name not in defaults and name not in own.parameters]:
+                raise refuse(function.__name__, unknown[0])
+            return function(*args, **defaults | given)
+
+        keywords = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=defaults[name], annotation=kind)
+            for name, (kind, _) in options.items()
+        ]
+        call.__signature__ = own.replace(parameters=[*others, *keywords])  # type: ignore[attr-defined]
+        call.__doc__ = re.sub(
+            r"^ +options: .*$", lambda _: described(group), function.__doc__ or "", flags=re.MULTILINE
+        )
+        return cast("Function", call)
+
+    return decorate
+
+
+def described(group: type) -> str:
+    """The options of a group as lines of a docstring."""
+    texts = {name: option.more or option.help for name, (_, option) in declared(group).items()}
+    return "\n".join(
+        fill(f"{name}: {text}", 120, initial_indent=" " * 8, subsequent_indent=" " * 12) for name, text in texts.items()
+    )
+
+
+def split_texts(text: str) -> list[str]:
+    """Comma-separated values; an empty text is none.
+
+    >>> split_texts("a, b"), split_texts("")
+    (['a', 'b'], [])
+    """
+    return [item.strip() for item in text.split(",")] if text else []
+
+
+def split_numbers(text: str, option: str) -> list[float]:
+    """Comma-separated numbers.
+
+    >>> split_numbers("0.2,0.8", "--selectivity")
+    [0.2, 0.8]
+    """
+    try:
+        return [float(item) for item in text.split(",")]
+    except ValueError:
+        raise InputError(f"{option} takes numbers separated by commas, not {text!r}") from None
+
+
+def count_or_edges(text: str) -> int | list[float] | None:
+    """A whole number alone counts bins; all else are edges, where a comma at the end tells one edge from a count.
+
+    >>> count_or_edges("5"), count_or_edges("5,"), count_or_edges("0.3,0.7")
+    (5, [5.0], [0.3, 0.7])
+    """
+    if not text:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        return split_numbers(text.removesuffix(","), "--bins")
+
+
+def count_or_word(text: str) -> int | str:
+    """A whole number as such; all else is left to the library."""
+    return int(text) if text.removeprefix("-").isdecimal() else text
+
+
+def tool_name(text: str) -> str:
+    """What the library calls an annotation tool: a plain table is none."""
+    return "" if text == "table" else text

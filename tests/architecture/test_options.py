@@ -1,0 +1,72 @@
+"""Every option is declared once, and everything follows from its declaration."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from dataclasses import fields
+
+import pytest
+import typer
+
+import crowdopt
+from crowdopt._option import declared
+from crowdopt.cli.app import app
+from crowdopt.data.reading import Reading
+from crowdopt.options import AggregateOptions, CompareOptions, EstimatorOptions
+
+FUNCTIONS = {"aggregate": AggregateOptions, "compare": CompareOptions, "GlobalOptimum": EstimatorOptions}
+CALLED_OTHERWISE = {"class_column": "class_"}
+"""Fields of a reading that options have another name for."""
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_signature_lists_every_option(name):
+    parameters = inspect.signature(getattr(crowdopt, name)).parameters
+    for option, (kind, declaration) in declared(FUNCTIONS[name]).items():
+        assert parameters[option].kind is inspect.Parameter.KEYWORD_ONLY
+        assert parameters[option].annotation == kind
+        if (name, option) != ("GlobalOptimum", "duplicates"):  # where crowd-kit counts all of them
+            assert parameters[option].default == declaration.default
+    assert inspect.Parameter.VAR_KEYWORD not in {parameter.kind for parameter in parameters.values()}
+
+
+@pytest.mark.parametrize("name", ["aggregate", "compare"])
+def test_the_docstring_describes_every_option(name):
+    text = inspect.getdoc(getattr(crowdopt, name))
+    for option, (_, declaration) in declared(FUNCTIONS[name]).items():
+        assert f"\n    {option}: {(declaration.more or declaration.help)[:30]}" in text
+    assert "\n    options: " not in text
+
+
+@pytest.mark.parametrize(("command", "options"), [("aggregate", AggregateOptions), ("compare", CompareOptions)])
+def test_the_command_line_takes_every_option(command, options):
+    group = typer.main.get_command(app)
+    parameters = {parameter.name: parameter for parameter in group.commands[command].params}
+    for name, (_, declaration) in declared(options).items():
+        assert parameters[name].help == declaration.help
+        assert parameters[name].opts == (declaration.flag.split() or [f"--{name.replace('_', '-')}"])
+
+
+def test_what_is_stored_in_files_has_the_declared_defaults():
+    options = declared(AggregateOptions)
+    for field in fields(Reading):
+        name = CALLED_OTHERWISE.get(field.name, field.name)
+        if name in {"group", "classes_found"}:  # an argument of its own, and what is found
+            continue
+        default = options[name][1].default
+        assert field.default == default or (field.default, default) in {
+            ("", None), ((), None), ("", "auto"),
+        }  # fmt: skip
+
+
+def test_editors_see_the_options():
+    """The implementation takes ``**options: Unpack[…]``, which type checkers and editors expand."""
+    hints = inspect.signature(inspect.unwrap(crowdopt.aggregate)).parameters["options"].annotation
+    assert hints == "Unpack[AggregateOptions]"
+    assert typing.is_typeddict(AggregateOptions)
+
+
+def test_an_unknown_option_is_a_type_error():
+    with pytest.raises(TypeError, match=r"aggregate\(\) got an unexpected keyword argument 'lables'"):
+        crowdopt.aggregate("responses.csv", lables=["a"])
