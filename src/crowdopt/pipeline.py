@@ -163,7 +163,7 @@ class _Job:
 
 
 def _check_options(options: AggregateOptions, group: str) -> tuple[int, tuple[float, ...]]:
-    """Checks what can be checked before anything is read, and makes numbers of numbers; the number and edges of bins."""
+    """Checks options before anything is read, and turns numbers into numbers; the number and the edges of bins."""
     for name, given, first in (("labels", options["labels"], "lowest"), ("ranked", options["ranked"], "best")):
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise InputError(f"{name} must be a list, {first} first, not {given!r}")

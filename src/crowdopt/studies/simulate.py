@@ -87,21 +87,17 @@ def crowd(
     Args:
         n_tasks: Number of tasks.
         n_workers: Number of workers.
-        responses: Responses per task, each from another worker: one number for all tasks, or (low, high)
-            for numbers between these two, both included, which are uniform unless there is a ``skew``.
+        responses: Responses per task, each from another worker: one number for all tasks, or (low, high) for numbers
+            between these two, both included, which are uniform unless there is a ``skew``.
         labels: The possible answers.
         selectivity: Probability of each label to be the truth of a task; None for all alike.
-        matrix: Probability of every answer, by (true label, answered label); None for a
-            :func:`random_matrix`.
+        matrix: Probability of every answer, by (true label, answered label); None for a :func:`random_matrix`.
         kind: Which random matrices may be drawn.
         skew: Makes few responses the rule: the k-th of the possible numbers of responses, lowest first, has a
             probability in proportion to k ** -skew.
         experts: How many of the workers are experts; which tasks they answer is left to chance, as for all.
         expert_matrix: The matrix of the experts; None for ``matrix`` with every error half as likely.
         seed: A whole number, or a generator to draw from.
-
-    Returns:
-        The crowd.
 
     Raises:
         InputError: No such crowd exists.
@@ -115,13 +111,9 @@ def crowd(
     texts, low, high = _checked(n_tasks, n_workers, responses, labels)
     n_labels = len(texts)
     rng = _generator(seed)
-    share = np.full(n_labels, 1 / n_labels)
-    if selectivity is not None:
-        share = _probabilities(selectivity, (n_labels,), "selectivity")
-    if matrix is None:
-        confusion = random_matrix(n_labels, rng, kind)
-    else:
-        confusion = _probabilities(matrix, (n_labels, n_labels), "matrix")
+    equal = np.full(n_labels, 1 / n_labels)
+    share = equal if selectivity is None else _probabilities(selectivity, (n_labels,), "selectivity")
+    confusion = _confusion(matrix, n_labels, kind, rng)
     truth = _pick(share, n_tasks, rng)
     sizes = _sizes(n_tasks, low, high, skew, rng)
     worker = _deal(n_workers, sizes, high, rng)
@@ -139,6 +131,13 @@ def crowd(
         experts=tuple(workers[:experts].tolist()),
         expert_matrix=expert if experts else None,
     )
+
+
+def _confusion(matrix: ArrayLike | None, n_labels: int, kind: MatrixKind, rng: np.random.Generator) -> Floats:
+    """How workers answer: as given, or drawn."""
+    if matrix is None:
+        return random_matrix(n_labels, rng, kind)
+    return _probabilities(matrix, (n_labels, n_labels), "matrix")
 
 
 def random_matrix(n_labels: int, rng: np.random.Generator, kind: MatrixKind = "diagonal") -> Floats:
