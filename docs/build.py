@@ -1,4 +1,4 @@
-"""Makes, while the site is built, the reference of the command line and the page of the latest release's benchmarks."""
+"""Makes, while the site is built, the tables of options and commands, and the page of the latest benchmarks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PLACE = "<!-- commands -->"
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
@@ -28,7 +27,30 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Called by MkDocs for every page."""
-    return markdown.replace(PLACE, commands()) if PLACE in markdown else markdown
+    for place, make in (("<!-- commands -->", commands), ("<!-- options -->", options)):
+        if place in markdown:
+            markdown = markdown.replace(place, make())
+    return markdown
+
+
+def options() -> str:
+    """The options of ``aggregate`` in Python as Markdown, with which of them ``compare`` and ``GlobalOptimum`` take."""
+    from crowdopt._option import declared
+    from crowdopt.options import AggregateOptions, CompareOptions, EstimatorOptions
+
+    compared, estimated = declared(CompareOptions), {"labels", *declared(EstimatorOptions)}
+    rows = [
+        f"| `{name}` | `{_escaped(_type(kind))}` | `{option.default!r}` | {_escaped(option.more or option.help)} "
+        f"| {'yes' if name in compared else ''} | {'yes' if name in estimated else ''} |"
+        for name, (kind, option) in declared(AggregateOptions).items()
+    ]
+    head = "| option | type | default | meaning | `compare` | `GlobalOptimum` |\n|---|---|---|---|---|---|\n"
+    return head + "\n".join(rows)
+
+
+def _type(kind: Any) -> str:
+    text = str(kind) if not isinstance(kind, type) or "[" in str(kind) else kind.__name__
+    return text.replace("typing.", "").replace("collections.abc.", "")
 
 
 def commands() -> str:
