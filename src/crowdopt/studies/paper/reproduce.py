@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import os
+import itertools
 import platform
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crowdopt._parallel import n_cores, run_all
 from crowdopt._version import __version__
-from crowdopt.errors import InputError
+from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.report.charts import check_installed
 from crowdopt.studies.paper.catalogue import label_of, named, pick, single
 from crowdopt.studies.paper.claims import check_claims
-from crowdopt.studies.paper.experiments import SETUPS, Experiment, Piece, Rows, collect, pieces, run_piece
+from crowdopt.studies.paper.experiments import SETUPS, Experiment, Rows, collect, pieces, run_piece
 from crowdopt.studies.paper.figures import draw
 from crowdopt.studies.paper.page import VERDICTS, Run, render, section_of
 from crowdopt.studies.paper.setups import IC, PAPER, PRODUCT
-from crowdopt.studies.paper.work import run_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -95,7 +95,7 @@ def reproduce(
     entries = pick(only)
     wanted = {name for entry in entries for name in entry.experiments} if only else set(SETUPS)
     names = [name for name in SETUPS if name in wanted and (name not in NEEDED or name in folders)]
-    experiments = run_experiments(names, trials, seed, folders, jobs or os.cpu_count() or 1, on_phase)
+    experiments = run_experiments(names, trials, seed, folders, jobs or n_cores(), on_phase)
     figures = []
     for entry in entries:
         on_phase(f"drawing {label_of(entry.name)}")
@@ -119,16 +119,22 @@ def run_experiments(
     """Runs experiments, telling after every piece of work what is under way."""
     by_name = {name: pieces(name, trials, seed, folders.get(name)) for name in names}
     todo = [piece for name in names for piece in by_name[name]]
-    total, done, start = sum(piece.last - piece.first for piece in todo), 0, time.monotonic()
+    trials_done, start = [0, *itertools.accumulate(piece.last - piece.first for piece in todo)], time.monotonic()
 
-    def on_done(piece: Piece) -> None:
-        nonlocal done
-        done += piece.last - piece.first
-        seconds = time.monotonic() - start
-        on_phase(f"{SETUPS[piece.experiment].title}, m = {piece.m}: {done:,} of {total:,} trials, {seconds:,.0f} s")
+    def on_done(n_done: int) -> bool:
+        piece, seconds = todo[max(n_done - 1, 0)], time.monotonic() - start
+        progress = f"{trials_done[n_done]:,} of {trials_done[-1]:,} trials, {seconds:,.0f} s"
+        on_phase(f"{SETUPS[piece.experiment].title}, m = {piece.m}: {progress}")
+        return False
 
-    results = iter(run_all(run_piece, todo, jobs, on_done))
-    return {name: collect(own, [next(results) for _ in own]) for name, own in by_name.items()}
+    found = run_all(run_piece, todo, jobs, None, on_done)
+    results = [result for at in range(len(todo)) if (result := found[at]) is not None]
+    if len(results) < len(todo):
+        raise CrowdoptError(
+            "a process that did a part of the work was ended, by someone or for lack of memory; try again with --jobs 1"
+        )
+    in_order = iter(results)
+    return {name: collect(own, [next(in_order) for _ in own]) for name, own in by_name.items()}
 
 
 def _check_data(only: Sequence[str], folders: dict[str, Path]) -> None:
