@@ -112,11 +112,12 @@ def verify(
         InputError: The data cannot be read at all, or there is no solution file.
     """
     from crowdopt.data.load import load, with_found_classes, workspace_for
+    from crowdopt.results.solutions import read_solution_file
 
     data = database_of(data, table, query)
     if isinstance(solution, str | Path):
         try:
-            solution = _load(solution)
+            solution = read_solution_file(solution)
         except SolutionFileError as error:
             if _is_solution_file(data):
                 raise InputError(
@@ -154,24 +155,15 @@ def _claim(solution: Solution) -> str:
 def _is_solution_file(data: Any) -> bool:
     """Whether what should be data is a solution, as when the two were exchanged."""
     from crowdopt.data.load import paths_of
-    from crowdopt.results.file_format import FORMAT, has_groups, read_json
+    from crowdopt.results.file_format import format_of, read_json
 
     paths = paths_of(data)
     if len(paths) != 1 or Path(paths[0]).suffix.lower() != ".json":
         return False
     try:
-        found = read_json(paths[0])
+        return format_of(read_json(paths[0])) is not None
     except InputError:
         return False
-    return has_groups(found) or (isinstance(found, dict) and found.get("format") == FORMAT)
-
-
-def _load(path: str | Path) -> Solution | Solutions:
-    """What is in a file: one solution, or those of groups."""
-    from crowdopt.results.file_format import decode, decode_groups, has_groups, read_json
-
-    data = read_json(path)
-    return decode_groups(data) if has_groups(data) else decode(data)
 
 
 def check_against(
