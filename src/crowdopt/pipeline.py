@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from crowdopt._parallel import n_cores, run_all
-from crowdopt.classes.apply import advise_classes, check_alone, checked_number, with_found_classes
+from crowdopt.classes.apply import check_alone, checked_number, with_found_classes
 from crowdopt.data.bins import parse_bins
 from crowdopt.data.columns import choose_group_truth, choose_truth
 from crowdopt.data.load import OnPhase, Source, load, opened, workspace_for
@@ -21,6 +21,7 @@ from crowdopt.errors import InputError
 from crowdopt.model.offsets import number
 from crowdopt.model.scale import canonical_text
 from crowdopt.reading import Duplicates, Missing, Reading, ToolName
+from crowdopt.results.advice import advise_classes
 from crowdopt.results.solution import Solution
 from crowdopt.results.solutions import INTERRUPTED, Solutions, with_own_readings
 from crowdopt.solving import LOST, Asked, solve_counted, solve_group

@@ -319,8 +319,8 @@ def test_many_responses_are_not_looked_at_unbidden(monkeypatch):
     def fail(*_):
         raise AssertionError("the criterion was asked")
 
-    monkeypatch.setattr("crowdopt.classes.apply.ADVISED", (1, 100))
-    monkeypatch.setattr("crowdopt.classes.apply.code_responses", fail)
+    monkeypatch.setattr("crowdopt.results.advice.ADVISED", (1, 100))
+    monkeypatch.setattr("crowdopt.results.advice.code_responses", fail)
     assert aggregate(frame(n_tasks=20)).certificate.bound is not None
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from crowdopt.classes.find import MOST, NUMBERS, find_classes, judge
-from crowdopt.classes.mixture_em import Settings
+from crowdopt.classes.find import MOST, find_classes
 from crowdopt.data.encode import code_responses, labels_of_buckets
 from crowdopt.data.responses import Responses, count_tasks
 from crowdopt.data.tables.spark import is_spark
@@ -22,16 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt._arrays import Floats, Ints
-    from crowdopt.classes.mixture_em import Shares
+    from crowdopt.classes.mixture_em import Settings, Shares
     from crowdopt.data.load import Source
     from crowdopt.model.scale import Scale
-    from crowdopt.results.solution import Solution
-
-ADVISED = (200, 20_000)
-"""The fewest and the most responses for which the criterion is asked unbidden: few tell nothing, many take time."""
-
-CLEARLY, WORTH = 3.0, 0.005
-"""Standard errors, and nats per response, by which several classes must be better than one to be worth a word."""
 
 
 def with_found_classes(source: Source, n_classes: int | Literal["auto"], asked: Asked) -> tuple[Source, Asked, Ints]:
@@ -69,21 +61,6 @@ def _going_with(settings: Settings, prior: Floats, shares: Floats, asked: Asked,
     if asked.selectivity is None:
         asked = replace(asked, selectivity=_selectivity(settings, shares, scale))
     return replace(asked, space=asked.space or "all")
-
-
-def advise_classes(solution: Solution) -> tuple[str, ...]:
-    """What to tell a user who has said nothing of the workers, where the criterion clearly prefers classes."""
-    said = solution.classes or solution.classes_found or solution.objective.offsets is not None
-    enough = ADVISED[0] <= solution.totals.n_responses <= ADVISED[1] and solution.totals.n_workers >= NUMBERS[-1]
-    if said or not enough or solution.certificate.bound is None or solution.source is None:
-        return ()
-    coded, _ = code_responses(solution.source.responses)
-    alike, classed = judge(coded, [Settings(number) for number in (1, NUMBERS[-2])], most=1)
-    lead, error = alike.lead_of(classed)
-    if lead <= max(CLEARLY * error, WORTH):
-        return ()
-    gain = f"with {NUMBERS[-2]} classes of them, responses that were held out are likelier by {lead:.2g} nats each"
-    return (f"the workers are not alike ({gain}); try --find-classes auto",)
 
 
 def checked_number(wanted: Any) -> int | Literal["auto"]:

@@ -13,7 +13,6 @@ import crowdopt
 from crowdopt.engines.enumeration import likelihoods
 from crowdopt.engines.registry import ENGINES, Limits
 from crowdopt.errors import InputError
-from crowdopt.model.agreement import fraction_incorrect
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Proof, Space
 from crowdopt.model.objective import Objective
@@ -22,6 +21,7 @@ from crowdopt.model.problem import Problem
 from crowdopt.studies.paper import experiments
 from crowdopt.studies.paper.em_vs_optimum import SAME, against_em, below_all, below_best, series, shortfalls
 from crowdopt.studies.paper.experiments import BEYOND, PAPER, SETUPS, collect, pieces, run, run_piece
+from crowdopt.studies.paper.scores import fraction_incorrect
 from crowdopt.studies.paper.setups import (
     ALL_EM,
     BEST,

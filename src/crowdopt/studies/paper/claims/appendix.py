@@ -10,12 +10,12 @@ import numpy as np
 from crowdopt.engines.base import Limits
 from crowdopt.engines.em.hard import hard_em
 from crowdopt.engines.scan import scan
-from crowdopt.model.agreement import jsd_score
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Space
 from crowdopt.model.problem import Problem
 from crowdopt.studies.paper.claims.filtering import COMPARABLE
 from crowdopt.studies.paper.format import number, places, span
+from crowdopt.studies.paper.scores import jsd_score
 from crowdopt.studies.paper.setups import (
     DISTANCE,
     EM1,
