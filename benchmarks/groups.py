@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt import _parallel as jobs
-from crowdopt.data.counts import Counted, Totals
+from crowdopt.data.counts import CountedProblem, Totals
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.scale import Scale
 from crowdopt.reading import Reading
@@ -52,7 +52,7 @@ def problems(n_labels: int, size: int, n_groups: int) -> list[Any]:
         counts = rng.multinomial(size, matrix[rng.integers(n_labels, size=N_TASKS)])
         buckets, _ = Buckets.from_arrays(counts)
         totals = Totals(N_TASKS, 0, 0, size, buckets.n_responses, 0)
-        counted = Counted(Scale.of(labels, labels), (), buckets, None, totals, Reading(labels=tuple(labels)))
+        counted = CountedProblem(Scale.of(labels, labels), (), buckets, None, totals, Reading(labels=tuple(labels)))
         items.append((counted, Asked(), 60.0, None))
     return items
 

@@ -22,17 +22,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-Lost = TypeVar("Lost")
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+_Lost = TypeVar("_Lost")
 
 ALONE = 2.0
 """Seconds of work in this process before others are started, which takes about as long."""
 
-CHUNK = 16
+MAX_CHUNK = 16
 """Most items that are sent to a process at once; fewer towards the end, so that none is left with much to do."""
 
-PATIENCE = 0.1
+POLL_SECONDS = 0.1
 """Seconds between two looks at whether to stop."""
 
 MOST_ENDED = 5
@@ -47,13 +47,13 @@ def n_cores() -> int:
 
 
 def run_all(
-    function: Callable[[Item], Result],
-    items: Sequence[Item],
+    function: Callable[[_Item], _Result],
+    items: Sequence[_Item],
     jobs: int,
-    lost: Lost,
+    lost: _Lost,
     on_done: Callable[[int], bool] = lambda _: False,
-    here: Callable[[Item, Callable[[], bool]], Result] | None = None,
-) -> dict[int, Result | Lost]:
+    here: Callable[[_Item, Callable[[], bool]], _Result] | None = None,
+) -> dict[int, _Result | _Lost]:
     """The results by the index of their item, whatever ``jobs`` is; all of them unless ``on_done`` stops it.
 
     Args:
@@ -65,7 +65,7 @@ def run_all(
         on_done: Called in this thread now and then with the number of items that are done; returns whether to stop.
         here: The same function for this process, which also asks now and then whether to stop with the best so far.
     """
-    results: dict[int, Result | Lost] = {}
+    results: dict[int, _Result | _Lost] = {}
     deadline = time.monotonic() + ALONE if jobs > 1 else math.inf
     for at, item in enumerate(items):
         over = _Over(deadline if at < len(items) - 1 else math.inf, lambda: on_done(len(results)))
@@ -111,7 +111,7 @@ def _run_elsewhere(
     try:
         todo = {threads.submit(crew.work, chunk) for chunk in _chunks(rest, jobs)}
         while todo:
-            done, todo = wait(todo, PATIENCE, FIRST_EXCEPTION)
+            done, todo = wait(todo, POLL_SECONDS, FIRST_EXCEPTION)
             for future in done:
                 future.result()  # raises what the thread raised
             if on_done(len(results)):
@@ -125,7 +125,7 @@ def _run_elsewhere(
 
 def _chunks(rest: range, jobs: int) -> Iterator[range]:
     while rest:
-        n = max(1, min(CHUNK, len(rest) // (2 * jobs)))
+        n = max(1, min(MAX_CHUNK, len(rest) // (2 * jobs)))
         yield rest[:n]
         rest = rest[n:]
 

@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from crowdopt._parallel import n_cores, run_all
-from crowdopt.classes.apply import check_alone, checked_number, with_found_classes
+from crowdopt.classes.apply import check_alone, checked_n_classes, with_found_classes
 from crowdopt.data.bins import parse_bins
 from crowdopt.data.columns import choose_group_truth, choose_truth
 from crowdopt.data.load import OnPhase, Source, load, opened, workspace_for
 from crowdopt.data.readers.database import database_of
 from crowdopt.engines.registry import DEFAULT_TIME_LIMIT, Limits, OnProgress
 from crowdopt.errors import InputError
-from crowdopt.model.offsets import number
+from crowdopt.model.offsets import checked_number
 from crowdopt.model.scale import canonical_text
 from crowdopt.reading import Duplicates, Missing, Reading, ToolName
 from crowdopt.results.advice import advise_classes
 from crowdopt.results.solution import Solution
-from crowdopt.results.solutions import INTERRUPTED, Solutions, with_own_readings
+from crowdopt.results.solutions import NOT_SOLVED_YET, Solutions, with_own_readings
 from crowdopt.solving import LOST, Asked, solve_counted, solve_group
 
 if TYPE_CHECKING:
@@ -172,7 +172,11 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
     for name, given, first in (("labels", labels, "lowest"), ("ranked", ranked, "best")):
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise InputError(f"{name} must be a list, {first} first, not {given!r}")
-    seconds, n_bytes, seed = number(time_limit, "the time limit"), parse_bytes(memory_limit), _checked_seed(seed)
+    seconds, n_bytes, seed = (
+        checked_number(time_limit, "the time limit"),
+        parse_bytes(memory_limit),
+        _checked_seed(seed),
+    )
     n_bins, edges = parse_bins(bins)
     reading = Reading(
         task=task,
@@ -209,7 +213,7 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
     )
     jobs = _checked_jobs(jobs)
     if find_classes is not None:
-        find_classes = checked_number(find_classes)
+        find_classes = checked_n_classes(find_classes)
         known = {"--class": class_, "--ranked": reading.ranked, "--group": group}
         tables = {"--classes": classes, "--gold": gold, "--prior-matrix": prior_matrix}
         check_alone(
@@ -254,19 +258,19 @@ def solve_source(source: Source, *, limits: Limits, **options: Any) -> Solution:
 
 def accuracy(solution: Solution, truth: Any) -> Accuracy:
     """Compares the answers with known true labels, both as canonical text."""
-    from crowdopt.results.accuracy import compare
+    from crowdopt.results.accuracy import solution_accuracy
 
     workspace = solution.source.workspace if solution.source else None
     with opened(truth, choose_truth(solution.reading), solution.reading, workspace) as table:
-        return compare(solution, table, same_place=workspace is not None and table is not truth)
+        return solution_accuracy(solution, table, same_place=workspace is not None and table is not truth)
 
 
 def group_accuracy(solutions: Solutions, source: GroupedSource, truth: Any) -> dict[str | None, Accuracy]:
     """The same for groups: of each of them, and of all."""
-    from crowdopt.results.answers_grouped import compare
+    from crowdopt.results.answers_grouped import grouped_accuracy
 
     with opened(truth, choose_group_truth(solutions.reading), solutions.reading, source.workspace) as table:
-        return compare(solutions, source, table)
+        return grouped_accuracy(solutions, source, table)
 
 
 def solve_groups(
@@ -295,12 +299,12 @@ def solve_groups(
     solved: dict[str, Solution] = {}
     failures = dict(source.failures)
     for at, group in enumerate(source.groups):
-        outcome = found.get(at, INTERRUPTED)
+        outcome = found.get(at, NOT_SOLVED_YET)
         if isinstance(outcome, str):
             failures[group] = outcome
         else:
             solved[group] = outcome
-    if not solved and INTERRUPTED in failures.values():
+    if not solved and NOT_SOLVED_YET in failures.values():
         raise KeyboardInterrupt("no group was solved yet; nothing was written")
     if not solved:
         group, reason = next(iter(failures.items()))

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self, get_args
 
 from crowdopt.data.bins import checked_edges
 from crowdopt.errors import InputError
-from crowdopt.model.scale import Kind
+from crowdopt.model.scale import ScaleKind
 
 Duplicates = Literal["error", "same", "first", "last", "all"]
 Missing = Literal["error", "drop"]
@@ -83,7 +83,7 @@ class Reading:
         _one_of("missing", self.missing, get_args(Missing))
         _one_of("--from", self.tool, get_args(ToolName))
         if self.scale:
-            _one_of("scale", self.scale, get_args(Kind))
+            _one_of("scale", self.scale, get_args(ScaleKind))
         if self.duplicates in {"first", "last"} and not self.order_by:
             raise InputError(f"duplicates {self.duplicates!r} needs a column that orders the responses: --order-by COL")
         if self.order_by and self.duplicates not in {"first", "last"}:

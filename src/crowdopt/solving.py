@@ -9,7 +9,7 @@ from crowdopt.engines.registry import Limits, run
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.model.certificate import Space
 from crowdopt.model.objective import Objective, parse_selectivity
-from crowdopt.model.offsets import Offsets, number
+from crowdopt.model.offsets import Offsets, checked_number
 from crowdopt.model.problem import Problem
 from crowdopt.model.scale import Scale, canonical_text
 from crowdopt.results.advice import advise, advise_ranks, advise_scale, advise_unanswered
@@ -19,7 +19,7 @@ from crowdopt.results.solution import Solution
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crowdopt.data.counts import Counted
+    from crowdopt.data.counts import CountedProblem
 
 LOST = "the process that solved it was ended, and so was a second one: by someone, or for lack of memory (try --jobs 1)"
 """Why a group has no answers whose processes came to no end."""
@@ -42,7 +42,7 @@ class Asked:
     scale_said: bool = False
 
 
-def solve_counted(counted: Counted, asked: Asked, limits: Limits) -> Solution:
+def solve_counted(counted: CountedProblem, asked: Asked, limits: Limits) -> Solution:
     """Solves what was counted."""
     scale, buckets = counted.scale, counted.buckets
     names = [one.name for one in counted.classes]
@@ -51,7 +51,7 @@ def solve_counted(counted: Counted, asked: Asked, limits: Limits) -> Solution:
         buckets.n_classes,
         gold=(counted.gold.responses, counted.gold.tasks) if counted.gold else None,
         prior=read_prior(asked.prior_matrix, scale, buckets, names),
-        smoothing=0.0 if asked.smoothing is None else number(asked.smoothing, "smoothing"),
+        smoothing=0.0 if asked.smoothing is None else checked_number(asked.smoothing, "smoothing"),
     )
     objective = replace(objective_of(asked.selectivity, scale), offsets=offsets)
     reading = counted.reading
@@ -81,7 +81,7 @@ def solve_counted(counted: Counted, asked: Asked, limits: Limits) -> Solution:
 
 
 def solve_group(
-    item: tuple[Counted, Asked, float, int | None], stop: Callable[[], bool] | None = None
+    item: tuple[CountedProblem, Asked, float, int | None], stop: Callable[[], bool] | None = None
 ) -> Solution | str:
     """Solves one group within some seconds and bytes, or until it shall stop; a text says why that cannot be."""
     counted, asked, seconds, n_bytes = item
@@ -116,4 +116,4 @@ def objective_of(selectivity: str | dict[Any, float] | None, scale: Scale) -> Ob
     shares = {canonical_text(name): share for name, share in selectivity.items()}
     if set(shares) != set(scale.labels):
         raise InputError(f"selectivity must give a share for each of {', '.join(scale.labels)}")
-    return Objective("given", tuple(number(shares[label], "a share") for label in scale.labels))
+    return Objective("given", tuple(checked_number(shares[label], "a share") for label in scale.labels))

@@ -14,7 +14,7 @@ from crowdopt.data.responses import Responses, count_tasks
 from crowdopt.data.tables.spark import is_spark
 from crowdopt.data.worker_classes import MAX_CLASSES, WorkerClass, with_classes
 from crowdopt.errors import ClassError
-from crowdopt.model.offsets import number
+from crowdopt.model.offsets import checked_number
 from crowdopt.solving import Asked, objective_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def with_found_classes(source: Source, n_classes: int | Literal["auto"], asked: 
     the labels of buckets that the alternation ended with, from where a search for better ones begins.
     """
     responses, scale = source.responses, source.responses.scale
-    smoothing = None if asked.smoothing is None else number(asked.smoothing, "smoothing")
+    smoothing = None if asked.smoothing is None else checked_number(asked.smoothing, "smoothing")
     shares = _shares(asked.selectivity, scale)
     if is_spark(responses.table) and source.totals.n_responses > MOST:
         from crowdopt.classes.spark import find_on_cluster
@@ -63,7 +63,7 @@ def _going_with(settings: Settings, prior: Floats, shares: Floats, asked: Asked,
     return replace(asked, space=asked.space or "all")
 
 
-def checked_number(wanted: Any) -> int | Literal["auto"]:
+def checked_n_classes(wanted: Any) -> int | Literal["auto"]:
     """The number of classes that a user wants; raises if it is neither a whole number nor the word auto."""
     if isinstance(wanted, str) and wanted.strip().lower() == "auto":
         return "auto"

@@ -37,7 +37,7 @@ from crowdopt.data.readers.database import database_of, shown_argument
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crowdopt.studies.compare.comparison import Comparison, Outcome
+    from crowdopt.studies.compare.comparison import Comparison, MethodResult
 
 ReportFile = Annotated[
     str | None,
@@ -148,11 +148,11 @@ def check_report(target: str | None, read: Sequence[str]) -> None:
     """Raises if a report is wanted and cannot be written, before any work is done."""
     if target is None:
         return
-    from crowdopt.report import SUFFIXES, check_installed
+    from crowdopt.report import PAGE_SUFFIXES, check_report_installed
     from crowdopt.results.write.files import check_targets
 
-    check_targets([target], read, SUFFIXES)
-    check_installed()
+    check_targets([target], read, PAGE_SUFFIXES)
+    check_report_installed()
 
 
 def command_line() -> str:
@@ -176,7 +176,7 @@ def _show(found: Comparison, report: str | None) -> None:
     )
 
 
-def _cells(one: Outcome) -> list[str]:
+def _cells(one: MethodResult) -> list[str]:
     if one.error is not None:
         return [one.method, *[""] * 5, "failed"]
     proof = one.proof

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any, TypeVar
 
-Kind = TypeVar("Kind")
+_Kind = TypeVar("_Kind")
 
 
 class WrongValueError(ValueError):
     """A value is not what belongs there."""
 
 
-def of_kind(value: Any, kind: type[Kind], what_else: str) -> Kind:
+def of_kind(value: Any, kind: type[_Kind], what_else: str) -> _Kind:
     """The value, if it is of that kind; else the error says what it is, such as "not a text"."""
     if not isinstance(value, kind) or isinstance(value, bool):
         raise WrongValueError(f"{value!r} is {what_else}")
@@ -40,7 +40,7 @@ def how_many(value: Any) -> int:
     return int(value)
 
 
-def list_of(kinds: type | tuple[type, ...], values: Any, what: str) -> list[Any]:
+def checked_list(kinds: type | tuple[type, ...], values: Any, what: str) -> list[Any]:
     """The values, if they are a list and each of them is of one of the kinds."""
     if not isinstance(values, list) or any(isinstance(one, bool) or not isinstance(one, kinds) for one in values):
         raise WrongValueError(f"{values!r} is not a list of {what}")

@@ -28,7 +28,7 @@ from crowdopt.model.margins import Margins
 from crowdopt.model.objective import Objective
 from crowdopt.model.offsets import Offsets
 from crowdopt.model.scale import Scale
-from crowdopt.model.strict_json import WrongValueError, how_many, list_of, of_kind, share_of_one
+from crowdopt.model.strict_json import WrongValueError, checked_list, how_many, of_kind, share_of_one
 from crowdopt.reading import PAIRS, Reading
 from crowdopt.results.facts import nested
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 FORMAT = "crowdopt solution"
 GROUPS_FORMAT = "crowdopt solutions"
 FORMAT_VERSION = 3
-PARTS = {
+FILE_PARTS = {
     "certificate": dict, "scale": dict, "reading": dict, "classes": list, "selectivity": dict, "totals": dict,
     "agreement": dict, "matrix": list, "label_shares": list, "buckets": dict,
 }  # fmt: skip
@@ -256,7 +256,7 @@ def _damaged(what: str) -> SolutionFileError:
 
 
 def _check_parts(data: dict[str, Any]) -> None:
-    for name, kind in PARTS.items():
+    for name, kind in FILE_PARTS.items():
         if name not in data:
             raise _damaged(f"{name!r} is missing")
         if not isinstance(data[name], kind):
@@ -328,7 +328,7 @@ def _parse_reading(data: dict[str, Any]) -> Reading:
         if type(data[name]) is not type(default):
             raise _damaged(f"the reading option {name!r} cannot be {data[name]!r}")
         if name == "bins":
-            list_of((int, float), data[name], "numbers")
+            checked_list((int, float), data[name], "numbers")
         elif name in PAIRS:
             for pair in data[name]:
                 _texts(pair)
@@ -338,7 +338,7 @@ def _parse_reading(data: dict[str, Any]) -> Reading:
 
 
 def _texts(values: Any) -> list[str]:
-    return list_of(str, values, "texts")
+    return checked_list(str, values, "texts")
 
 
 def _check_derived(solution: Solution, data: dict[str, Any]) -> None:

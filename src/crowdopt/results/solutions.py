@@ -64,7 +64,7 @@ class Solutions(Mapping[str, Solution]):
     def interrupted(self) -> bool:
         """Whether some group was not solved, or not to the end, because someone asked to stop."""
         stopped = any(solution.certificate.stop is Stop.INTERRUPT for solution in self.groups.values())
-        return stopped or INTERRUPTED in self.failures.values()
+        return stopped or NOT_SOLVED_YET in self.failures.values()
 
     @property
     def answers(self) -> Any:
@@ -79,9 +79,9 @@ class Solutions(Mapping[str, Solution]):
 
     def answers_table(self, *, probabilities: bool = False) -> Table:
         """Like :attr:`answers`, as a lazy Narwhals frame."""
-        from crowdopt.results.answers_grouped import answer_table
+        from crowdopt.results.answers_grouped import grouped_answer_table
 
-        return answer_table(self, self._need_source(), probabilities=probabilities)
+        return grouped_answer_table(self, self._need_source(), probabilities=probabilities)
 
     def write(
         self, path: str | Path | Database, *, probabilities: bool = False, spreadsheet_safe: bool = False
@@ -200,7 +200,7 @@ def with_own_readings(groups: Mapping[str, Solution], reading: Reading) -> dict[
     return found
 
 
-INTERRUPTED = "interrupted before it was solved"
+NOT_SOLVED_YET = "interrupted before it was solved"
 """Why a group has no solution if someone asked to stop."""
 
 FIGURES = (

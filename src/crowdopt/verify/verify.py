@@ -18,7 +18,7 @@ import numpy as np
 from crowdopt.data.readers.database import database_of
 from crowdopt.errors import ClassError, GoldError, InputError, SolutionFileError, one_line
 from crowdopt.model.certificate import Proof, Space, Stop
-from crowdopt.model.margins import MAX_BUCKETS
+from crowdopt.model.margins import MAX_ORDERED_BUCKETS
 from crowdopt.model.order import violation
 from crowdopt.results.solution import Solution
 from crowdopt.verify import optimum as recheck
@@ -111,7 +111,7 @@ def verify(
     Raises:
         InputError: The data cannot be read at all, or there is no solution file.
     """
-    from crowdopt.data.load import load, with_found_classes, workspace_for
+    from crowdopt.data.load import join_found_classes, load, workspace_for
     from crowdopt.results.solutions import read_solution_file
 
     data = database_of(data, table, query)
@@ -130,7 +130,7 @@ def verify(
         limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads, "jobs": jobs}
         return verify_groups(solution, data, time_limit=time_limit, on_group=on_group, **limits)
     workspace = workspace_for(data, memory_limit=memory_limit, threads=threads)
-    data = with_found_classes(solution.source, data)
+    data = join_found_classes(solution.source, data)
     try:
         source = load(data, solution.reading, workspace, resolved=True)
         scale, buckets = source.responses.scale, source.counts.buckets
@@ -380,7 +380,7 @@ def _compared_with(solution: Solution, problem: Problem) -> frozenset[str]:
     """The labellings that margins are the least loss among (docs/theory.md, "Margins")."""
     certificate = solution.certificate
     if certificate.engine in {"chain", "columns", "enumerate", "search"} and certificate.space is Space.DOMINANCE:
-        return frozenset({"closures" if problem.buckets.n_buckets <= MAX_BUCKETS else "alike"})
+        return frozenset({"closures" if problem.buckets.n_buckets <= MAX_ORDERED_BUCKETS else "alike"})
     if certificate.engine != "scan":
         return frozenset({"moves"})
     if solution.margins.kind == "exact" or certificate.space is Space.DOMINANCE:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from crowdopt.data.tables.table import Table
     from crowdopt.results.solution import Solution
 
-    Rows = Callable[[Iterable[Any]], Iterator[tuple[Any, ...]]]
+    RowMaker = Callable[[Iterable[Any]], Iterator[tuple[Any, ...]]]
     """From rows (worker, class, cells) to the rows of a table, on an executor."""
 
 CELL = ("label", "others", "answer", "n")
@@ -111,7 +111,7 @@ def dense(rows: Sequence[Any], which: int, n_labels: int) -> Ints:
     return table
 
 
-def _by_worker(cells: Table, rows: Rows, kinds: dict[str, str]) -> Table:
+def _by_worker(cells: Table, rows: RowMaker, kinds: dict[str, str]) -> Table:
     """A table that is made from all counts of each worker, with columns of the given kinds beside the worker."""
     from pyspark.sql import functions as sql
     from pyspark.sql.types import StructType

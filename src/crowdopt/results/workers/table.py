@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from crowdopt.data.load import Source
     from crowdopt.results.solution import Solution
 
-NUMBER = "number"
+WORKER_NUMBER = "number"
 """The column that has a worker's number: its place among all workers, sorted."""
 
 
@@ -74,7 +74,9 @@ class Workers:
             "flag": _texts(FLAGS[flag] for flag in self.quality.flag),
             "reason": _texts(map(self.reason, range(self.n_workers))),
         }
-        table = self._named({NUMBER: numbers} | {name: columns[name] for name in WORKER_COLUMNS if name != "worker"})
+        table = self._named(
+            {WORKER_NUMBER: numbers} | {name: columns[name] for name in WORKER_COLUMNS if name != "worker"}
+        )
         compared, flagged = nw.col("n_compared") > 0, nw.col("flag") != ""
         table = table.with_columns(
             *(nw.when(compared).then(nw.col(name)).alias(name) for name in NEED_OTHERS),
@@ -86,7 +88,7 @@ class Workers:
     def confusion(self) -> Table:
         """One row for each worker, label of tasks, and answer that the worker gave to them, sorted."""
         n, whole = self.counts["n"], np.zeros((self.n_workers, len(self.labels)), np.int64)
-        row = (self.counts[NUMBER], self.counts["label"])
+        row = (self.counts[WORKER_NUMBER], self.counts["label"])
         np.add.at(whole, row, n)
         low, high = wilson(n, whole[row])
         table = self._named(self.counts | {"of": whole[row], "share": n / whole[row], "low": low, "high": high})
@@ -102,8 +104,8 @@ class Workers:
     def worst(self, n: int) -> list[dict[str, Any]]:
         """The rows of the workers of whom the least can be hoped for: the upper end of their accuracy is lowest."""
         numbers = np.argsort(self.quality.accuracy_high, kind="stable")[:n]
-        wanted = small_table({NUMBER: numbers, "rank": np.arange(len(numbers))}, like=self.ids)
-        found = fetch(self.ids.join(wanted, on=NUMBER, how="inner").sort("rank").select("worker"))
+        wanted = small_table({WORKER_NUMBER: numbers, "rank": np.arange(len(numbers))}, like=self.ids)
+        found = fetch(self.ids.join(wanted, on=WORKER_NUMBER, how="inner").sort("rank").select("worker"))
         return [
             {"worker": canonical_text(worker)} | self._row(int(number))
             for worker, number in zip(found["worker"], numbers, strict=True)
@@ -124,7 +126,7 @@ class Workers:
         quality = {name: getattr(self.quality, name)[number].item() for name in STATISTICS}
         missing = () if quality["n_compared"] else NEED_OTHERS
         confusion: dict[str, dict[str, int]] = {}
-        for i in range(*np.searchsorted(self.counts[NUMBER], [number, number + 1])):
+        for i in range(*np.searchsorted(self.counts[WORKER_NUMBER], [number, number + 1])):
             label, answer = (self.labels[self.counts[name][i]] for name in ("label", "answer"))
             confusion.setdefault(label, {})[answer] = int(self.counts["n"][i])
         return {
@@ -142,19 +144,19 @@ class Workers:
 
     def _named(self, columns: dict[str, Any]) -> Table:
         """Columns by the number of a worker, with the worker instead."""
-        joined = self.ids.join(small_table(columns, like=self.ids), on=NUMBER, how="inner")
-        return joined.drop(NUMBER)
+        joined = self.ids.join(small_table(columns, like=self.ids), on=WORKER_NUMBER, how="inner")
+        return joined.drop(WORKER_NUMBER)
 
 
 def workers_of(solution: Solution, source: Source) -> Workers:
     """Counts and measures the workers of a source against the labels of a solution that was made from it."""
     cells = cells_of(solution, source)
-    who = cells.select("worker", "class").unique().with_row_index(NUMBER, order_by="worker")
-    who = settle(who.with_columns(nw.col(NUMBER).cast(nw.Int64)))
-    numbered = cells.join(who.select(NUMBER, "worker"), on="worker", how="inner").drop("worker")
+    who = cells.select("worker", "class").unique().with_row_index(WORKER_NUMBER, order_by="worker")
+    who = settle(who.with_columns(nw.col(WORKER_NUMBER).cast(nw.Int64)))
+    numbered = cells.join(who.select(WORKER_NUMBER, "worker"), on="worker", how="inner").drop("worker")
     counts = _sums(numbered, "label")
     others = _sums(numbered.filter(nw.col("others") != NOBODY), "others")
-    classes = fetch_integers(who.select(NUMBER, "class").sort(NUMBER))["class"]
+    classes = fetch_integers(who.select(WORKER_NUMBER, "class").sort(WORKER_NUMBER))["class"]
     return Workers(
         labels=solution.scale.labels,
         class_names=class_names(solution),
@@ -177,14 +179,14 @@ def worker_frame(solution: Solution, data: Any = None, *, confusion: bool = Fals
 
 def _sums(numbered: Table, label: str) -> dict[str, Ints]:
     """Responses by (number of the worker, one of the two labels, answer), sorted by the number."""
-    keys = [NUMBER, label, "answer"]
+    keys = [WORKER_NUMBER, label, "answer"]
     return fetch_integers(numbered.group_by(*keys).agg(nw.col("n").sum()).sort(*keys).select(*keys, "n"))
 
 
 def _measured(solution: Solution, counts: dict[str, Ints], others: dict[str, Ints], classes: Ints) -> Quality:
     """The statistics of all workers, some at a time."""
     n_labels = solution.scale.n_labels
-    typical = typical_of(solution, others | {"class": classes[others[NUMBER]]})
+    typical = typical_of(solution, others | {"class": classes[others[WORKER_NUMBER]]})
     step = max(1, CELLS // n_labels**2)
     parts = [
         measure(
@@ -201,10 +203,12 @@ def _slices(length: int, step: int) -> Iterator[slice]:
 
 def _dense(sums: dict[str, Ints], label: str, part: slice, n_labels: int) -> Ints:
     """Counts (worker, label, answer) of the workers of one part."""
-    first, last = np.searchsorted(sums[NUMBER], [part.start, part.stop])
+    first, last = np.searchsorted(sums[WORKER_NUMBER], [part.start, part.stop])
     table = np.zeros((part.stop - part.start, n_labels, n_labels), np.int64)
     table[
-        tuple(sums[name][first:last] - shift for name, shift in ((NUMBER, part.start), (label, 0), ("answer", 0)))
+        tuple(
+            sums[name][first:last] - shift for name, shift in ((WORKER_NUMBER, part.start), (label, 0), ("answer", 0))
+        )
     ] = sums["n"][first:last]
     return table
 

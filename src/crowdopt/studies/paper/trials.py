@@ -158,7 +158,7 @@ def climb(problem: Problem, mappings: list[Ints]) -> Ints:
     return renamed(problem, likeliest_of_all)
 
 
-def measure(setup: Setup, crowds: Crowds, mappings: Ints) -> Floats:
+def measure_trials(setup: Setup, crowds: Crowds, mappings: Ints) -> Floats:
     """The metrics of the setup by (trial, algorithm, metric)."""
     responses = _responses(crowds, mappings)
     all_of = responses.sum(axis=-1, keepdims=True)
