@@ -43,7 +43,7 @@ def run(folder: Path, kind: str, peers: tuple[str, ...]) -> dict[str, Any]:
     return {"set": folder.name, "kind": kind, **sizes, "methods": methods}
 
 
-def _facts(outcome: crowdopt.studies.compare.comparison.Outcome) -> dict[str, Any]:
+def _facts(outcome: crowdopt.studies.compare.comparison.MethodResult) -> dict[str, Any]:
     names = ("accuracy", "error", "proof")
     return {name: getattr(outcome, name) for name in names}
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from crowdopt import _parallel as jobs
 from crowdopt._option import complete
-from crowdopt.data.counts import Counted, Totals
+from crowdopt.data.counts import CountedProblem, Totals
 from crowdopt.data.reading import Reading
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.scale import Scale
@@ -54,7 +54,7 @@ def problems(n_labels: int, size: int, n_groups: int) -> list[Any]:
         counts = rng.multinomial(size, matrix[rng.integers(n_labels, size=N_TASKS)])
         buckets, _ = Buckets.from_arrays(counts)
         totals = Totals(N_TASKS, 0, 0, size, buckets.n_responses, 0)
-        counted = Counted(Scale.of(labels, labels), (), buckets, None, totals, Reading(labels=tuple(labels)))
+        counted = CountedProblem(Scale.of(labels, labels), (), buckets, None, totals, Reading(labels=tuple(labels)))
         items.append((counted, complete(SolveOptions, {}), 60.0, None))
     return items
 

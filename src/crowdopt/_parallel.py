@@ -15,27 +15,28 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import suppress
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-Lost = TypeVar("Lost")
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+_Lost = TypeVar("_Lost")
 
 ALONE = 2.0
 """Seconds of work in this process before others are started, which takes about as long."""
 
-CHUNK = 16
+MAX_CHUNK = 16
 """Most items that are sent to a process at once; fewer towards the end, so that none is left with much to do."""
 
-PATIENCE = 0.1
-"""Seconds between two looks at whether to stop, if nothing is done in the meantime."""
+POLL_SECONDS = 0.1
+"""Seconds between two looks at whether to stop."""
 
 MOST_ENDED = 5
-"""Processes in a row that may end without a result before no more are started in their place."""
+"""Processes in a row, for each that is wanted, that may end without a result before no more are started."""
 
 _SERVE = "from crowdopt._parallel import serve; serve()"
 
@@ -46,17 +47,17 @@ def n_cores() -> int:
 
 
 def run_all(
-    function: Callable[[Item], Result],
-    items: Sequence[Item],
+    function: Callable[[_Item], _Result],
+    items: Sequence[_Item],
     jobs: int,
-    lost: Lost,
+    lost: _Lost,
     on_done: Callable[[int], bool] = lambda _: False,
-    here: Callable[[Item, Callable[[], bool]], Result] | None = None,
-) -> dict[int, Result | Lost]:
+    here: Callable[[_Item, Callable[[], bool]], _Result] | None = None,
+) -> dict[int, _Result | _Lost]:
     """The results by the index of their item, whatever ``jobs`` is; all of them unless ``on_done`` stops it.
 
     Args:
-        function: A function of a module, which other processes can import; it must not raise.
+        function: A function of a module, which other processes can import. If it raises there, its process ends.
         items: What to call it with.
         jobs: Number of processes; 1 is this one.
         lost: The result of an item whose process ended, and so did the one that tried again; someone may have killed
@@ -64,7 +65,7 @@ def run_all(
         on_done: Called in this thread now and then with the number of items that are done; returns whether to stop.
         here: The same function for this process, which also asks now and then whether to stop with the best so far.
     """
-    results: dict[int, Result | Lost] = {}
+    results: dict[int, _Result | _Lost] = {}
     deadline = time.monotonic() + ALONE if jobs > 1 else math.inf
     for at, item in enumerate(items):
         over = _Over(deadline if at < len(items) - 1 else math.inf, lambda: on_done(len(results)))
@@ -77,13 +78,13 @@ def run_all(
         if on_done(len(results)):
             return results
     rest = range(len(results), len(items))
-    if rest:
-        _run_elsewhere(function, items, rest, min(jobs, len(rest)), results, lost, on_done)
+    if rest and _run_elsewhere(function, items, rest, min(jobs, len(rest)), results, on_done):
+        results.update((at, lost) for at in rest if at not in results)
     return results
 
 
 class _Over:
-    """Says to what is done in this process whether to stop: when others can go on with it, or when it is asked for."""
+    """Whether to stop what is done in this process: because others can take it over, or because the caller asks."""
 
     def __init__(self, deadline: float, asked: Callable[[], bool]) -> None:
         self.deadline, self.asked, self.handed_over = deadline, asked, False
@@ -103,88 +104,89 @@ def _run_elsewhere(
     rest: range,
     jobs: int,
     results: dict[int, Any],
-    lost: Any,
     on_done: Callable[[int], bool],
-) -> None:
-    """Fills in the results of the rest of the items, by one thread for each process."""
-    crew = _Crew(function, items, rest, jobs)
-    threads = [threading.Thread(target=crew.work, args=(place,), daemon=True) for place in range(jobs)]
+) -> bool:
+    """Fills in results of the rest of the items, by one thread for each process; returns whether it came to its end."""
+    crew, threads = _Crew(function, items, jobs, results), ThreadPoolExecutor(jobs)
     try:
-        for thread in threads:
-            thread.start()
-        running = jobs
-        while running:
-            found = _wait_for(crew.done)
-            running -= found is None
-            results.update(found or ())
+        todo = {threads.submit(crew.work, chunk) for chunk in _chunks(rest, jobs)}
+        while todo:
+            done, todo = wait(todo, POLL_SECONDS, FIRST_EXCEPTION)
+            for future in done:
+                future.result()  # raises what the thread raised
             if on_done(len(results)):
-                return
-        results.update((at, lost) for at in rest if at not in results)
+                return False
+        return True
     finally:
         crew.stop()
-        for process, thread in zip(crew.processes, threads, strict=True):
-            _end(process, thread)
+        threads.shutdown(cancel_futures=True)
+        crew.close()
+
+
+def _chunks(rest: range, jobs: int) -> Iterator[range]:
+    while rest:
+        n = max(1, min(MAX_CHUNK, len(rest) // (2 * jobs)))
+        yield rest[:n]
+        rest = rest[n:]
 
 
 class _Crew:
-    """Processes, each with a thread that sends it work and hands on what comes back."""
+    """Processes that do items, and fill in the results."""
 
-    def __init__(self, function: Callable[[Any], Any], items: Sequence[Any], rest: range, jobs: int) -> None:
-        self.function, self.items = function, items
-        self.todo, self.done = list(reversed(rest)), queue.SimpleQueue[Any]()
+    def __init__(
+        self, function: Callable[[Any], Any], items: Sequence[Any], jobs: int, results: dict[int, Any]
+    ) -> None:
+        self.function, self.items, self.results = function, items, results
         self.lock, self.stopped = threading.Lock(), False
+        self.n_ended, self.most_ended = 0, MOST_ENDED * jobs
         self.processes = [_start() for _ in range(jobs)]
+        self.idle = queue.SimpleQueue[subprocess.Popen[bytes]]()
+        for process in self.processes:
+            self.idle.put(process)
 
-    def work(self, place: int) -> None:
-        """Does chunks until there are none. What a process had when it ended is done again, one by one, by another."""
-        again: list[int] = []
-        repeated, n_ended = set[int](), 0
+    def work(self, chunk: Sequence[int]) -> None:
+        """Does some items. Those that a process had left when it ended are done again, one by one, by another."""
+        if not self._done(chunk):
+            for at in chunk:
+                if at not in self.results:
+                    self._done([at])
+
+    def _done(self, chunk: Sequence[int]) -> bool:
+        """Whether a process did all of these items before it ended."""
+        process = self.idle.get()
         try:
-            while chunk := [again.pop()] if again else self._take():
-                found = _ask(self.processes[place], self.function, [self.items[at] for at in chunk])
-                if found is not None:
-                    self.done.put(list(zip(chunk, found, strict=True)))
-                    n_ended = 0
-                    continue
-                n_ended += 1
-                again += [at for at in reversed(chunk) if at not in repeated]
-                if n_ended > MOST_ENDED or not self._replace(place):
-                    with self.lock:
-                        self.todo += again  # for the others
-                    break
-                repeated.update(chunk)
-            self.done.put(None)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the thread that waits has to hear of it
-            self.done.put(error)
+            _send((self.function, [self.items[at] for at in chunk]), process.stdin)
+            for at in chunk:
+                self.results[at] = _receive(process.stdout)
+                self.n_ended = 0
+        except (BrokenPipeError, EOFError, pickle.UnpicklingError):  # the last one in the middle of a result
+            process = self._replaced(process)
+            return False
+        finally:
+            self.idle.put(process)
+        return True
+
+    def _replaced(self, ended: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+        """A process in the place of one that has ended, unless all is over."""
+        with self.lock:
+            self.n_ended += 1
+            if self.stopped or self.n_ended > self.most_ended:
+                return ended
+            _close(ended)
+            process = self.processes[self.processes.index(ended)] = _start()
+            return process
 
     def stop(self) -> None:
-        """From here on no work is taken, and no process is started."""
+        """From here on no process is started, and none works."""
         with self.lock:
             self.stopped = True
+            for process in self.processes:
+                process.kill()
 
-    def _take(self) -> list[int]:
-        with self.lock:
-            n = 0 if self.stopped else max(1, min(CHUNK, len(self.todo) // (2 * len(self.processes))))
-            return [self.todo.pop() for _ in range(min(n, len(self.todo)))]
-
-    def _replace(self, place: int) -> bool:
-        """Starts a process in the place of one that has ended, unless all is over."""
-        with self.lock:
-            if not self.stopped:
-                _close(self.processes[place])
-                self.processes[place] = _start()
-            return not self.stopped
-
-
-def _wait_for(done: queue.SimpleQueue[Any]) -> Any:
-    """What a thread says: pairs of an index and a result, None if it has ended, or an error, which is raised."""
-    try:
-        found = done.get(timeout=PATIENCE)
-    except queue.Empty:
-        return ()
-    if isinstance(found, Exception):
-        raise found
-    return found
+    def close(self) -> None:
+        """Lets go of all processes, which have ended."""
+        for process in self.processes:
+            _close(process)
 
 
 def _start() -> subprocess.Popen[bytes]:
@@ -197,23 +199,6 @@ def _start() -> subprocess.Popen[bytes]:
         env=os.environ | {"PYTHONPATH": paths},
         start_new_session=True,
     )
-
-
-def _ask(process: subprocess.Popen[bytes], function: Callable[[Any], Any], items: list[Any]) -> list[Any] | None:
-    """The results of a process, or None if it has ended."""
-    try:
-        _send((function, items), process.stdin)
-        results: list[Any] = _receive(process.stdout)
-    except (EOFError, BrokenPipeError, pickle.UnpicklingError):  # the last one if it ended in the middle of an answer
-        return None
-    return results
-
-
-def _end(process: subprocess.Popen[bytes], thread: threading.Thread) -> None:
-    process.kill()
-    if thread.ident is not None:
-        thread.join()
-    _close(process)
 
 
 def _close(process: subprocess.Popen[bytes]) -> None:
@@ -241,17 +226,14 @@ def serve() -> None:
     threading.Thread(target=listen, daemon=True).start()
     while True:
         function, items = todo.get()
-        _send([function(item) for item in items], results)
+        for item in items:
+            _send(function(item), results)
 
 
-def _send(what: Any, pipe: IO[bytes] | None) -> None:
-    if pipe is None:
-        raise TypeError("there is no pipe")
+def _send(what: Any, pipe: Any) -> None:
     pickle.dump(what, pipe, protocol=pickle.HIGHEST_PROTOCOL)
     pipe.flush()
 
 
-def _receive(pipe: IO[bytes] | None) -> Any:
-    if pipe is None:
-        raise TypeError("there is no pipe")
+def _receive(pipe: Any) -> Any:
     return pickle.load(pipe)  # noqa: S301 - from our own process

@@ -14,10 +14,10 @@ from collections.abc import Sequence  # noqa: TC003 -- types are read at run tim
 from typing import Annotated, Any, Literal, TypedDict
 
 from crowdopt._option import Option, count_or_edges, count_or_word, split_texts, tool_name
+from crowdopt.model.scale import ScaleKind  # noqa: TC001 -- types are read at run time
 
 Duplicates = Literal["error", "same", "first", "last", "all"]
 Missing = Literal["error", "drop"]
-ScaleName = Literal["ordinal", "nominal"]
 SpaceName = Literal["dominance", "all"]
 
 DEFAULT_TIME_LIMIT = 60.0
@@ -82,7 +82,7 @@ class ScaleOptions(TypedDict, total=False):
     """Whether the labels are ordered."""
 
     scale: Annotated[
-        ScaleName | None,
+        ScaleKind | None,
         Option(
             None,
             "Whether the labels are ordered; if not given, numbers are, three and more texts are not.",

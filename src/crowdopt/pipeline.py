@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from crowdopt._option import complete, taking
 from crowdopt._parallel import n_cores, run_all
-from crowdopt.classes.apply import advise_classes, check_alone, checked_number, with_found_classes
+from crowdopt.classes.apply import check_alone, checked_n_classes, with_found_classes
 from crowdopt.data.bins import parse_bins
 from crowdopt.data.columns import choose_group_truth, choose_truth
 from crowdopt.data.load import OnPhase, load, opened, workspace_for
@@ -20,10 +20,11 @@ from crowdopt.data.readers.database import database_of
 from crowdopt.data.reading import Reading
 from crowdopt.engines.base import Limits, OnProgress
 from crowdopt.errors import InputError
-from crowdopt.model.offsets import number
+from crowdopt.model.offsets import checked_number
 from crowdopt.options import AggregateOptions, SolveOptions
+from crowdopt.results.advice import advise_classes
 from crowdopt.results.solution import Solution
-from crowdopt.results.solutions import INTERRUPTED, Solutions, with_own_readings
+from crowdopt.results.solutions import NOT_SOLVED_YET, Solutions, with_own_readings
 from crowdopt.results.solve_counts import LOST, solve_counted, solve_group
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class _Job:
         if (n_classes := options["find_classes"]) is not None:
             check_alone(["the known labels of an export (--ignore-gold)"] if source.reading.gold else [])
             self.on_phase("finding classes")
-            source, wanted, start = with_found_classes(source, checked_number(n_classes), wanted)
+            source, wanted, start = with_found_classes(source, checked_n_classes(n_classes), wanted)
         self.on_phase("solving")
         limits = Limits(options["time_limit"], on_progress, parse_bytes(options["memory_limit"]), wanted["seed"], start)
         solution = replace(solve_counted(source.counted, wanted, limits), source=source)
@@ -168,14 +169,14 @@ def _check_options(options: AggregateOptions, group: str) -> tuple[int, tuple[fl
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise InputError(f"{name} must be a list, {first} first, not {given!r}")
     options["labels"], options["ranked"] = tuple(options["labels"]), tuple(options["ranked"])  # may be read only once
-    options["time_limit"] = number(options["time_limit"], "the time limit")
+    options["time_limit"] = checked_number(options["time_limit"], "the time limit")
     parse_bytes(options["memory_limit"])
     options["seed"] = _whole(options["seed"], "the seed", at_least=0)
     bins = parse_bins(options["bins"])
     if options["jobs"] is not None:
         options["jobs"] = _whole(options["jobs"], "the number of jobs", at_least=1)
     if options["find_classes"] is not None:
-        checked_number(options["find_classes"])
+        checked_n_classes(options["find_classes"])
         known = {"--class": options["class_"], "--ranked": options["ranked"], "--group": group}
         tables = {"--classes": options["classes"], "--gold": options["gold"], "--prior-matrix": options["prior_matrix"]}
         check_alone(
@@ -190,19 +191,19 @@ def _check_options(options: AggregateOptions, group: str) -> tuple[int, tuple[fl
 
 def accuracy(solution: Solution, truth: Any) -> Accuracy:
     """Compares the answers with known true labels, both as canonical text."""
-    from crowdopt.results.accuracy import compare
+    from crowdopt.results.accuracy import solution_accuracy
 
     workspace = solution.source.workspace if solution.source else None
     with opened(truth, choose_truth(solution.reading), solution.reading, workspace) as table:
-        return compare(solution, table, same_place=workspace is not None and table is not truth)
+        return solution_accuracy(solution, table, same_place=workspace is not None and table is not truth)
 
 
 def group_accuracy(solutions: Solutions, source: GroupedSource, truth: Any) -> dict[str | None, Accuracy]:
     """The same for groups: of each of them, and of all."""
-    from crowdopt.results.answers_grouped import compare
+    from crowdopt.results.answers_grouped import grouped_accuracy
 
     with opened(truth, choose_group_truth(solutions.reading), solutions.reading, source.workspace) as table:
-        return compare(solutions, source, table)
+        return grouped_accuracy(solutions, source, table)
 
 
 def solve_groups(
@@ -231,12 +232,12 @@ def solve_groups(
     solved: dict[str, Solution] = {}
     failures = dict(source.failures)
     for at, group in enumerate(source.groups):
-        outcome = found.get(at, INTERRUPTED)
+        outcome = found.get(at, NOT_SOLVED_YET)
         if isinstance(outcome, str):
             failures[group] = outcome
         else:
             solved[group] = outcome
-    if not solved and INTERRUPTED in failures.values():
+    if not solved and NOT_SOLVED_YET in failures.values():
         raise KeyboardInterrupt("no group was solved yet; nothing was written")
     if not solved:
         group, reason = next(iter(failures.items()))

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from crowdopt import GlobalOptimum, Solution, aggregate, verify
-from crowdopt.classes.find import Judged, choose, find_classes, judge
+from crowdopt.classes.find import Judged, best_judged, find_classes, judge
 from crowdopt.classes.mixture_em import Settings
 from crowdopt.cli.app import main
 from crowdopt.data.encode import Coded, code_responses
@@ -72,10 +72,10 @@ def test_the_fewest_classes_within_one_standard_error_are_chosen():
     best = judged([-1.0, -1.0, -1.0, -1.0], n_classes=8)
     near = judged([-1.6, -0.7, -0.8, -1.1], n_classes=2)  # a lead of .2 with an error of about .7
     far = judged([-2.0, -2.0, -2.0, -1.9])  # always worse
-    assert choose([far, near, best]) is near
-    assert choose([far, best]) is best
+    assert best_judged([far, near, best]) is near
+    assert best_judged([far, best]) is best
     likelier = replace(near, scores=near.scores + 0.01)
-    assert choose([far, near, best, likelier]) is likelier
+    assert best_judged([far, near, best, likelier]) is likelier
 
 
 def test_the_error_of_a_lead_is_that_of_a_sum_over_tasks():
@@ -319,8 +319,8 @@ def test_many_responses_are_not_looked_at_unbidden(monkeypatch):
     def fail(*_):
         raise AssertionError("the criterion was asked")
 
-    monkeypatch.setattr("crowdopt.classes.apply.ADVISED", (1, 100))
-    monkeypatch.setattr("crowdopt.classes.apply.code_responses", fail)
+    monkeypatch.setattr("crowdopt.results.advice.ADVISED", (1, 100))
+    monkeypatch.setattr("crowdopt.results.advice.code_responses", fail)
     assert aggregate(frame(n_tasks=20)).certificate.bound is not None
 
 

@@ -14,8 +14,8 @@ from crowdopt.classes.mixture_em import (
     fit,
     harden,
     log_predictive,
-    objective_of,
-    pseudo_counts,
+    objective_of_classes,
+    smoothing_counts,
     start,
 )
 from crowdopt.data.encode import Coded, labels_of_buckets
@@ -56,7 +56,7 @@ def test_f_never_falls_and_is_the_objective(seed, shares):
     assert mapping[index].tolist() == decision.labels.tolist()  # tasks with equal counts have equal labels
     prior = np.swapaxes(decision.prior, 0, 1)
     offsets = Offsets.of(coded.n_labels, n_classes, prior=prior if prior.any() else None)
-    value = objective_of(settings, decision.shares, offsets).of_mapping(buckets, mapping)
+    value = objective_of_classes(settings, decision.shares, offsets).of_mapping(buckets, mapping)
     assert n_classes < 3 or value == pytest.approx(decision.trace[-1], abs=1e-8)
 
 
@@ -89,15 +89,15 @@ COUNTS = np.array([[[80.0, 10.0, 10.0], [30.0, 30.0, 40.0], [0.0, 0.0, 100.0]]])
 
 
 def test_the_pull_is_a_share_of_the_responses_and_keeps_the_accuracy():
-    added = pseudo_counts(COUNTS)[0]
+    added = smoothing_counts(COUNTS)[0]
     assert added.sum(axis=1) == pytest.approx(PULL * 300 / 3)  # a share of the 300 responses, the same for every row
     accuracy = (210 + 2) / (300 + 4)
     assert added[0] / added[0].sum() == pytest.approx([accuracy, (1 - accuracy) / 2, (1 - accuracy) / 2])
-    assert (pseudo_counts(COUNTS, 2.0) == 2).all()
+    assert (smoothing_counts(COUNTS, 2.0) == 2).all()
 
 
 def test_decided_labels_are_anchored_at_the_matrices_of_undecided_ones():
-    anchored, smoothed = anchor(COUNTS)[0], COUNTS[0] + pseudo_counts(COUNTS)[0]
+    anchored, smoothed = anchor(COUNTS)[0], COUNTS[0] + smoothing_counts(COUNTS)[0]
     assert anchored.sum(axis=1) == pytest.approx(100)  # together as many as there are responses
     assert anchored / 100 == pytest.approx(smoothed / smoothed.sum(axis=1, keepdims=True))
     assert (anchor(COUNTS, 2.0) == 2).all()

@@ -17,7 +17,7 @@ from crowdopt.cli.app import main
 from crowdopt.data import groups
 from crowdopt.data.tables import table as frames
 from crowdopt.errors import ColumnError, CrowdoptError, InputError, SolutionFileError
-from crowdopt.results.solutions import INTERRUPTED
+from crowdopt.results.solutions import NOT_SOLVED_YET
 from crowdopt.verify.verify import Verdict
 from support.ways import BACKENDS, plain
 
@@ -255,7 +255,7 @@ def test_whoever_asks_to_stop_gets_what_is_there():
     data = crowd()
     solutions = aggregate(data, group="question", jobs=1, on_group=lambda done, _: done == 2)
     assert list(solutions) == ["colour", "how much"]
-    assert solutions.failures == {"is it?": INTERRUPTED}
+    assert solutions.failures == {"is it?": NOT_SOLVED_YET}
     assert solutions.interrupted
     assert set(plain(solutions.answers)["question"]) == {"colour", "how much"}
     with pytest.raises(CrowdoptError, match="group 'is it\\?' has no solution: interrupted"):
@@ -276,7 +276,7 @@ def test_a_group_that_is_stopped_keeps_the_best_so_far():
         data, group="question", selectivity="estimate", jobs=1, on_group=lambda *_: asked.append(1) or len(asked) > 2
     )
     assert solutions["a"].certificate.stop == "INTERRUPT"
-    assert solutions.failures == {"b": INTERRUPTED}
+    assert solutions.failures == {"b": NOT_SOLVED_YET}
     assert solutions.interrupted
     assert verify(solutions, data).verdict is not Verdict.REJECTED
 

@@ -212,7 +212,7 @@ def test_time_is_kept_on_a_large_problem():
 
 
 def test_too_many_buckets_for_the_order(monkeypatch):
-    monkeypatch.setattr(margins, "MAX_BUCKETS", 10)
+    monkeypatch.setattr(margins, "MAX_ORDERED_BUCKETS", 10)
     buckets = random_crowd(np.random.default_rng(5), 3, 6, ordered=True)
     problem = Problem(buckets)
     outcome = search(problem, Limits())

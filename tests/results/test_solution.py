@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow.compute as pc
 import pytest
 
-from crowdopt import Proof, Solution, aggregate, verify
+from crowdopt import Proof, Solution, aggregate
 from crowdopt.errors import ColumnError, CrowdoptError, InputError, OutputError, SolutionFileError
 from crowdopt.model.certificate import Certificate
 from crowdopt.results.file_format import _same
@@ -143,26 +143,13 @@ def test_a_key_too_many_is_damage(solution):
                 Solution.from_dict(changed(data, (*path, "extra"), 1))
 
 
-@pytest.mark.parametrize("version", [0, 1, 4, "3", None, True, 2.5])
+@pytest.mark.parametrize("version", [0, 1, 2, 4, "3", None, True, 2.5])
 def test_another_format_version_names_the_version_that_wrote_it(version):
     data = aggregate(frame()).to_dict() | {"format_version": version, "crowdopt_version": "9.9"}
     with pytest.raises(SolutionFileError) as raised:
         Solution.from_dict(data)
     if version is not True:  # True equals 1, and is found later
-        assert re.search(
-            rf"format version {version!r}; this crowdopt reads versions 2 and 3.*\(9\.9\)", str(raised.value)
-        )
-
-
-def test_a_file_of_the_version_before_classes_is_read(tmp_path):
-    solution = aggregate(frame())
-    data = solution.to_dict() | {"format_version": 2}
-    del data["classes"]
-    for name in ("class_column", "group", "classes", "ranked"):
-        del data["reading"][name]
-    loaded = Solution.from_dict(data)
-    assert loaded.to_dict() == solution.to_dict()
-    assert verify(loaded, frame()).verdict == "CONFIRMED"
+        assert re.search(rf"format version {version!r}; this crowdopt reads version 3.*\(9\.9\)", str(raised.value))
 
 
 @pytest.mark.parametrize(
@@ -176,11 +163,10 @@ def test_a_file_of_the_version_before_classes_is_read(tmp_path):
         (b"null", "not a crowdopt solution file"),
         (b'{"format": "other"}', "not a crowdopt solution file"),
         (b'{"format": "crowdopt solution", "format_version": 3}', "is missing"),
-        (b'{"format": "crowdopt solution", "format_version": 2}', "does not say how the data were read"),
         (b"[" * 100_000, "not a solution file"),
         (b"\xff\xfe\x00", "not UTF-8"),
     ],
-    ids=["empty", "open", "cut in a text", "no JSON", "list", "null", "other", "bare", "bare-2", "deep", "binary"],
+    ids=["empty", "open", "cut in a text", "no JSON", "list", "null", "other", "bare", "deep", "binary"],
 )
 def test_files_that_are_none(tmp_path, content, message):
     path = tmp_path / "bad.json"

@@ -139,7 +139,7 @@ def test_workers_who_answer_a_task_twice_are_measured_alike(spark):
 def test_what_comes_to_the_driver_does_not_grow_with_the_data(spark, monkeypatch):
     from pyspark.sql import functions as sql
 
-    monkeypatch.setattr("crowdopt.classes.apply.ADVISED", (10**9, 10**9))
+    monkeypatch.setattr("crowdopt.results.advice.ADVISED", (10**9, 10**9))
     sizes = []
     for times in (1, 20):
         copies = placed(to_arrow(ROWS), spark).crossJoin(spark.range(times).withColumnRenamed("id", "copy"))

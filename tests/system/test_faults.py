@@ -15,13 +15,14 @@ from contextlib import closing
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pytest
 
 import crowdopt
 from crowdopt import _parallel as jobs
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.results.write.files import check_target
-from crowdopt.studies.paper.work import run_all as run_pool
+from crowdopt.studies.paper import reproduce
 from support.faults import Command, killed_at
 
 OUTPUTS = ("-o", "answers.csv", "--solution", "solution.json")
@@ -448,6 +449,13 @@ def dies(item):
     return number
 
 
+def dies_of_a_piece(piece):
+    """Kills its process for the first trials, every time."""
+    if piece.first == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return np.zeros((piece.last - piece.first, 1, 1))
+
+
 def test_a_process_that_is_killed_costs_at_most_what_killed_it(monkeypatch, tmp_path):
     monkeypatch.setattr(jobs, "ALONE", -1.0)
     items = [(str(tmp_path), number) for number in range(8)]
@@ -500,9 +508,11 @@ def test_a_group_whose_process_is_killed_is_named_and_the_others_are_answered(co
     assert found == [("a", 5), ("c", 6)]
 
 
-def test_a_process_of_the_reproduction_that_is_killed_is_one_line(tmp_path):
+def test_a_process_of_the_reproduction_that_is_killed_twice_is_one_line(monkeypatch):
+    monkeypatch.setattr(jobs, "ALONE", -1.0)
+    monkeypatch.setattr(reproduce, "run_piece", dies_of_a_piece)
     with pytest.raises(CrowdoptError, match="was ended, by someone or for lack of memory"):
-        run_pool(dies, [(str(tmp_path), 2)] * 2, 2, lambda _: None)
+        reproduce.run_experiments(["filtering-0.5"], 200, 0, {}, 2, lambda _: None)
 
 
 @pytest.mark.parametrize(

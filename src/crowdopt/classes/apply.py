@@ -8,31 +8,23 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from crowdopt.classes.find import MOST, NUMBERS, find_classes, judge
-from crowdopt.classes.mixture_em import Settings
+from crowdopt.classes.find import MOST, find_classes
 from crowdopt.data.encode import code_responses, labels_of_buckets
 from crowdopt.data.responses import Responses, count_tasks
 from crowdopt.data.tables.spark import is_spark
 from crowdopt.data.worker_classes import MAX_CLASSES, WorkerClass, with_classes
 from crowdopt.errors import ClassError
 from crowdopt.model.objective import objective_from
-from crowdopt.model.offsets import number
+from crowdopt.model.offsets import checked_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt._arrays import Floats, Ints
-    from crowdopt.classes.mixture_em import Shares
+    from crowdopt.classes.mixture_em import Settings, Shares
     from crowdopt.data.load import Source
     from crowdopt.model.scale import Scale
     from crowdopt.options import SolveOptions
-    from crowdopt.results.solution import Solution
-
-ADVISED = (200, 20_000)
-"""The fewest and the most responses for which the criterion is asked unbidden: few tell nothing, many take time."""
-
-CLEARLY, WORTH = 3.0, 0.005
-"""Standard errors, and nats per response, by which several classes must be better than one to be worth a word."""
 
 
 def with_found_classes(
@@ -44,7 +36,7 @@ def with_found_classes(
     the labels of buckets that the alternation ended with, from where a search for better ones begins.
     """
     responses, scale = source.responses, source.responses.scale
-    smoothing = None if wanted["smoothing"] is None else number(wanted["smoothing"], "smoothing")
+    smoothing = None if wanted["smoothing"] is None else checked_number(wanted["smoothing"], "smoothing")
     shares = _shares(wanted["selectivity"], scale)
     if is_spark(responses.table) and source.totals.n_responses > MOST:
         from crowdopt.classes.spark import find_on_cluster
@@ -74,22 +66,7 @@ def _going_with(settings: Settings, prior: Floats, shares: Floats, wanted: Solve
     return {**wanted, "space": wanted["space"] or "all"}
 
 
-def advise_classes(solution: Solution) -> tuple[str, ...]:
-    """What to tell a user who has said nothing of the workers, where the criterion clearly prefers classes."""
-    said = solution.classes or solution.classes_found or solution.objective.offsets is not None
-    enough = ADVISED[0] <= solution.totals.n_responses <= ADVISED[1] and solution.totals.n_workers >= NUMBERS[-1]
-    if said or not enough or solution.certificate.bound is None or solution.source is None:
-        return ()
-    coded, _ = code_responses(solution.source.responses)
-    alike, classed = judge(coded, [Settings(number) for number in (1, NUMBERS[-2])], most=1)
-    lead, error = alike.lead_of(classed)
-    if lead <= max(CLEARLY * error, WORTH):
-        return ()
-    gain = f"with {NUMBERS[-2]} classes of them, responses that were held out are likelier by {lead:.2g} nats each"
-    return (f"the workers are not alike ({gain}); try --find-classes auto",)
-
-
-def checked_number(wanted: Any) -> int | Literal["auto"]:
+def checked_n_classes(wanted: Any) -> int | Literal["auto"]:
     """The number of classes that a user wants; raises if it is neither a whole number nor the word auto."""
     if isinstance(wanted, str) and wanted.strip().lower() == "auto":
         return "auto"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 NUMBERS = (1, 2, 4, 8)
 """Numbers of classes that are compared: more would be hard to tell apart for a reader."""
 
-SHARES: tuple[Shares, ...] = ("answers", "estimate", "none")
+COMPARED_SHARES: tuple[Shares, ...] = ("answers", "estimate", "none")
 """How frequent the labels are: what is compared."""
 
 FOLDS = 5
@@ -40,7 +40,7 @@ FOLDS = 5
 MANY, MOST = 50_000, 200_000
 """Responses beyond which two parts are held out and not all; and those that the criterion looks at, at most."""
 
-STARTS, START_WORK = 3, 3_000_000
+FINAL_STARTS, FINAL_WORK = 3, 3_000_000
 """Starts of the final alternation, and the responses that they may look at together: at least one start."""
 
 
@@ -118,21 +118,21 @@ def choose_settings(
     seed: int = 0,
 ) -> tuple[Settings, tuple[Judged, ...]]:
     """What the criterion chooses of all that is not given, and what it was chosen from; see :func:`find_classes`."""
-    check_number(n_classes, coded.n_workers)
+    check_n_classes(n_classes, coded.n_workers)
     numbers = [number for number in NUMBERS if number <= coded.n_workers] if n_classes == "auto" else [n_classes]
-    ways = SHARES if shares is None else (shares,)
+    ways = COMPARED_SHARES if shares is None else (shares,)
     options = [Settings(number, way, smoothing) for number, way in itertools.product(numbers, ways)]
     judged = judge(coded, options, seed) if len(options) > 1 else ()
-    return choose(judged).settings if judged else options[0], judged
+    return best_judged(judged).settings if judged else options[0], judged
 
 
 def best_fit(coded: Coded, settings: Settings, seed: int = 0) -> Fit:
     """The best of some soft alternations."""
-    n_starts = max(1, min(STARTS, START_WORK // coded.n_responses))
+    n_starts = max(1, min(FINAL_STARTS, FINAL_WORK // coded.n_responses))
     return max((fit(coded, settings, at and seed + at) for at in range(n_starts)), key=lambda found: found.value)
 
 
-def check_number(n_classes: int | Literal["auto"], n_workers: int) -> None:
+def check_n_classes(n_classes: int | Literal["auto"], n_workers: int) -> None:
     """Raises if there cannot be that many classes."""
     if n_classes == "auto":
         return
@@ -160,7 +160,7 @@ def judge(coded: Coded, options: Sequence[Settings], seed: int = 0, most: int = 
     return tuple(judged)
 
 
-def choose(judged: Sequence[Judged]) -> Judged:
+def best_judged(judged: Sequence[Judged]) -> Judged:
     """Of all within one standard error of the best: the fewest classes, then the best."""
     best = max(judged, key=lambda one: one.mean)
     leads = [(one, *one.lead_of(best)) for one in judged]

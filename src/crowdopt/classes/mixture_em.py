@@ -28,7 +28,7 @@ GUESSED = 0.5
 """Share of the answers to a hard task that are guesses, in which every label is as likely as the others."""
 
 PULL = 0.1
-"""How far every class is pulled to workers who err evenly, as a share of its own responses (:func:`pseudo_counts`)."""
+"""How far every class is pulled to workers who err evenly, as a share of its responses (:func:`smoothing_counts`)."""
 
 MAX_ROUNDS = 100
 """Rounds after which an alternation ends in any case."""
@@ -49,7 +49,7 @@ class Settings:
     Attributes:
         n_classes: Number of classes.
         shares: How frequent the labels are.
-        smoothing: A pseudo-count for every entry of every matrix; None for those of :func:`pseudo_counts`.
+        smoothing: A pseudo-count for every entry of every matrix; None for those of :func:`smoothing_counts`.
     """
 
     n_classes: int
@@ -118,17 +118,17 @@ def fit(coded: Coded, settings: Settings, seed: int = 0) -> Fit:
         by_class, before = _by_class(coded, members), matrix
         plain, hard = np.split(_counts(by_class, states), 2, axis=1)
         counts = plain + meant * hard
-        matrix = normalised(counts + pseudo_counts(counts, settings.smoothing))
+        matrix = normalised(counts + smoothing_counts(counts, settings.smoothing))
         blurred = (1 - GUESSED) * matrix + GUESSED / coded.n_labels
         meant = (1 - GUESSED) * matrix / blurred  # probability that an answer to a hard task is no guess
         if settings.shares == "estimate":
             shares = _estimated(states)
         both = np.concatenate([matrix, blurred], axis=1)
         scores = _scores(by_class, log_floored(both)) + log_shares(np.outer(_how_many_hard(states), shares).ravel())
-        states, evidence = posterior(scores)
+        states, evidence = normalised_rows(scores)
         prior = np.log((members.sum(axis=0) + 1) / (coded.n_workers + settings.n_classes))
         cost = float((members * (log_floored(members) - prior)).sum())
-        members, _ = posterior(_worker_scores(coded, states, log_floored(both)) + prior)
+        members, _ = normalised_rows(_worker_scores(coded, states, log_floored(both)) + prior)
         if np.abs(matrix - before).max() < SETTLED:
             break
     return Fit(states, members, both, shares, evidence - cost)
@@ -150,7 +150,7 @@ def start(coded: Coded, n_classes: int, seed: int = 0) -> Floats:
     return members
 
 
-def pseudo_counts(counts: Floats, smoothing: float | None = None) -> Floats:
+def smoothing_counts(counts: Floats, smoothing: float | None = None) -> Floats:
     """What is added to the counts [class, true, answered] of every class before its matrix is estimated.
 
     Every row is pulled to the class's own overall accuracy with errors spread evenly, with the weight of a share
@@ -173,7 +173,7 @@ def anchor(counts: Floats, smoothing: float | None = None) -> Floats:
     already is. So they are held at what was estimated softly, with the weight of as many responses as the class has,
     the same for every row; unless it is given how to smooth.
     """
-    added = pseudo_counts(counts, smoothing)
+    added = smoothing_counts(counts, smoothing)
     if smoothing is not None:
         return added
     return np.asarray(normalised(counts + added) * counts.sum(axis=(1, 2), keepdims=True) / counts.shape[-1])
@@ -192,7 +192,7 @@ def harden(coded: Coded, found: Fit, settings: Settings) -> Decision:
     by_class = _by_class(coded, np.eye(n_classes)[classes])
     prior = anchor(_counts(by_class, found.labels), settings.smoothing)
     offsets = Offsets.of(coded.n_labels, n_classes, prior=np.swapaxes(prior, 0, 1))
-    trace, objective = [], objective_of(settings, found.shares, offsets)
+    trace, objective = [], objective_of_classes(settings, found.shares, offsets)
     for _ in range(MAX_ROUNDS):
         trace.append(_value(by_class, labels, objective))
         new_labels = _better(labels, _scores(by_class, _refit(by_class, labels, prior)) + log_shares(found.shares))
@@ -216,7 +216,7 @@ def log_predictive(coded: Coded, found: Fit) -> Floats:
     return log_floored(probability)
 
 
-def objective_of(settings: Settings, shares: Floats, offsets: Offsets | None) -> Objective:
+def objective_of_classes(settings: Settings, shares: Floats, offsets: Offsets | None) -> Objective:
     """What the labels of tasks maximise, once the classes are decided."""
     if settings.shares == "none":
         return Objective(offsets=offsets)
@@ -284,7 +284,7 @@ def log_shares(shares: Floats) -> Floats:
         return np.asarray(np.log(shares))
 
 
-def posterior(scores: Floats) -> tuple[Floats, float]:
+def normalised_rows(scores: Floats) -> tuple[Floats, float]:
     """Probabilities by row, and the log of what they were divided by, summed over rows."""
     best = scores.max(axis=1, keepdims=True)
     scaled = np.exp(scores - best)

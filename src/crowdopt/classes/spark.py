@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import narwhals as nw
 import numpy as np
 
-from crowdopt.classes.find import MOST, best_fit, check_number, choose_settings
+from crowdopt.classes.find import MOST, best_fit, check_n_classes, choose_settings
 from crowdopt.classes.mixture_em import (
     FIRM,
     Fit,
@@ -28,8 +28,8 @@ from crowdopt.classes.mixture_em import (
     log_floored,
     log_shares,
     normalised,
-    objective_of,
-    posterior,
+    normalised_rows,
+    objective_of_classes,
 )
 from crowdopt.data.encode import code_responses
 from crowdopt.data.responses import Responses, TaskCounts, by_task, count_tasks
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from crowdopt.model.buckets import Buckets
     from crowdopt.model.objective import Objective
 
-MAX_ROUNDS = 20
+MAX_CLUSTER_ROUNDS = 20
 """Rounds after which the alternation ends in any case."""
 
 FIRST_ROUNDS = 2
@@ -103,7 +103,7 @@ class Model:
     def objective(self) -> Objective:
         """The likelihood that no round lowers."""
         offsets = Offsets.of(self.prior.shape[1], len(self.prior), prior=np.swapaxes(self.prior, 0, 1))
-        return objective_of(self.settings, self.shares, offsets)
+        return objective_of_classes(self.settings, self.shares, offsets)
 
     def value(self, state: State) -> float:
         """The likelihood of a state."""
@@ -142,7 +142,7 @@ def find_on_cluster(
     source: Source, n_classes: int | Literal["auto"], *, shares: Shares | None, smoothing: float | None, seed: int
 ) -> FoundThere:
     """Finds classes of workers; see ``found_classes.find_classes`` for the arguments."""
-    check_number(n_classes, source.responses.n_workers)
+    check_n_classes(n_classes, source.responses.n_workers)
     if source.reading.wide:
         raise ClassError("classes of so many responses are found in a long table: one row per response, not per task")
     sample, _ = code_responses(_sample(source, seed))
@@ -151,7 +151,7 @@ def find_on_cluster(
     state = _start(source, fit)
     model = Model(settings, anchor(_soft_counts(state.buckets, fit), settings.smoothing), fit.shares)
     state = model.settled(state)
-    for _ in range(MAX_ROUNDS):
+    for _ in range(MAX_CLUSTER_ROUNDS):
         matrix = model.refit(state)
         classes = _best_classes(source.responses, state, matrix)
         further = model.settled(_counted(source, classes, matrix, model.shares))
@@ -291,7 +291,7 @@ def _by_class(state: State) -> Floats:
 
 def _soft_counts(buckets: Buckets, fit: Fit) -> Floats:
     """The same with the probabilities of the labels."""
-    probabilities, _ = posterior(_scores(buckets, fit.by_label, fit.shares))
+    probabilities, _ = normalised_rows(_scores(buckets, fit.by_label, fit.shares))
     return np.asarray(np.einsum("b,bki,bj->kji", buckets.weights, buckets.counts, probabilities))
 
 

@@ -20,7 +20,7 @@ from crowdopt.options import CompareOptions, ResourceOptions, SourceOptions
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crowdopt.studies.compare.comparison import Comparison, Outcome
+    from crowdopt.studies.compare.comparison import Comparison, MethodResult
 
 
 class ReportCommand(SourceOptions, ResourceOptions, total=False):
@@ -89,11 +89,11 @@ def check_report(target: str | None, read: Sequence[str]) -> None:
     """Raises if a report is wanted and cannot be written, before any work is done."""
     if target is None:
         return
-    from crowdopt.report import SUFFIXES, check_installed
+    from crowdopt.report import PAGE_SUFFIXES, check_report_installed
     from crowdopt.results.write.files import check_targets
 
-    check_targets([target], read, SUFFIXES)
-    check_installed()
+    check_targets([target], read, PAGE_SUFFIXES)
+    check_report_installed()
 
 
 def command_line() -> str:
@@ -117,7 +117,7 @@ def _show(found: Comparison, report: str | None) -> None:
     )
 
 
-def _cells(one: Outcome) -> list[str]:
+def _cells(one: MethodResult) -> list[str]:
     if one.error is not None:
         return [one.method, *[""] * 5, "failed"]
     proof = one.proof

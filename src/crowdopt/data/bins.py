@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from crowdopt.data.reading import Reading
 
-DIGITS = 12
+EDGE_DIGITS = 12
 """Significant digits of the edges that are computed, so that 0.1 + 0.2 reads 0.3."""
 
 
@@ -92,7 +92,7 @@ def equal_width(low: float, high: float, n_bins: int) -> tuple[float, ...]:
         )
     shares = [part / n_bins for part in range(1, n_bins)]
     exact = [low * (1 - share) + high * share for share in shares]  # high - low could be infinite
-    short = [float(f"{edge:.{DIGITS}g}") for edge in exact]
+    short = [float(f"{edge:.{EDGE_DIGITS}g}") for edge in exact]
     # Not where the scores differ in their last digits only.
     finest = 1e-6 * (high / n_bins - low / n_bins)
     edges = short if all(abs(a - b) <= finest for a, b in zip(short, exact, strict=True)) else exact

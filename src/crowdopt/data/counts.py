@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class CountedProblem:
     """What was counted of one problem.
 
     Attributes:

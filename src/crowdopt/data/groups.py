@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from crowdopt.data.counts import Counted, Totals
+from crowdopt.data.counts import CountedProblem, Totals
 from crowdopt.data.duplicates import resolve_in_groups
 from crowdopt.data.known_labels import count_array
 from crowdopt.data.load import OnPhase, naming, open_responses, paths_of, read_classes, unchanged
-from crowdopt.data.overview import Overview, check_number
+from crowdopt.data.overview import Overview, check_n_labels
 from crowdopt.data.prepare import GROUP_VALUE, Prepared, prepare
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.responses import check_counted, scale_of
 from crowdopt.data.tables.table import Table, fetch, settle_by, small_table, with_texts
-from crowdopt.data.worker_classes import WorkerClass, class_names, classed
+from crowdopt.data.worker_classes import WorkerClass, classed, ordered_class_names
 from crowdopt.errors import ClassError, InputError
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.scale import MAX_LABELS, Scale, canonical_text, sorted_texts
@@ -72,7 +72,7 @@ class GroupedSource:
     shape: tuple[int, int]
     class_names: list[str]
     prepared: Prepared
-    groups: dict[str, Counted]
+    groups: dict[str, CountedProblem]
     failures: dict[str, str]
     n_without_group: int
     original: Any
@@ -170,7 +170,9 @@ class _Groups:
     @cached_property
     def class_names(self) -> list[str]:
         """All classes; none if all workers are alike."""
-        return class_names(self.usable.select("worker", "class").unique(), self.reading) if self._classed else []
+        return (
+            ordered_class_names(self.usable.select("worker", "class").unique(), self.reading) if self._classed else []
+        )
 
     @property
     def _classed(self) -> bool:
@@ -185,7 +187,7 @@ class _Groups:
             numbers = self.numbers.get(group, nothing)
             try:
                 n_dropped = self.overview.n_dropped(self.missing[group])
-                check_number(labels.get(group, ()), numbers["n_labels"])
+                check_n_labels(labels.get(group, ()), numbers["n_labels"])
                 _check_single(twice.get(group))
                 here = sizes.get(group, {})
                 classes = tuple(WorkerClass(name, here[name]) for name in self.class_names if name in here)
@@ -285,7 +287,7 @@ class _Counting:
                     theirs &= nw.col("class") == self.class_names[k]
                 yield nw.when(theirs).then(nw.lit(1))
 
-    def counted(self, per_task: Table) -> dict[str, Counted]:
+    def counted(self, per_task: Table) -> dict[str, CountedProblem]:
         """The problems, by group."""
         found = fetch(per_task.group_by("group", *self.columns).agg(nw.len().alias("n_tasks")))
         groups = np.array(found.pop("group"), dtype=object)
@@ -302,7 +304,7 @@ class _Counting:
             for group, known in self.facts.items()
         }
 
-    def _problem(self, known: Facts, counts: Ints, weights: Ints) -> Counted:
+    def _problem(self, known: Facts, counts: Ints, weights: Ints) -> CountedProblem:
         present = [self.class_names.index(one.name) for one in known.classes] or [0]
         buckets, _ = Buckets.from_arrays(counts[:, present, : known.scale.n_labels], weights)
         silent = int(weights[counts.sum(axis=(1, 2)) == 0].sum())
@@ -314,4 +316,4 @@ class _Counting:
             n_responses=buckets.n_responses,
             n_dropped=known.n_dropped,
         )
-        return Counted(known.scale, known.classes, buckets, None, totals, self.prepared.reading)
+        return CountedProblem(known.scale, known.classes, buckets, None, totals, self.prepared.reading)

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from crowdopt.data.reading import Reading
     from crowdopt.model.scale import Scale
 
-TEXT = "crowdopt_task"
+TASK_TEXT = "crowdopt_task"
 """The column of tasks as text, by which gold tasks are found."""
 
-GOLD = "gold"
+GOLD_COLUMN = "gold"
 """The column that has the index of a gold task's label."""
 
 NOT_GOLD = -1
@@ -53,9 +53,13 @@ class GoldCounts:
     @classmethod
     def of(cls, per_task: Table, columns: dict[str, int], shape: tuple[int, int]) -> GoldCounts:
         """Counts the gold tasks of a table (see :func:`with_gold`), in counts of ``shape`` (classes, labels)."""
-        found = per_task.filter(nw.col(GOLD) != NOT_GOLD).group_by(GOLD, *columns).agg(nw.len().alias("n_tasks"))
-        histogram = fetch_integers(found.sort(GOLD, *columns))
-        return cls(histogram[GOLD], count_array(histogram, columns, shape), histogram["n_tasks"])
+        found = (
+            per_task.filter(nw.col(GOLD_COLUMN) != NOT_GOLD)
+            .group_by(GOLD_COLUMN, *columns)
+            .agg(nw.len().alias("n_tasks"))
+        )
+        histogram = fetch_integers(found.sort(GOLD_COLUMN, *columns))
+        return cls(histogram[GOLD_COLUMN], count_array(histogram, columns, shape), histogram["n_tasks"])
 
     @property
     def responses(self) -> Ints:
@@ -102,26 +106,26 @@ def with_gold(per_task: Table, gold: Sequence[tuple[str, str]], scale: Scale) ->
             "scale with --labels"
         )
     tasks, index = [task for task, _ in gold], [scale.index(label) for _, label in gold]
-    known = small_table({TEXT: tasks, GOLD: np.array(index, np.int64)}, like=per_task)
+    known = small_table({TASK_TEXT: tasks, GOLD_COLUMN: np.array(index, np.int64)}, like=per_task)
     table = with_text(per_task)
     _check_found(known, table)
-    joined = table.join(known, on=TEXT, how="left").drop(TEXT)
-    return joined.with_columns(nw.col(GOLD).fill_null(NOT_GOLD).cast(nw.Int64))
+    joined = table.join(known, on=TASK_TEXT, how="left").drop(TASK_TEXT)
+    return joined.with_columns(nw.col(GOLD_COLUMN).fill_null(NOT_GOLD).cast(nw.Int64))
 
 
 def with_text(table: Table) -> Table:
     """The table with a further column: its tasks as text."""
-    return with_texts(table.with_columns(nw.col("task").alias(TEXT)), [TEXT])
+    return with_texts(table.with_columns(nw.col("task").alias(TASK_TEXT)), [TASK_TEXT])
 
 
 def without_gold(table: Table, gold: Sequence[tuple[str, str]]) -> Table:
     """The rows of a table by task whose task is not gold."""
-    known = small_table({TEXT: [task for task, _ in gold]}, like=table)
-    return with_text(table).join(known, on=TEXT, how="anti").drop(TEXT)
+    known = small_table({TASK_TEXT: [task for task, _ in gold]}, like=table)
+    return with_text(table).join(known, on=TASK_TEXT, how="anti").drop(TASK_TEXT)
 
 
 def _check_found(known: Table, table: Table) -> None:
-    if unknown := sorted(fetch(known.join(table, on=TEXT, how="anti").select(TEXT))[TEXT]):
+    if unknown := sorted(fetch(known.join(table, on=TASK_TEXT, how="anti").select(TASK_TEXT))[TASK_TEXT]):
         more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
         raise GoldError(f"the gold task {unknown[0]!r}{more} is not in the data")
 

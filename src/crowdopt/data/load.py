@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.data.columns import Choose, choose_classes, choose_responses, choose_truth
-from crowdopt.data.counts import Counted, Totals
+from crowdopt.data.counts import CountedProblem, Totals
 from crowdopt.data.readers.database import Database, database_of
 from crowdopt.data.readers.database_rows import read_database
 from crowdopt.data.readers.open_files import explain_errors, read_files
 from crowdopt.data.readers.postgres_counts import Repeated, Server, serving
-from crowdopt.data.readers.tools.open_export import Opened, open_files, open_frame
+from crowdopt.data.readers.tools.open_export import OpenedSource, open_files, open_frame
 from crowdopt.data.responses import Responses, TaskCounts, check, count_tasks
 from crowdopt.data.tables.workspace import Workspace
 from crowdopt.data.worker_classes import class_pairs, pairs_of, with_found, with_pairs, worker_classes
@@ -54,10 +54,12 @@ class Source:
     found: Table | None = None
 
     @property
-    def counted(self) -> Counted:
+    def counted(self) -> CountedProblem:
         """What solving needs."""
         responses, counts = self.responses, self.counts
-        return Counted(responses.scale, responses.classes, counts.buckets, counts.gold, self.totals, responses.reading)
+        return CountedProblem(
+            responses.scale, responses.classes, counts.buckets, counts.gold, self.totals, responses.reading
+        )
 
     @property
     def reading(self) -> Reading:
@@ -109,7 +111,7 @@ def load(
     if classes is not None:
         reading = read_classes(classes, reading, workspace)
 
-    def counted(opened_data: Opened, server: Server | None = None) -> Source:
+    def counted(opened_data: OpenedSource, server: Server | None = None) -> Source:
         with naming(classes, ClassError):
             responses = check(
                 opened_data.table,
@@ -169,7 +171,7 @@ def read_classes(classes: Any, reading: Reading, workspace: Workspace | None) ->
         return with_pairs(reading, class_pairs(worker_classes(table, choose)))
 
 
-def with_found_classes(source: Source | None, data: Any) -> Any:
+def join_found_classes(source: Source | None, data: Any) -> Any:
     """Data to be read again, or new ones, with the classes of workers if those found in a source are a table."""
     if source is None or source.found is None:
         return data
@@ -223,7 +225,7 @@ def paths_of(data: Any) -> list[str]:
     return []
 
 
-def open_responses(data: Any, reading: Reading, workspace: Workspace | None) -> Opened:
+def open_responses(data: Any, reading: Reading, workspace: Workspace | None) -> OpenedSource:
     """A frame as it is, a table of a database, or files, which may be those of an annotation tool."""
     paths = paths_of(data)
     if not paths or workspace is None:

@@ -72,8 +72,8 @@ class Overview:
         """The labels that occur, in no particular order."""
         labels = fetch(distinct_rows(self.usable.select("label")).head(MAX_LABELS + 1))["label"]
         if len(labels) > MAX_LABELS:
-            check_number(labels, int(fetch(self.usable.select(nw.col("label").n_unique()))["label"][0]))
-        check_number(labels, len(labels))
+            check_n_labels(labels, int(fetch(self.usable.select(nw.col("label").n_unique()))["label"][0]))
+        check_n_labels(labels, len(labels))
         return labels
 
     def classes(self, known: Sequence[str] = ()) -> tuple[WorkerClass, ...]:
@@ -96,7 +96,7 @@ def _count(table: Table, reading: Reading) -> Table:
     return settle(grouped.agg(nw.len().alias("n"), nw.col("with_task").count()))
 
 
-def check_number(labels: Sequence[Any], number: int) -> None:
+def check_n_labels(labels: Sequence[Any], number: int) -> None:
     """Raises if there are no labels, or too many: ``labels`` are some of them, ``number`` says how many there are."""
     if not number:
         raise InputError("there are no responses: no row has a task, a worker and a label")

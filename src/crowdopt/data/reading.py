@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 from crowdopt.data.bins import checked_edges
 from crowdopt.data.readers.tools import TOOLS
 from crowdopt.errors import InputError
-from crowdopt.model.scale import canonical_text
-from crowdopt.options import Duplicates, Missing, ScaleName
+from crowdopt.model.scale import ScaleKind, canonical_text
+from crowdopt.options import Duplicates, Missing
 
 if TYPE_CHECKING:
     from crowdopt.options import AggregateOptions
@@ -65,7 +65,7 @@ class Reading:
     missing: Missing = "error"
     na: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
-    scale: Literal["", ScaleName] = ""
+    scale: Literal["", ScaleKind] = ""
     bins: tuple[float, ...] = ()
     gold: tuple[tuple[str, str], ...] = ()
     classes: tuple[tuple[str, str], ...] = ()
@@ -85,7 +85,7 @@ class Reading:
         _one_of("missing", self.missing, get_args(Missing))
         _one_of("--from", self.tool, ("", "auto", *TOOLS))
         if self.scale:
-            _one_of("scale", self.scale, get_args(ScaleName))
+            _one_of("scale", self.scale, get_args(ScaleKind))
         if self.duplicates in {"first", "last"} and not self.order_by:
             raise InputError(f"duplicates {self.duplicates!r} needs a column that orders the responses: --order-by COL")
         if self.order_by and self.duplicates not in {"first", "last"}:

@@ -10,7 +10,7 @@ import numpy as np
 
 from crowdopt.data.bins import bin_labels
 from crowdopt.data.duplicates import resolve_duplicates
-from crowdopt.data.known_labels import GOLD, NOT_GOLD, GoldCounts, count_array, with_gold
+from crowdopt.data.known_labels import GOLD_COLUMN, NOT_GOLD, GoldCounts, count_array, with_gold
 from crowdopt.data.overview import Overview
 from crowdopt.data.prepare import prepare
 from crowdopt.data.tables.table import Table, fetch_integers, settle_by, small_table
@@ -195,6 +195,6 @@ def by_task(columns: Mapping[str, Any], counts: TaskCounts) -> Table:
     rows = rows.reshape(len(rows), -1)
     keys = {name: rows[:, at] for name, at in counts.columns.items()}
     if gold is not None:
-        keys[GOLD] = np.concatenate([np.full(len(buckets) + 1, NOT_GOLD), gold.labels])
+        keys[GOLD_COLUMN] = np.concatenate([np.full(len(buckets) + 1, NOT_GOLD), gold.labels])
     known = small_table(keys | dict(columns), like=counts.table)
     return counts.table.join(known, on=list(keys), how="left").drop(*keys)

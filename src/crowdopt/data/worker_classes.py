@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MAX_CLASSES = 32
 """More matrices than this are no classes any more; and every class has a column of counts for each label."""
 
-TEXT = "crowdopt_worker"
+WORKER_TEXT = "crowdopt_worker"
 """The column of workers as text, by which their classes are found."""
 
 FOUND = "crowdopt_class"
@@ -98,9 +98,9 @@ def with_classes(table: Table, reading: Reading) -> Table:
     if not reading.classes:
         return table
     workers, names = zip(*reading.classes, strict=True)
-    known = small_table({TEXT: list(workers), "class": list(names)}, like=table)
-    texts = with_texts(table.with_columns(nw.col("worker").alias(TEXT)), [TEXT])
-    return texts.join(known, on=TEXT, how="left").drop(TEXT)
+    known = small_table({WORKER_TEXT: list(workers), "class": list(names)}, like=table)
+    texts = with_texts(table.with_columns(nw.col("worker").alias(WORKER_TEXT)), [WORKER_TEXT])
+    return texts.join(known, on=WORKER_TEXT, how="left").drop(WORKER_TEXT)
 
 
 def with_found(data: Any, found: Table, worker: str) -> Any:
@@ -117,9 +117,9 @@ def with_found(data: Any, found: Table, worker: str) -> Any:
     names = frame.collect_schema().names()
     if FOUND in names or worker not in names:
         return data
-    known = with_texts(found, ["worker"]).select(nw.col("worker").alias(TEXT), nw.col("class").alias(FOUND))
-    texts = with_texts(frame.with_columns(nw.col(worker).alias(TEXT)), [TEXT])
-    return texts.join(known, on=TEXT, how="left").drop(TEXT).to_native()
+    known = with_texts(found, ["worker"]).select(nw.col("worker").alias(WORKER_TEXT), nw.col("class").alias(FOUND))
+    texts = with_texts(frame.with_columns(nw.col(worker).alias(WORKER_TEXT)), [WORKER_TEXT])
+    return texts.join(known, on=WORKER_TEXT, how="left").drop(WORKER_TEXT).to_native()
 
 
 def with_known_classes(table: Table, known: Sequence[str]) -> Table:
@@ -146,7 +146,7 @@ def list_classes(overview: Table, reading: Reading, known: Sequence[str] = ()) -
         ClassError: A worker is in two classes or in none, a class has no responses, or the ranks name other classes.
     """
     pairs = distinct_rows(overview.select("worker", "class"))
-    names = list(known) or class_names(pairs, reading)
+    names = list(known) or ordered_class_names(pairs, reading)
     _check_single(pairs)
     found = fetch(pairs.group_by("class").agg(nw.len().alias("n")))
     sizes = dict(zip(found["class"], map(int, found["n"]), strict=True))
@@ -154,7 +154,7 @@ def list_classes(overview: Table, reading: Reading, known: Sequence[str] = ()) -
     return tuple(WorkerClass(name, sizes.get(name, 0)) for name in names)
 
 
-def class_names(pairs: Table, reading: Reading) -> list[str]:
+def ordered_class_names(pairs: Table, reading: Reading) -> list[str]:
     """The names of the classes, in the order of their ranks or else of their names.
 
     Args:

@@ -28,7 +28,7 @@ from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Certificate, Space, Stop
 from crowdopt.model.margins import Margins, single_moves
 from crowdopt.model.objective import Objective, response_matrix
-from crowdopt.model.offsets import Offsets, number, pseudo_counts
+from crowdopt.model.offsets import Offsets, checked_number, checked_prior
 from crowdopt.model.order import TooManyUpSets, TooMuchMemory
 from crowdopt.model.problem import Problem
 
@@ -241,8 +241,8 @@ def solve(
     offsets = Offsets.of(
         buckets.n_labels,
         buckets.n_classes,
-        prior=pseudo_counts(prior_matrix, buckets),
-        smoothing=number(smoothing, "smoothing"),
+        prior=checked_prior(prior_matrix, buckets),
+        smoothing=checked_number(smoothing, "smoothing"),
     )
     problem = Problem(buckets, Space(space), _objective(selectivity, offsets), ranked)
     names = [str(j) for j in range(buckets.n_labels)]
@@ -259,4 +259,4 @@ def _objective(selectivity: str | Sequence[float], offsets: Offsets | None) -> O
         return Objective("estimated" if selectivity == "estimate" else "none", offsets=offsets)
     if not isinstance(selectivity, Iterable):
         raise InputError(f"selectivity must be none, estimate or a share per label, not {selectivity!r}")
-    return Objective("given", tuple(number(share, "a share") for share in selectivity), offsets)
+    return Objective("given", tuple(checked_number(share, "a share") for share in selectivity), offsets)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
 
 from crowdopt.errors import SolutionFileError
+from crowdopt.model.strict_json import finite_number, of_kind
 
 
 class Proof(StrEnum):
@@ -113,15 +113,15 @@ class Certificate:
                 proof=Proof(data["proof"]),
                 stop=Stop(data["stop"]),
                 space=Space(data["space"]),
-                given=tuple(_text(item) for item in data["given"]),
-                objective=_number(data["objective"]),
-                bound=None if data["bound"] is None else _number(data["bound"]),
-                tolerance=_number(data["tolerance"]),
-                engine=_text(data["engine"]),
-                work=_whole(data["work"]),
-                seconds=_number(data["seconds"]),
-                fingerprint=_text(data["fingerprint"]),
-                witness=_witness(data["witness"]),
+                given=tuple(of_kind(item, str, "not a text") for item in data["given"]),
+                objective=finite_number(data["objective"]),
+                bound=None if data["bound"] is None else finite_number(data["bound"]),
+                tolerance=finite_number(data["tolerance"]),
+                engine=of_kind(data["engine"], str, "not a text"),
+                work=of_kind(data["work"], int, "not a whole number"),
+                seconds=finite_number(data["seconds"]),
+                fingerprint=of_kind(data["fingerprint"], str, "not a text"),
+                witness=None if data["witness"] is None else of_kind(data["witness"], dict, "no witness"),
             )
         except KeyError as error:
             raise _damaged(f"{error} is missing") from error
@@ -136,27 +136,3 @@ class Certificate:
 
 def _damaged(what: str) -> SolutionFileError:
     return SolutionFileError(f"the certificate is damaged: {what}")
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{value!r} is not a number")
-    return float(value)
-
-
-def _whole(value: Any) -> int:
-    if type(value) is not int:
-        raise _damaged(f"{value!r} is not a whole number")
-    return value
-
-
-def _witness(value: Any) -> dict[str, Any] | None:
-    if value is not None and not isinstance(value, dict):
-        raise _damaged(f"{value!r} is no witness")
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise _damaged(f"{value!r} is not a text")
-    return value

@@ -94,7 +94,7 @@ def _all_alike(problem: Problem, mapping: Ints, value: float) -> Margins:
     return Margins(np.maximum(loss, 0.0), "upper", np.asarray(loss <= problem.tolerance(value)))
 
 
-MAX_BUCKETS = 2_000
+MAX_ORDERED_BUCKETS = 2_000
 """Beyond these the order between all pairs of buckets is not used."""
 
 
@@ -113,7 +113,7 @@ class Moves:
         kind = np.float64 if buckets.n_responses < 2**53 else np.int64  # floats are exact up to there, and fast
         self.mass = np.column_stack([buckets.responses.reshape(buckets.n_buckets, -1), buckets.weights]).astype(kind)
         self.ordered = problem.space is Space.DOMINANCE
-        self.usable = not self.ordered or buckets.n_buckets <= MAX_BUCKETS
+        self.usable = not self.ordered or buckets.n_buckets <= MAX_ORDERED_BUCKETS
         if self.ordered and self.usable:
             self.above = problem.order.dominates.T.astype(kind)  # [b, a]: a dominates b, or is b
             np.fill_diagonal(self.above, val=1)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from crowdopt.errors import InputError
-from crowdopt.model.offsets import number
+from crowdopt.model.offsets import checked_number
 from crowdopt.model.scale import canonical_text
 
 if TYPE_CHECKING:
@@ -303,4 +303,4 @@ def objective_from(selectivity: str | dict[Any, float] | None, scale: Scale) -> 
     shares = {canonical_text(name): share for name, share in selectivity.items()}
     if set(shares) != set(scale.labels):
         raise InputError(f"selectivity must give a share for each of {', '.join(scale.labels)}")
-    return Objective("given", tuple(number(shares[label], "a share") for label in scale.labels))
+    return Objective("given", tuple(checked_number(shares[label], "a share") for label in scale.labels))

@@ -87,7 +87,7 @@ class Offsets:
         return tuple(name for name, used in named.items() if used)
 
 
-def pseudo_counts(matrix: Any, buckets: Buckets) -> Floats | None:
+def checked_prior(matrix: Any, buckets: Buckets) -> Floats | None:
     """Checks a prior matrix (true, answered) or (class, true, answered); returns it by (label, class, answer)."""
     if matrix is None:
         return None
@@ -113,7 +113,7 @@ def _in_range(values: Floats) -> bool:
     return bool(((values == 0) | ((values >= MIN_OFFSET) & (values <= MAX_OFFSET))).all())
 
 
-def number(value: Any, name: str) -> float:
+def checked_number(value: Any, name: str) -> float:
     """A number that a user gave, as a float; raises if it is none."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InputError(f"{name} must be a number, not {value!r}")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MAX_LABELS = 64
 
-Kind = Literal["ordinal", "nominal"]
+ScaleKind = Literal["ordinal", "nominal"]
 """Whether the order of the labels means something."""
 
 
@@ -72,7 +72,7 @@ class Scale:
 
     labels: tuple[str, ...]
     values: tuple[Any, ...]
-    kind: Kind
+    kind: ScaleKind
     inferred: bool
     occurring: frozenset[int]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.report.content import gather
-from crowdopt.report.page import SUFFIXES, check_installed, render
+from crowdopt.report.page import PAGE_SUFFIXES, check_report_installed, render
 from crowdopt.report.solution_charts import confidence_chart, loss_chart
 from crowdopt.results.reread import reread
 from crowdopt.results.write.files import check_target, write_text
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from crowdopt.results.solution import Solution
 
-__all__ = ["SUFFIXES", "check_installed", "write_report"]
+__all__ = ["PAGE_SUFFIXES", "check_report_installed", "write_report"]
 
 
 def write_report(solution: Solution, path: str | Path, data: Any = None, command: str = "") -> None:
@@ -27,8 +27,8 @@ def write_report(solution: Solution, path: str | Path, data: Any = None, command
         data: The data that the solution was made from; not needed while the solution has them in memory.
         command: The command that made the solution, for the page to show.
     """
-    check_target(path, SUFFIXES)
-    check_installed()
+    check_target(path, PAGE_SUFFIXES)
+    check_report_installed()
     with reread(solution, data) as source:
         facts = gather(solution, source, command)
     charts = {"confidence": confidence_chart(solution)}

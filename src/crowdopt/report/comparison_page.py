@@ -6,7 +6,7 @@ import platform
 from typing import TYPE_CHECKING, Any
 
 from crowdopt._version import __version__
-from crowdopt.report.page import SUFFIXES, check_installed, fill
+from crowdopt.report.page import PAGE_SUFFIXES, check_report_installed, fill
 from crowdopt.report.safe_text import visible
 from crowdopt.report.solution_charts import loss_chart
 from crowdopt.results.write.files import check_target, write_text
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 def write_comparison(comparison: Comparison, path: str | Path, command: str = "") -> None:
     """Writes the page of a comparison, whole or not at all."""
-    check_target(path, SUFFIXES)
-    check_installed()
+    check_target(path, PAGE_SUFFIXES)
+    check_report_installed()
     write_text(path, render_comparison(comparison, command))
 
 

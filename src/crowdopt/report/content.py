@@ -19,7 +19,7 @@ from crowdopt.model.certificate import Space
 from crowdopt.model.order import violation
 from crowdopt.model.scale import canonical_text
 from crowdopt.report.lattice import lattice_of
-from crowdopt.report.safe_text import clip, isolated, shown, visible
+from crowdopt.report.safe_text import clip, isolated, visible, with_safe_names
 from crowdopt.report.verdict import METHODS, verdict_of
 from crowdopt.results.answers import answer_table
 from crowdopt.results.summary import summarise
@@ -59,7 +59,7 @@ def gather(solution: Solution, source: Source, command: str = "") -> dict[str, A
         source: The data behind it.
         command: The command that made it; empty if it was made in Python.
     """
-    named = shown(solution)
+    named = with_safe_names(solution)
     verdict, summary = verdict_of(named), summarise(named)
     return {
         "verdict": {"word": verdict.word, "sentence": verdict.sentence, "more": list(verdict.more)},
@@ -110,7 +110,7 @@ def _tasks(solution: Solution, source: Source) -> dict[str, Any]:
     table = answer_table(solution, source.responses, source.counts).select(*columns)
     unsure = table.filter(nw.col("status") != "gold", nw.col("status") != "no_response")
     found = fetch(unsure.sort("confidence", "task").head(MAX_TASKS))
-    texts = shortened({name: _texts(found[name]) for name in ("task", "label", *keep)})
+    texts = shortened_columns({name: _texts(found[name]) for name in ("task", "label", *keep)})
     rows = [
         {
             "task": texts["task"][i],
@@ -133,7 +133,7 @@ def _texts(values: Sequence[Any]) -> list[str]:
     return ["" if value is None else visible(canonical_text(value)) for value in values]
 
 
-def shortened(columns: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+def shortened_columns(columns: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """The texts of some columns, all cut to a length at which they are not too much for a page."""
     length, texts = MAX_TEXT, {name: _cut(values, MAX_TEXT) for name, values in columns.items()}
     while (
@@ -152,7 +152,7 @@ def _cut(texts: Sequence[str], length: int) -> list[str]:
 def _workers(solution: Solution, source: Source) -> dict[str, Any]:
     """The workers of whom least can be hoped first."""
     facts = workers_of(solution, source).summary(MAX_WORKERS)
-    names = shortened({name: _texts([row[name] for row in facts["worst"]]) for name in ("worker", "reason")})
+    names = shortened_columns({name: _texts([row[name] for row in facts["worst"]]) for name in ("worker", "reason")})
     rows = [
         {**row, "worker": worker, "reason": reason, "class": isolated(row["class"] or ""), "confusion": None}
         for row, worker, reason in zip(facts["worst"], names["worker"], names["reason"], strict=True)

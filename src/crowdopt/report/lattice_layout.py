@@ -33,7 +33,7 @@ MAX_LINKS = 900
 """More lines than this are a grey area."""
 
 Point = tuple[float, float]
-Kind = Literal["line", "plane", "triangle", "arch", "shelves"]
+LayoutKind = Literal["line", "plane", "triangle", "arch", "shelves"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Layout:
         captions: The texts of axes and corners.
     """
 
-    kind: Kind
+    kind: LayoutKind
     width: float
     height: float
     at: Floats

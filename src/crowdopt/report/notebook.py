@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crowdopt.errors import MissingExtraError
 from crowdopt.report.charts import GREEN, ORANGE, RED
 from crowdopt.report.colours import ink_on
-from crowdopt.report.safe_text import shown
+from crowdopt.report.safe_text import with_safe_names
 from crowdopt.report.verdict import verdict_of
 from crowdopt.results.summary import summarise
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from crowdopt.results.solution import Solution
 
-MAX_SHOWN = 12
+MAX_MATRIX_LABELS = 12
 """Labels up to which matrices are shown."""
 
 _GROUND = {"PROVED": GREEN, "BOUNDED": ORANGE}
@@ -25,7 +25,7 @@ _GROUND = {"PROVED": GREEN, "BOUNDED": ORANGE}
 
 def cell_of(solution: Solution) -> str:
     """A solution as HTML: verdict, facts, matrices, and the histogram of confidence where charts can be drawn."""
-    solution = shown(solution)
+    solution = with_safe_names(solution)
     verdict, summary = verdict_of(solution), summarise(solution)
     ground = _GROUND.get(verdict.word, RED)
     look = f"background:{ground};color:{ink_on(ground)};padding:.1em .6em;border-radius:1em"
@@ -34,7 +34,7 @@ def cell_of(solution: Solution) -> str:
         *(f"<p>Beware: {escape(line)}</p>" for line in summary.warnings),
         _table([], [[name, value] for name, value in summary.facts.items()]),
     ]
-    if solution.scale.n_labels <= MAX_SHOWN:
+    if solution.scale.n_labels <= MAX_MATRIX_LABELS:
         header = ["label of the task", *(f"answers {label}" for label in solution.scale.labels)]
         for name, rows in summary.matrices.items():
             parts.append(

@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 from crowdopt.errors import MissingExtraError
 from crowdopt.report.charts import DARK
-from crowdopt.report.charts import check_installed as check_charts
+from crowdopt.report.charts import check_charts_installed as check_charts
 from crowdopt.report.likelihood_curve import curve_of
 from crowdopt.report.verdict import nats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ROOM = files("crowdopt.report") / "templates"
+TEMPLATES = files("crowdopt.report") / "templates"
 
-SUFFIXES = (".html", ".htm")
+PAGE_SUFFIXES = (".html", ".htm")
 """How the name of a page ends."""
 
 
-def check_installed() -> None:
+def check_report_installed() -> None:
     """Raises if a report cannot be written here."""
     _jinja2()
     check_charts()
 
 
 def render(facts: Mapping[str, Any], charts: Mapping[str, str]) -> str:
-    """The report of a solution, from what ``facts.gather`` and ``pictures`` return."""
+    """The report of a solution, from what ``content.gather`` and ``solution_charts`` return."""
     lattice = facts["lattice"]
     script = {"problem": lattice["problem"], "cuts": lattice["cuts"], "labels": facts["labels"]}
     script |= {"colours": lattice["colours"], "inks": lattice["inks"]}
@@ -105,7 +105,7 @@ def _number(value: float | None, digits: int = 2) -> str:
 
 
 def _read(name: str) -> str:
-    return ROOM.joinpath(name).read_text(encoding="utf-8")
+    return TEMPLATES.joinpath(name).read_text(encoding="utf-8")
 
 
 def _jinja2() -> Any:

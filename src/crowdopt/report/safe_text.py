@@ -53,7 +53,7 @@ def clip(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def shown(solution: Solution) -> Solution:
+def with_safe_names(solution: Solution) -> Solution:
     """The solution with names of labels and classes that can stand within sentences: for words, not for data."""
     labels = tuple(map(isolated, solution.scale.labels))
     classes = tuple(replace(one, name=isolated(one.name)) for one in solution.classes)

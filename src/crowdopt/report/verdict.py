@@ -38,7 +38,7 @@ _GIVEN = {
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ReportVerdict:
     """What the top of the report says.
 
     Attributes:
@@ -52,21 +52,23 @@ class Verdict:
     more: tuple[str, ...]
 
 
-def verdict_of(solution: Solution) -> Verdict:
+def verdict_of(solution: Solution) -> ReportVerdict:
     """The verdict on a solution."""
     certificate, model = solution.certificate, _model(solution)
     among = f"{_space(solution)}{_given(given_of(solution))}"
     if certificate.proof is Proof.NONE:
         who = METHODS.get(certificate.engine, certificate.engine)
         sentence = f"These answers come from {who}. Nothing was proved: others may be more likely."
-        return Verdict("NOT PROVED", sentence, (model,))
+        return ReportVerdict("NOT PROVED", sentence, (model,))
     if certificate.proof is Proof.PROVED:
         sentence = f"These answers are the most likely among {among}."
-        return Verdict("PROVED", sentence, (_beyond(solution), model))
+        return ReportVerdict("PROVED", sentence, (_beyond(solution), model))
     gap = nats(certificate.gap or 0.0)
     sentence = f"These answers are within {gap} nats of the most likely among {among}."
     stopped = _STOPPED.get(certificate.stop, "The search ended with this gap still open")
-    return Verdict("BOUNDED", sentence, (f"{stopped}: an answer that is up to {gap} nats likelier may exist.", model))
+    return ReportVerdict(
+        "BOUNDED", sentence, (f"{stopped}: an answer that is up to {gap} nats likelier may exist.", model)
+    )
 
 
 def _model(solution: Solution) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from crowdopt.results.solutions import Solutions
 
 
-def answer_table(solutions: Solutions, source: GroupedSource, *, probabilities: bool = False) -> Table:
+def grouped_answer_table(solutions: Solutions, source: GroupedSource, *, probabilities: bool = False) -> Table:
     """The answers of all groups that have a solution, sorted by group and task."""
     columns = _columns(solutions, probabilities=probabilities)
     reading, table = source.reading, source.table
@@ -56,7 +56,7 @@ def _columns(solutions: Solutions, *, probabilities: bool) -> dict[str, Any]:
     return columns | {"n_responses": np.array(columns["n_responses"], np.int64)}
 
 
-def compare(solutions: Solutions, source: GroupedSource, truth: Any) -> dict[str | None, Accuracy]:
+def grouped_accuracy(solutions: Solutions, source: GroupedSource, truth: Any) -> dict[str | None, Accuracy]:
     """The accuracy in every group for which the truth names tasks, and under None that of all of them together.
 
     Args:

@@ -29,21 +29,24 @@ from crowdopt.model.margins import Margins
 from crowdopt.model.objective import Objective
 from crowdopt.model.offsets import Offsets
 from crowdopt.model.scale import Scale
-from crowdopt.results.solution import Solution, nested
-from crowdopt.results.solutions import Solutions, with_own_readings
+from crowdopt.model.strict_json import WrongValueError, checked_list, how_many, of_kind, share_of_one
+from crowdopt.results.facts import nested
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from crowdopt.results.solution import Solution
+    from crowdopt.results.solutions import Solutions
+
 FORMAT = "crowdopt solution"
 GROUPS_FORMAT = "crowdopt solutions"
 FORMAT_VERSION = 3
-PARTS = {
+FILE_PARTS = {
     "certificate": dict, "scale": dict, "reading": dict, "classes": list, "selectivity": dict, "totals": dict,
     "agreement": dict, "matrix": list, "label_shares": list, "buckets": dict,
 }  # fmt: skip
 """What a file must have to be read at all, and of what kind that is in JSON."""
-COLUMNS = ("counts", "weights", "label", "margin", "tied")
+BUCKET_LISTS = ("counts", "weights", "label", "margin", "tied")
 """The lists that the buckets are made of."""
 SHARED = ("format", "format_version", "crowdopt_version", "reading")
 """What the solutions of groups have in common."""
@@ -125,9 +128,11 @@ def _own(data: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in data.items() if name not in SHARED}
 
 
-def read(path: str | Path) -> Solution:
-    """Reads a solution file."""
-    return decode(read_json(path))
+def save(solution: Solution | Solutions, path: str | Path) -> None:
+    """Writes a solution file, whole or not at all."""
+    from crowdopt.results.write.files import write_text  # which loads the database
+
+    write_text(path, json.dumps(solution.to_dict(), ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def read_json(path: str | Path) -> Any:
@@ -174,33 +179,32 @@ def _where(error: json.JSONDecodeError, text: str) -> str:
     )
 
 
-def has_groups(data: Any) -> bool:
-    """Whether a file has the solutions of groups, and not one solution."""
-    return isinstance(data, dict) and data.get("format") == GROUPS_FORMAT
+def format_of(data: Any) -> str | None:
+    """The format that a file says it has: FORMAT, GROUPS_FORMAT, or None if it is neither."""
+    found = data.get("format") if isinstance(data, dict) else None
+    return found if found in (FORMAT, GROUPS_FORMAT) else None
 
 
-def decode(data: Any) -> Solution:
+def decode(data: Any, kind: type[Solution]) -> Solution:
     """The inverse of :func:`encode`."""
-    if has_groups(data):
+    if format_of(data) == GROUPS_FORMAT:
         raise SolutionFileError(
             "this file has the solutions of many groups, and this needs one: "
             "in Python, Solutions.load(FILE)[GROUP].save(ONE)"
         )
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
+    if format_of(data) is None:
         raise SolutionFileError("this is not a crowdopt solution file")
-    if data.get("format_version") == 2:
-        data = _without_classes(data)
     _check_version(data)
     _check_parts(data)
     with _damage():
-        solution = Solution(**_parse(data))
+        solution = kind(**_parse(data))
         _check_derived(solution, data)
     return solution
 
 
-def decode_groups(data: Any) -> Solutions:
-    """The inverse of :func:`encode_groups`."""
-    if not has_groups(data):
+def decode_groups(data: Any, kind: type[Solution]) -> tuple[dict[str, Solution], dict[str, str], Reading]:
+    """The inverse of :func:`encode_groups`: the solutions, why other groups have none, and how all were read."""
+    if format_of(data) != GROUPS_FORMAT:
         raise SolutionFileError("this is not a file of the solutions of groups")
     _check_version(data)
     with _damage():
@@ -213,20 +217,20 @@ def decode_groups(data: Any) -> Solutions:
         groups: dict[str, Solution] = {}
         for entry in data["groups"]:
             (group,) = _texts([entry["group"]])
-            solution = decode({name: value for name, value in entry.items() if name != "group"} | shared)
+            solution = decode({name: value for name, value in entry.items() if name != "group"} | shared, kind)
             if group in groups:
                 raise _damaged(f"it has group {group!r} twice")
             groups[group] = solution
         failures = dict(_texts([entry["group"], entry["reason"]]) for entry in data["failures"])
         if len(failures) < len(data["failures"]) or failures.keys() & groups.keys() or not reading.group:
             raise _damaged("its groups are not told apart")
-    return Solutions(with_own_readings(groups, reading), failures, reading)
+    return groups, failures, reading
 
 
 def _check_version(data: dict[str, Any]) -> None:
     if data.get("format_version") != FORMAT_VERSION:
         raise SolutionFileError(
-            f"the solution file has format version {data.get('format_version')!r}; this crowdopt reads versions 2 and "
+            f"the solution file has format version {data.get('format_version')!r}; this crowdopt reads version "
             f"{FORMAT_VERSION}: aggregate the data again, or use the version that wrote it "
             f"({data.get('crowdopt_version', 'unknown')})"
         )
@@ -239,7 +243,7 @@ def _damage() -> Iterator[None]:
         yield
     except SolutionFileError:
         raise
-    except InputError as error:
+    except (InputError, WrongValueError) as error:
         raise _damaged(str(error)) from error
     except KeyError as error:
         raise _damaged(f"{error} is missing") from error
@@ -247,29 +251,17 @@ def _damage() -> Iterator[None]:
         raise _damaged("a value is not of the kind that belongs there") from error
 
 
-def _without_classes(data: dict[str, Any]) -> dict[str, Any]:
-    """A file of version 2, which knew no classes, as one of today."""
-    reading = data.get("reading")
-    if not isinstance(reading, dict):
-        raise _damaged("it does not say how the data were read")
-    if "classes" in data:
-        raise _damaged("a file of version 2 has no classes")
-    nothing = {"class_column": "", "group": "", "classes": [], "classes_found": False, "ranked": []}
-    nothing |= {"tool": "", "question": "", "keep_rejected": False, "ignore_gold": False}
-    return data | {"format_version": FORMAT_VERSION, "classes": [], "reading": nothing | reading}
-
-
 def _damaged(what: str) -> SolutionFileError:
     return SolutionFileError(f"the solution file is damaged: {what}")
 
 
 def _check_parts(data: dict[str, Any]) -> None:
-    for name, kind in PARTS.items():
+    for name, kind in FILE_PARTS.items():
         if name not in data:
             raise _damaged(f"{name!r} is missing")
         if not isinstance(data[name], kind):
             raise _damaged(f"{name!r} should be a JSON {'object' if kind is dict else 'array'}, not {data[name]!r:.40}")
-    for name in COLUMNS:
+    for name in BUCKET_LISTS:
         if not isinstance(data["buckets"].get(name), list):
             raise _damaged(f"its buckets have no list {name!r}")
 
@@ -292,7 +284,7 @@ def _parse(data: dict[str, Any]) -> dict[str, Any]:
         raise _damaged("its scale is neither ordinal nor nominal")
     if data["selectivity"]["kind"] not in {"none", "given", "estimated"}:
         raise _damaged(f"selectivity {data['selectivity']['kind']!r}")
-    shares = tuple(_share(share) for share in data["selectivity"]["shares"])
+    shares = tuple(share_of_one(share) for share in data["selectivity"]["shares"])
     if shares and len(shares) != len(labels):
         raise _damaged("its selectivity does not have a share for each label")
     counts, weights = _array(table["counts"], "counts", np.int64), _array(table["weights"], "weights", np.int64)
@@ -317,10 +309,10 @@ def _parse(data: dict[str, Any]) -> dict[str, Any]:
             data["selectivity"]["kind"], shares, _decode_offsets(data["offsets"], (len(labels), *counts.shape[1:]))
         ),
         "certificate": Certificate.from_dict(data["certificate"]),
-        "totals": Totals(**{name: _whole(value) for name, value in data["totals"].items()}),
+        "totals": Totals(**{name: how_many(value) for name, value in data["totals"].items()}),
         "reading": _parse_reading(data["reading"]),
         "classes": _parse_classes(data["classes"], counts.shape[1]),
-        "seed": _integer(data["seed"]),
+        "seed": of_kind(data["seed"], int, "not an integer"),
     }
 
 
@@ -328,7 +320,7 @@ def _parse_classes(data: list[dict[str, Any]], n_classes: int) -> tuple[WorkerCl
     names = _texts([one["name"] for one in data])
     if len(set(names)) < len(names) or max(len(names), 1) != n_classes:
         raise _damaged("its classes are not those of its counts")
-    return tuple(WorkerClass(one["name"], _whole(one["n_workers"])) for one in data)
+    return tuple(WorkerClass(one["name"], how_many(one["n_workers"])) for one in data)
 
 
 def _parse_reading(data: dict[str, Any]) -> Reading:
@@ -336,7 +328,7 @@ def _parse_reading(data: dict[str, Any]) -> Reading:
         if type(data[name]) is not type(default):
             raise _damaged(f"the reading option {name!r} cannot be {data[name]!r}")
         if name == "bins":
-            _numbers(data[name])
+            checked_list((int, float), data[name], "numbers")
         elif name in PAIRS:
             for pair in data[name]:
                 _texts(pair)
@@ -346,33 +338,7 @@ def _parse_reading(data: dict[str, Any]) -> Reading:
 
 
 def _texts(values: Any) -> list[str]:
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise _damaged(f"{values!r} is not a list of texts")
-    return values
-
-
-def _numbers(values: list[Any]) -> list[float]:
-    if not all(type(value) in {int, float} for value in values):
-        raise _damaged(f"{values!r} is not a list of numbers")
-    return values
-
-
-def _share(value: Any) -> float:
-    if type(value) not in {int, float} or not 0 <= value <= 1:
-        raise _damaged(f"{value!r} is not a share between 0 and 1")
-    return float(value)
-
-
-def _integer(value: Any) -> int:
-    if type(value) is not int:
-        raise _damaged(f"{value!r} is not an integer")
-    return value
-
-
-def _whole(value: Any) -> int:
-    if _integer(value) < 0:
-        raise _damaged(f"{value!r} is not a number of things")
-    return int(value)
+    return checked_list(str, values, "texts")
 
 
 def _check_derived(solution: Solution, data: dict[str, Any]) -> None:

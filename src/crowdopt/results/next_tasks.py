@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from crowdopt.data.tables.table import Table
     from crowdopt.results.solution import Solution
 
-COLUMNS = ("task", "label", "confidence", "n_responses", "gain", "gain_per_response", "n_more")
+NEXT_COLUMNS = ("task", "label", "confidence", "n_responses", "gain", "gain_per_response", "n_more")
 """The columns of the ranking; what is kept from the source stands behind them."""
 
 RANK = "crowdopt_rank"
 """The column that tasks are sorted by."""
 
-DIGITS = 12
+GAIN_DIGITS = 12
 """Gains that differ only behind so many digits are equal, whatever rounding did to them."""
 
 
@@ -78,7 +78,7 @@ class Ranking:
         if counts.gold is not None:  # rows that by_task asks for and that are left out below
             first = [0] * len(counts.gold.labels)
             columns = {name: [*column, *(column[i] for i in first)] for name, column in columns.items()}
-        table = task_table(columns, self.source.responses, counts, first=COLUMNS)
+        table = task_table(columns, self.source.responses, counts, first=NEXT_COLUMNS)
         if self.solution.reading.gold:
             table = without_gold(table, self.solution.reading.gold)
         return settle(table.sort(RANK, "task").head(n)).sort(RANK, "task").drop(RANK)
@@ -86,7 +86,7 @@ class Ranking:
     def rows(self, table: Table) -> list[dict[str, Any]]:
         """Rows of the ranking as plain JSON values; tasks, labels and what was kept as texts."""
         columns = fetch(table)
-        numbers = set(COLUMNS) - {"task", "label"}
+        numbers = set(NEXT_COLUMNS) - {"task", "label"}
         plain = [
             [value if name in numbers or value is None else canonical_text(value) for value in column]
             for name, column in columns.items()
@@ -109,7 +109,7 @@ def ranked(solution: Solution, data: Any, **options: Any) -> Iterator[Ranking]:
 
 def _ranks(rate: Floats, sizes: Ints) -> Ints:
     """Whole numbers in the order of the tasks, equal for equal rates and sizes."""
-    keys = np.stack([-np.round(rate, DIGITS), sizes], axis=1)
+    keys = np.stack([-np.round(rate, GAIN_DIGITS), sizes], axis=1)
     return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from crowdopt.data.tables.table import Table
     from crowdopt.results.solution import Solution
 
-COLUMNS = ("task", "label", "confidence", "n_responses", "status")
+PREDICTED_COLUMNS = ("task", "label", "confidence", "n_responses", "status")
 """The columns of predictions; p_LABEL, and what is kept from the source, stand behind them."""
 
 
@@ -63,7 +63,7 @@ class Prediction:
         if probabilities:
             for j, label in enumerate(self.solution.scale.labels):
                 columns[f"p_{label}"] = [*labelled.posterior[:, j].tolist(), None]
-        return task_table(columns, responses, self.source.counts, first=COLUMNS)
+        return task_table(columns, responses, self.source.counts, first=PREDICTED_COLUMNS)
 
     def summary(self) -> dict[str, Any]:
         """The main facts as plain JSON values: what ``crowdopt predict --json`` prints."""

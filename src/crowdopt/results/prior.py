@@ -15,7 +15,7 @@ import numpy as np
 
 from crowdopt.data.readers.database import check_path
 from crowdopt.errors import InputError
-from crowdopt.model.offsets import pseudo_counts
+from crowdopt.model.offsets import checked_prior
 from crowdopt.model.scale import canonical_text
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def read_prior(source: Any, scale: Scale, buckets: Buckets, classes: Sequence[st
         source = _by_index(source)
     if isinstance(source, dict):
         source = _by_label(source, scale)
-    return pseudo_counts(source, buckets)
+    return checked_prior(source, buckets)
 
 
 def _counts_behind(solution: Solution, scale: Scale, classes: Sequence[str]) -> Floats:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crowdopt.data.load import Source, load, paths_of, read_classes, unchanged, with_found_classes, workspace_for
+from crowdopt.data.load import Source, join_found_classes, load, paths_of, read_classes, unchanged, workspace_for
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.tables.table import restore
 from crowdopt.errors import ClassError, CrowdoptError, InputError
@@ -38,7 +38,7 @@ def reread(
         with unchanged(solution.source.workspace), explain_errors(paths_of(solution.source.original)):
             yield solution.source
         return
-    data = with_found_classes(solution.source, data)
+    data = join_found_classes(solution.source, data)
     with _opened(data, solution.reading, memory_limit=memory_limit, threads=threads) as source:
         _check_same(solution, source)
         yield source
@@ -77,7 +77,7 @@ def read_new(
     elif class_:
         reading = replace(reading, class_column=class_, classes=())
     else:
-        data = with_found_classes(solution.source, data)
+        data = join_found_classes(solution.source, data)
     names = [one.name for one in solution.classes]
     known = {"scale": solution.scale, "known": names}
     with _opened(data, reading, memory_limit=memory_limit, threads=threads, **known) as source:

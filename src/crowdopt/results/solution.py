@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -52,6 +51,9 @@ class Solution:
         accuracy: Against a known truth, if one was given.
         source: The tasks, while in memory.
     """
+
+    # Methods import what they call: it loads table libraries, which takes longer than to load a solution.
+    # Those for people (report, charts, notebook cells) call the room above, and nothing else here does.
 
     scale: Scale
     buckets: Buckets
@@ -297,61 +299,9 @@ class Solution:
 
     def summary(self) -> dict[str, Any]:
         """The main facts as plain JSON values: what ``crowdopt aggregate --json`` prints."""
-        facts: dict[str, Any] = {
-            "proof": self.certificate.proof.value,
-            "stop": self.certificate.stop.value,
-            "space": self.certificate.space.value,
-            "engine": self.certificate.engine,
-            "log_likelihood": self.certificate.objective,
-            "bound": self.certificate.bound,
-            "gap": self.certificate.gap,
-            "tolerance": self.certificate.tolerance,
-            "work": self.certificate.work,
-            "seconds": self.certificate.seconds,
-            "n_tasks": self.totals.n_tasks,
-            "n_gold": self.totals.n_gold,
-            "n_no_response": self.totals.n_no_response,
-            "n_workers": self.totals.n_workers,
-            "n_responses": self.totals.n_responses,
-            "n_dropped": self.totals.n_dropped,
-            "n_buckets": self.buckets.n_buckets,
-            "tool": self.reading.tool or None,
-            "labels": list(self.scale.labels),
-            "scale": self.scale.kind,
-            "scale_inferred": self.scale.inferred,
-            "classes": [dict(vars(one)) for one in self.classes],
-            "classes_found": self.classes_found,
-            "ranked": self.ranked,
-            "matrix": nested(self.matrix),
-            "selectivity": {"kind": self.objective.kind, "shares": self._reported_shares()},
-            "label_shares": self.shares.tolist(),
-            "agreement": self.agreement.to_dict(),
-            "given": list(self.certificate.given),
-            "next_best": self._next_best(),
-            "fingerprint": self.certificate.fingerprint,
-            "advice": list(self.advice),
-        }
-        if self.accuracy is not None:
-            facts["accuracy"] = self.accuracy.value
-            facts["n_truth"] = self.accuracy.n_tasks
-            facts["n_truth_unknown"] = self.accuracy.n_unknown
-        return facts
+        from crowdopt.results.facts import facts_of
 
-    def _next_best(self) -> dict[str, Any] | None:
-        """By how much the likeliest of all other labels are less likely, and how many tasks they label otherwise."""
-        if self.runner_up is None:
-            return None
-        loss = self.certificate.objective - self.objective.of_mapping(self.buckets, self.runner_up)
-        return {"loss": max(loss, 0.0), "n_tasks": int(self.buckets.weights[self.runner_up != self.mapping].sum())}
-
-    def _reported_shares(self) -> list[float] | None:
-        if self.objective.kind == "none":
-            return None
-        if self.objective.shares:
-            return list(self.objective.shares)
-        known = self.objective.offsets.gold_tasks if self.objective.offsets else 0
-        tasks = self._by_label[1] + known
-        return [float(share) for share in tasks / tasks.sum()]
+        return facts_of(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The whole solution as plain JSON values: what is in the file."""
@@ -361,23 +311,23 @@ class Solution:
 
     def save(self, path: str | Path) -> None:
         """Writes the solution file, whole or not at all."""
-        from crowdopt.results.write.files import write_text
+        from crowdopt.results.file_format import save
 
-        write_text(path, json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=None) + "\n")
+        save(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> Solution:
         """Reads a solution file."""
-        from crowdopt.results.file_format import read
+        from crowdopt.results.file_format import decode, read_json
 
-        return read(path)
+        return decode(read_json(path), cls)
 
     @classmethod
     def from_dict(cls, data: Any) -> Solution:
         """The inverse of :meth:`to_dict`. Checks form, not truth: that is what ``verify`` is for."""
         from crowdopt.results.file_format import decode
 
-        return decode(data)
+        return decode(data, cls)
 
     def __repr__(self) -> str:
         certificate = self.certificate
@@ -388,8 +338,3 @@ class Solution:
             f"{self.scale.n_labels} labels; loglik {certificate.objective:.2f}{gap}, "
             f"{certificate.engine} {certificate.seconds:.3f} s>"
         )
-
-
-def nested(matrix: Floats) -> list[Any]:
-    """Nested lists with None for undefined entries."""
-    return [[[None if np.isnan(p) else float(p) for p in row] for row in rows] for rows in matrix]

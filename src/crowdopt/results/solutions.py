@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ import numpy as np
 from crowdopt.errors import CrowdoptError
 from crowdopt.model.certificate import Stop
 from crowdopt.model.scale import canonical_text
+from crowdopt.results.solution import Solution
 from crowdopt.results.summary import share_uncertain
 
 if TYPE_CHECKING:
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
     from crowdopt.data.reading import Reading
     from crowdopt.data.tables.table import Table
     from crowdopt.results.accuracy import Accuracy
-    from crowdopt.results.solution import Solution
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Solutions(Mapping[str, "Solution"]):
+class Solutions(Mapping[str, Solution]):
     """The solutions of all groups, by the text of the group.
 
     Attributes:
@@ -65,7 +64,7 @@ class Solutions(Mapping[str, "Solution"]):
     def interrupted(self) -> bool:
         """Whether some group was not solved, or not to the end, because someone asked to stop."""
         stopped = any(solution.certificate.stop is Stop.INTERRUPT for solution in self.groups.values())
-        return stopped or INTERRUPTED in self.failures.values()
+        return stopped or NOT_SOLVED_YET in self.failures.values()
 
     @property
     def answers(self) -> Any:
@@ -80,9 +79,9 @@ class Solutions(Mapping[str, "Solution"]):
 
     def answers_table(self, *, probabilities: bool = False) -> Table:
         """Like :attr:`answers`, as a lazy Narwhals frame."""
-        from crowdopt.results.answers_grouped import answer_table
+        from crowdopt.results.answers_grouped import grouped_answer_table
 
-        return answer_table(self, self._need_source(), probabilities=probabilities)
+        return grouped_answer_table(self, self._need_source(), probabilities=probabilities)
 
     def write(
         self, path: str | Path | Database, *, probabilities: bool = False, spreadsheet_safe: bool = False
@@ -150,29 +149,38 @@ class Solutions(Mapping[str, "Solution"]):
 
     def save(self, path: str | Path) -> None:
         """Writes one file with the solutions of all groups, whole or not at all."""
-        from crowdopt.results.write.files import write_text
+        from crowdopt.results.file_format import save
 
-        write_text(path, json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False) + "\n")
+        save(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> Solutions:
         """Reads a file of solutions."""
-        from crowdopt.results.file_format import decode_groups, read_json
+        from crowdopt.results.file_format import read_json
 
-        return decode_groups(read_json(path))
+        return cls.from_dict(read_json(path))
 
     @classmethod
     def from_dict(cls, data: Any) -> Solutions:
         """The inverse of :meth:`to_dict`. Checks form, not truth: that is what ``verify`` is for."""
         from crowdopt.results.file_format import decode_groups
 
-        return decode_groups(data)
+        groups, failures, reading = decode_groups(data, Solution)
+        return cls(with_own_readings(groups, reading), failures, reading)
 
     def __repr__(self) -> str:
         facts = self.summary()
         proofs = ", ".join(f"{number} {proof}" for proof, number in facts["proofs"].items())
         failed = f", {facts['n_failures']} failed" if self.failures else ""
         return f"<Solutions of {facts['n_groups']} groups: {proofs}{failed}; {facts['n_tasks']} tasks>"
+
+
+def read_solution_file(path: str | Path) -> Solution | Solutions:
+    """What is in a solution file: one solution, or those of groups."""
+    from crowdopt.results.file_format import GROUPS_FORMAT, format_of, read_json
+
+    data = read_json(path)
+    return (Solutions if format_of(data) == GROUPS_FORMAT else Solution).from_dict(data)
 
 
 def with_own_readings(groups: Mapping[str, Solution], reading: Reading) -> dict[str, Solution]:
@@ -192,7 +200,7 @@ def with_own_readings(groups: Mapping[str, Solution], reading: Reading) -> dict[
     return found
 
 
-INTERRUPTED = "interrupted before it was solved"
+NOT_SOLVED_YET = "interrupted before it was solved"
 """Why a group has no solution if someone asked to stop."""
 
 FIGURES = (

@@ -10,7 +10,7 @@ from crowdopt.engines.registry import run
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.model.certificate import Space
 from crowdopt.model.objective import objective_from
-from crowdopt.model.offsets import Offsets, number
+from crowdopt.model.offsets import Offsets, checked_number
 from crowdopt.model.problem import Problem
 from crowdopt.results.advice import advise, advise_ranks, advise_scale, advise_unanswered
 from crowdopt.results.prior import read_prior
@@ -19,7 +19,7 @@ from crowdopt.results.solution import Solution
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crowdopt.data.counts import Counted
+    from crowdopt.data.counts import CountedProblem
     from crowdopt.model.scale import Scale
     from crowdopt.options import SolveOptions
 
@@ -28,7 +28,7 @@ LOST = "the process that solved it was ended, and so was a second one: by someon
 """Why a group has no answers whose processes came to no end."""
 
 
-def solve_counted(counted: Counted, wanted: SolveOptions, limits: Limits) -> Solution:
+def solve_counted(counted: CountedProblem, wanted: SolveOptions, limits: Limits) -> Solution:
     """Solves what was counted."""
     scale, buckets = counted.scale, counted.buckets
     names = [one.name for one in counted.classes]
@@ -37,7 +37,7 @@ def solve_counted(counted: Counted, wanted: SolveOptions, limits: Limits) -> Sol
         buckets.n_classes,
         gold=(counted.gold.responses, counted.gold.tasks) if counted.gold else None,
         prior=read_prior(wanted["prior_matrix"], scale, buckets, names),
-        smoothing=0.0 if wanted["smoothing"] is None else number(wanted["smoothing"], "smoothing"),
+        smoothing=0.0 if wanted["smoothing"] is None else checked_number(wanted["smoothing"], "smoothing"),
     )
     objective = replace(objective_from(wanted["selectivity"], scale), offsets=offsets)
     reading = counted.reading
@@ -68,7 +68,7 @@ def solve_counted(counted: Counted, wanted: SolveOptions, limits: Limits) -> Sol
 
 
 def solve_group(
-    item: tuple[Counted, SolveOptions, float, int | None], stop: Callable[[], bool] | None = None
+    item: tuple[CountedProblem, SolveOptions, float, int | None], stop: Callable[[], bool] | None = None
 ) -> Solution | str:
     """Solves one group within some seconds and bytes, or until it shall stop; a text says why that cannot be."""
     counted, wanted, seconds, n_bytes = item

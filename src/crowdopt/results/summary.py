@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdopt.model.certificate import Proof, Space, Stop
+from crowdopt.results.facts import next_best
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,10 +63,9 @@ def summarise(solution: Solution) -> Summary:
             "found along with the classes of workers; it is part of the log-likelihood, which does not compare with "
             "one under another smoothing"
         )
-    if next_best := solution.summary()["next_best"]:
-        facts["next best"] = (
-            f"the likeliest other labels lose {next_best['loss']:,.3g} nats; they differ on "
-            + _plural(next_best["n_tasks"], "task")
+    if other := next_best(solution):
+        facts["next best"] = f"the likeliest other labels lose {other['loss']:,.3g} nats; they differ on " + _plural(
+            other["n_tasks"], "task"
         )
     if solution.accuracy is not None:
         accuracy = solution.accuracy

@@ -29,7 +29,7 @@ MatrixKind = Literal["any", "diagonal", "mlr"]
 _BLOCK = 256
 """Matrices drawn at once where few of them will do."""
 
-MAX_RESPONSES = 100_000_000
+MAX_SIMULATED = 100_000_000
 """More are not drawn at once: they would not fit into memory."""
 
 
@@ -260,7 +260,7 @@ def _checked(
         raise InputError(f"responses must go from low to high, not from {low} to {high}")
     if high > n_workers:
         raise InputError(f"{high} responses per task need as many workers, but there are only {n_workers}")
-    if max(n_tasks * high, n_workers) > MAX_RESPONSES:
+    if max(n_tasks * high, n_workers) > MAX_SIMULATED:
         words = f"{n_tasks:,} tasks with up to {high:,} responses by {n_workers:,} workers"
         raise InputError(f"{words} are too many to draw at once")
     texts = tuple(labels)

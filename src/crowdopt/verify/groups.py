@@ -13,7 +13,7 @@ from crowdopt.verify.verify import Verdict, Verification, check_against
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from crowdopt.data.counts import Counted
+    from crowdopt.data.counts import CountedProblem
     from crowdopt.data.groups import GroupedSource
     from crowdopt.results.solution import Solution
     from crowdopt.results.solutions import Solutions
@@ -80,7 +80,7 @@ def _failure(group: str, why: str, source: GroupedSource) -> str:
     return f"group {group} has no solution to check, though it can be read; the file says: {why}"
 
 
-def check_group(item: tuple[Solution, Counted, float]) -> Verification:
+def check_group(item: tuple[Solution, CountedProblem, float]) -> Verification:
     """Checks one solution against what was counted, within some seconds."""
     solution, counted, seconds = item
     return check_against(

@@ -18,7 +18,7 @@ import numpy as np
 from crowdopt.data.readers.database import database_of
 from crowdopt.errors import ClassError, GoldError, InputError, SolutionFileError, one_line
 from crowdopt.model.certificate import Proof, Space, Stop
-from crowdopt.model.margins import MAX_BUCKETS
+from crowdopt.model.margins import MAX_ORDERED_BUCKETS
 from crowdopt.model.order import violation
 from crowdopt.results.solution import Solution
 from crowdopt.verify import optimum as recheck
@@ -111,12 +111,13 @@ def verify(
     Raises:
         InputError: The data cannot be read at all, or there is no solution file.
     """
-    from crowdopt.data.load import load, with_found_classes, workspace_for
+    from crowdopt.data.load import join_found_classes, load, workspace_for
+    from crowdopt.results.solutions import read_solution_file
 
     data = database_of(data, table, query)
     if isinstance(solution, str | Path):
         try:
-            solution = _load(solution)
+            solution = read_solution_file(solution)
         except SolutionFileError as error:
             if _is_solution_file(data):
                 raise InputError(
@@ -129,7 +130,7 @@ def verify(
         limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads, "jobs": jobs}
         return verify_groups(solution, data, time_limit=time_limit, on_group=on_group, **limits)
     workspace = workspace_for(data, memory_limit=memory_limit, threads=threads)
-    data = with_found_classes(solution.source, data)
+    data = join_found_classes(solution.source, data)
     try:
         source = load(data, solution.reading, workspace, resolved=True)
         scale, buckets = source.responses.scale, source.counts.buckets
@@ -154,24 +155,15 @@ def _claim(solution: Solution) -> str:
 def _is_solution_file(data: Any) -> bool:
     """Whether what should be data is a solution, as when the two were exchanged."""
     from crowdopt.data.load import paths_of
-    from crowdopt.results.file_format import FORMAT, has_groups, read_json
+    from crowdopt.results.file_format import format_of, read_json
 
     paths = paths_of(data)
     if len(paths) != 1 or Path(paths[0]).suffix.lower() != ".json":
         return False
     try:
-        found = read_json(paths[0])
+        return format_of(read_json(paths[0])) is not None
     except InputError:
         return False
-    return has_groups(found) or (isinstance(found, dict) and found.get("format") == FORMAT)
-
-
-def _load(path: str | Path) -> Solution | Solutions:
-    """What is in a file: one solution, or those of groups."""
-    from crowdopt.results.file_format import decode, decode_groups, has_groups, read_json
-
-    data = read_json(path)
-    return decode_groups(data) if has_groups(data) else decode(data)
 
 
 def check_against(
@@ -388,7 +380,7 @@ def _compared_with(solution: Solution, problem: Problem) -> frozenset[str]:
     """The labellings that margins are the least loss among (docs/theory.md, "Margins")."""
     certificate = solution.certificate
     if certificate.engine in {"chain", "columns", "enumerate", "search"} and certificate.space is Space.DOMINANCE:
-        return frozenset({"closures" if problem.buckets.n_buckets <= MAX_BUCKETS else "alike"})
+        return frozenset({"closures" if problem.buckets.n_buckets <= MAX_ORDERED_BUCKETS else "alike"})
     if certificate.engine != "scan":
         return frozenset({"moves"})
     if solution.margins.kind == "exact" or certificate.space is Space.DOMINANCE:

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from crowdopt.data.readers import csv_quotes as quotes
-from crowdopt.data.readers.files import Source
+from crowdopt.data.readers.files import InputFile
 from crowdopt.data.readers.open_files import explain_errors, read_files
 from crowdopt.data.tables.workspace import Workspace
 from crowdopt.errors import ColumnError, InputError
@@ -213,7 +213,7 @@ def test_unclosed_quotes_are_found_wherever_they_are(tmp_path, start, monkeypatc
     row = b'5" x,"a ""b"",\nc","",6"\n'
     good = (row * 300)[: -(start % 64) or None]
     good = good[: good.rindex(b"\n5") + 1] + b"y" * (start % 64) + b",2,3,4\n"
-    source = Source(write(tmp_path / "a.csv", b"a,b,c,d\n" + good), "a.csv", "csv")
+    source = InputFile(write(tmp_path / "a.csv", b"a,b,c,d\n" + good), "a.csv", "csv")
     assert not quotes.is_plain(source)
     quotes.check_quotes(source, ",")
     source.path.write_bytes(source.path.read_bytes() + b'1,"2,3\n' + row.replace(b'"', b"") * 5)
@@ -224,7 +224,7 @@ def test_unclosed_quotes_are_found_wherever_they_are(tmp_path, start, monkeypatc
 
 @pytest.mark.parametrize("end", [b'"', b'"\n', b'""",""', b',""'], ids=["quote", "line", "quotes", "field"])
 def test_closed_quotes_at_the_end(tmp_path, end):
-    source = Source(write(tmp_path / "a.csv", b'"a","b\nc"\n' + b'"x","y' + end), "a.csv", "csv")
+    source = InputFile(write(tmp_path / "a.csv", b'"a","b\nc"\n' + b'"x","y' + end), "a.csv", "csv")
     if end.startswith(b","):
         with pytest.raises(InputError, match="line 3: a quote is not closed"):
             quotes.check_quotes(source, ",")

@@ -10,7 +10,7 @@ import pytest
 from crowdopt.studies.paper.claims import CHECKS, check_claims
 from crowdopt.studies.paper.experiments import SETUPS, Experiment
 from crowdopt.studies.paper.setups import (
-    BEST,
+    BEST_FOUND,
     DISTANCE,
     EM1,
     EM2,
@@ -175,7 +175,7 @@ def missing(*, more):
     def value(name, m, algorithm, metric):
         labels = SETUPS[name].n_labels
         often = (labels - 2) / 3 if more else (5 - labels) / 3
-        if metric == LIKELIHOOD and algorithm in {BEST, OPT}:
+        if metric == LIKELIHOOD and algorithm in {BEST_FOUND, OPT}:
             return np.where(np.arange(60) < 60 * often, -1000.0, -1001.0)
         return np.full(60, -1001.0 if metric == LIKELIHOOD else USUAL[metric])
 

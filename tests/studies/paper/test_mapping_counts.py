@@ -11,9 +11,9 @@ import pytest
 
 from crowdopt.studies.paper.claims import CHECKS, check_claims
 from crowdopt.studies.paper.claims import counts as claims_counts
-from crowdopt.studies.paper.claims.counts import Tried, classed, conditions, counterexample, small_crowds
+from crowdopt.studies.paper.claims.counts import Tried, buckets_of_two_classes, conditions, counterexample, small_crowds
 from crowdopt.studies.paper.mapping_counts import (
-    Counted,
+    MappingCounts,
     agrees,
     appendix_count,
     counted,
@@ -122,7 +122,7 @@ ONE = Tried(((1, 0),), best=-1.0, cut=-1.0, reasonable=-1.0, unreasonable_cut=Fa
         ("is likeliest of all", "small_crowds", lambda: [ONE, replace(ONE, best=0.0)], "fails"),
         ("Numbers of mappings that respect", "agrees", lambda *_: False, "fails"),
         ("Numbers of mappings that respect", "agrees", lambda *_: True, "holds"),
-        ("far fewer than all mappings", "table_2", lambda: [Counted(2, 1, 2, 99, 4, 1)], "fails"),
+        ("far fewer than all mappings", "table_2", lambda: [MappingCounts(2, 1, 2, 99, 4, 1)], "fails"),
         ("contain a likeliest mapping", "enumerate_mappings", lambda *_: np.array([[1, 0, 1, 2]]), "holds"),
         ("is a lattice", "full_lattice", lambda *_: np.array([[2, 0, 2], [0, 4, 0], [1, 3, 0], [3, 0, 1]]), "fails"),
         ("union of mappings f_ij", "points", lambda _: np.array([[0, 1], [2, 0]]), "in part"),
@@ -167,7 +167,7 @@ def test_counterexample_to_the_guarantee_for_ratings():
 
 
 def test_conditions_for_worker_classes():
-    buckets = classed(2, 2, up_to_these=True)
+    buckets = buckets_of_two_classes(2, 2, up_to_these=True)
     assert len(buckets) == 36
     at = {tuple(bucket): k for k, bucket in enumerate(buckets.tolist())}
     printed, second = conditions(buckets, printed=True)

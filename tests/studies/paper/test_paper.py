@@ -13,18 +13,18 @@ import crowdopt
 from crowdopt.engines.enumeration import likelihoods
 from crowdopt.engines.registry import ENGINES, Limits
 from crowdopt.errors import InputError
-from crowdopt.model.agreement import fraction_incorrect
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Proof, Space
 from crowdopt.model.objective import Objective
 from crowdopt.model.order import Order
 from crowdopt.model.problem import Problem
 from crowdopt.studies.paper import experiments
-from crowdopt.studies.paper.em_vs_optimum import SAME, against_em, below_all, below_best, series, shortfalls
-from crowdopt.studies.paper.experiments import BEYOND, PAPER, SETUPS, collect, pieces, run, run_piece
+from crowdopt.studies.paper.em_vs_optimum import SAME_NATS, against_em, below_all, below_best, series, shortfalls
+from crowdopt.studies.paper.experiments import BEYOND, PAPER_SETUPS, SETUPS, collect, pieces, run_experiment, run_piece
+from crowdopt.studies.paper.scores import fraction_incorrect
 from crowdopt.studies.paper.setups import (
     ALL_EM,
-    BEST,
+    BEST_FOUND,
     DISTANCE,
     EM1,
     EM2,
@@ -45,24 +45,24 @@ from crowdopt.studies.paper.setups import (
     up,
 )
 from crowdopt.studies.paper.statistics import interval
-from crowdopt.studies.paper.trials import climb, measure, simulated, solve_all
+from crowdopt.studies.paper.trials import climb, measure_trials, simulated, solve_all
 from crowdopt.studies.paper.verdicts import versus
 from support.needs import SHARED, need
 from support.oracle import log_likelihood, respects_order
 
-FILTERING = [setup.name for setup in PAPER if setup.name.startswith("filtering")]
-RATING = [setup.name for setup in (*PAPER, *BEYOND) if setup.name.startswith("rating")]
+FILTERING = [setup.name for setup in PAPER_SETUPS if setup.name.startswith("filtering")]
+RATING = [setup.name for setup in (*PAPER_SETUPS, *BEYOND) if setup.name.startswith("rating")]
 
 
 @cache
 def ran(name: str, trials: int):
-    return run(name, trials, seed=5)
+    return run_experiment(name, trials, seed=5)
 
 
 @cache
 def image_comparison(trials: int = 4):
     need((SHARED / "ic" / "responses.csv").is_file(), f"the shared data set 'ic' ({SHARED / 'ic'})")
-    return run("ic", trials, seed=5, folder=SHARED / "ic")
+    return run_experiment("ic", trials, seed=5, folder=SHARED / "ic")
 
 
 @pytest.mark.parametrize("name", FILTERING)
@@ -71,19 +71,19 @@ def test_nothing_is_likelier_than_opt_in_filtering(name):
     for m in experiment.sizes:
         best = experiment.values[m, OPT, LIKELIHOOD]
         for other in (*ALL_EM, OPT_SHARES, *map(up, ALL_EM)):
-            assert (experiment.values[m, other, LIKELIHOOD] <= best + SAME).all()
-    assert all(row["mean"] >= -SAME for row in shortfalls(experiment))
+            assert (experiment.values[m, other, LIKELIHOOD] <= best + SAME_NATS).all()
+    assert all(row["mean"] >= -SAME_NATS for row in shortfalls(experiment))
     assert max(row["mean"] for row in shortfalls(experiment)) > 1
 
 
 @pytest.mark.parametrize("name", ["mappings-mlr", "mappings-diagonal"])
 def test_nothing_is_likelier_than_the_best_of_all_mappings(name):
     experiment = ran(name, 3)
-    assert all(row["low"] >= -SAME or row["mean"] > 0 for row in below_all(experiment))
+    assert all(row["low"] >= -SAME_NATS or row["mean"] > 0 for row in below_all(experiment))
     for m in experiment.sizes:
         best = experiment.values[m, OPT_ALL, LIKELIHOOD]
         for other in (OPT, *ALL_EM):
-            assert (experiment.values[m, other, LIKELIHOOD] <= best + SAME).all()
+            assert (experiment.values[m, other, LIKELIHOOD] <= best + SAME_NATS).all()
     assert max(row["mean"] for row in below_all(experiment) if row["algorithm"] == OPT) > 1
 
 
@@ -122,7 +122,7 @@ def test_what_respects_the_order_is_not_likelier_than_opt(name):
         assert experiment.values[m, OPT, IN_ORDER].all()
         for em in ALL_EM:
             in_order = experiment.values[m, em, IN_ORDER] == 1
-            assert (experiment.values[m, em, LIKELIHOOD][in_order] <= best[in_order] + SAME).all()
+            assert (experiment.values[m, em, LIKELIHOOD][in_order] <= best[in_order] + SAME_NATS).all()
             seen += in_order.sum()
     assert seen
 
@@ -133,7 +133,7 @@ def test_the_engines_of_the_library_say_the_same(name):
     rngs = [np.random.default_rng(seed) for seed in range(6)]
     crowds = simulated(setup, m, rngs)
     mappings = solve_all(setup, crowds)
-    values = measure(setup, crowds, mappings)
+    values = measure_trials(setup, crowds, mappings)
     space = Space.ALL if setup.n_labels == 2 else Space.DOMINANCE
     for trial, weights in enumerate(crowds.weights):
         buckets, index = Buckets.from_arrays(crowds.lattice.counts, weights)
@@ -158,7 +158,7 @@ def test_order_is_judged_under_every_naming():
     crowds = simulated(setup, 2, [np.random.default_rng(1)])
     ordered = np.array([0, 0, 1, 1, 1, 2])  # by lowest answers, hence falling: in order once turned around
     mixed = np.array([0, 1, 0, 2, 1, 0])
-    values = measure(setup, crowds, np.array([[ordered, 2 - ordered, mixed, ordered, ordered]]))
+    values = measure_trials(setup, crowds, np.array([[ordered, 2 - ordered, mixed, ordered, ordered]]))
     counts, used = crowds.lattice.counts, crowds.weights[0] > 0
     assert used.all()
     in_order = values[0, :, setup.metrics.index(IN_ORDER)]
@@ -202,7 +202,7 @@ def test_workers_differ_between_experiments_sizes_seeds_and_trials():
 def test_workers_are_the_same_where_only_the_number_of_items_differs(other):
     for m in (1, 6):
         np.testing.assert_array_equal(workers("filtering-0.5", m), workers(other, m))
-    few, many = (run(name, 2, seed=1).values[5, EM1, EMD] for name in ("filtering-0.5", other))
+    few, many = (run_experiment(name, 2, seed=1).values[5, EM1, EMD] for name in ("filtering-0.5", other))
     assert (few != many).all()
 
 
@@ -253,13 +253,13 @@ def test_images_are_compared_as_the_paper_says():
     for m in experiment.sizes:
         assert experiment.values[m, EM3, INCORRECT].mean() > 0.8
         best = experiment.values[m, OPT, LIKELIHOOD]
-        assert all((experiment.values[m, em, LIKELIHOOD] <= best + SAME).all() for em in ALL_EM)
+        assert all((experiment.values[m, em, LIKELIHOOD] <= best + SAME_NATS).all() for em in ALL_EM)
         assert np.isnan(experiment.values[m, EM2, RATE_1]).all()  # EM(2) gives one label to all
     assert experiment.values[19, OPT, LIKELIHOOD][0] == pytest.approx(-317.3, abs=0.05)
 
 
 def test_estimated_shares_save_a_skewed_set(shared_set):
-    experiment = run("product", 7, folder=shared_set("product"))
+    experiment = run_experiment("product", 7, folder=shared_set("product"))
     assert experiment.trials == 1
     assert experiment.sizes == (3,)
     wrong = {name: float(experiment.values[3, name, INCORRECT][0]) for name in (OPT, OPT_SHARES)}
@@ -283,7 +283,7 @@ def test_experiments_that_cannot_be_run(name, options, message):
 
 
 def test_paper_has_the_papers_numbers_of_trials():
-    assert {setup.name: setup.trials for setup in PAPER} == {
+    assert {setup.name: setup.trials for setup in PAPER_SETUPS} == {
         **dict.fromkeys(FILTERING, 1000),
         **dict.fromkeys(("ic", "rating-equal", "rating-2", "rating-3"), 100),
     }
@@ -299,7 +299,7 @@ def test_every_metric_is_that_of_the_tasks_one_by_one(name, m):
     setup = SETUPS[name]
     crowds = simulated(setup, m, [np.random.default_rng(seed) for seed in (8, 9)])
     mappings = solve_all(setup, crowds)
-    values = measure(setup, crowds, mappings)
+    values = measure_trials(setup, crowds, mappings)
     buckets = crowds.lattice.counts[:, 0]
     for trial, table in enumerate(crowds.tables):
         truth, place = (np.repeat(index, table.ravel()) for index in np.indices(table.shape).reshape(2, -1))
@@ -366,9 +366,9 @@ def test_nothing_found_is_below_what_it_was_found_from():
     experiment = ran("rating-equal", 4)
     gained = 0
     for m in experiment.sizes:
-        best = experiment.values[m, BEST, LIKELIHOOD]
+        best = experiment.values[m, BEST_FOUND, LIKELIHOOD]
         for name in (OPT, *ALL_EM):
-            assert (best >= experiment.values[m, name, LIKELIHOOD] - SAME).all()
+            assert (best >= experiment.values[m, name, LIKELIHOOD] - SAME_NATS).all()
         gained += (best > experiment.values[m, EM_BEST, LIKELIHOOD] + 1).sum()
     assert gained > 5
 
@@ -398,7 +398,7 @@ def test_misses_are_counted_trial_by_trial():
     assert len(rows) == 8 * 4
     for row in rows:
         lead = experiment.values[row["m"], row["algorithm"], LIKELIHOOD] - experiment.values[row["m"], OPT, LIKELIHOOD]
-        below, above = [-x for x in lead if x < -SAME], [x for x in lead if x > SAME]
+        below, above = [-x for x in lead if x < -SAME_NATS], [x for x in lead if x > SAME_NATS]
         assert (row["missed"], row["beat"]) == (len(below) / 4, len(above) / 4)
         assert row["short"] == pytest.approx(np.mean(below) if below else 0)
         assert row["ahead"] == pytest.approx(np.mean(above) if above else 0)
@@ -421,7 +421,7 @@ def test_any_of_equals():
         np.testing.assert_allclose(
             series(experiment, 3, naming(EM_ANY), LIKELIHOOD),
             experiment.values[3, naming(EM_BEST), LIKELIHOOD],
-            atol=SAME,
+            atol=SAME_NATS,
         )
     differ = [series(experiment, m, EM_ANY, EMD) != series(experiment, m, up(EM_ANY), EMD) for m in (2, 4)]
     assert np.any(differ)

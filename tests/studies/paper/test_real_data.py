@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crowdopt.errors import InputError
-from crowdopt.studies.paper.experiments import pieces, run
+from crowdopt.studies.paper.experiments import pieces, run_experiment
 from crowdopt.studies.paper.real_data import read_known
 from crowdopt.studies.paper.setups import ALL_EM, INCORRECT, LIKELIHOOD, OPT, OPT_SHARES
 
@@ -29,7 +29,7 @@ def test_real_data_are_read(tmp_path):
 def test_all_responses_are_sampled_where_all_are_asked_for(tmp_path):
     responses = [f"t{k},w{j},{'no' if (k + j) % 3 else 'yes'}" for k in range(8) for j in range(3)]
     folder = write_folder(tmp_path, responses, [f"t{k},{'no' if k % 2 else 'yes'}" for k in range(8)])
-    sampled, whole = run("ic", 3, folder=folder), run("product", 1, folder=folder)
+    sampled, whole = run_experiment("ic", 3, folder=folder), run_experiment("product", 1, folder=folder)
     assert sampled.sizes == (1, 2, 3)
     for name in (OPT, *ALL_EM, OPT_SHARES):
         for metric in (LIKELIHOOD, INCORRECT):

@@ -16,13 +16,13 @@ from crowdopt.studies.paper.em_vs_optimum import BELOW_ALL, SHORTFALL
 from crowdopt.studies.paper.errata import ERRATA
 from crowdopt.studies.paper.experiments import SETUPS
 from crowdopt.studies.paper.figures import METRICS, STYLES, Figure
-from crowdopt.studies.paper.format import number
+from crowdopt.studies.paper.format import number_text
 from crowdopt.studies.paper.glossary import CHOICES, VERDICT_WORDS
-from crowdopt.studies.paper.output import COLUMNS
-from crowdopt.studies.paper.page import SECTIONS, VERDICTS, Run, grid, render, section_of
+from crowdopt.studies.paper.output import CLAIM_COLUMNS
+from crowdopt.studies.paper.page import SECTIONS, VERDICTS, Run, grid, render_paper, section_of
 from crowdopt.studies.paper.reproduce import reproduce
 from crowdopt.studies.paper.setups import ALL_EM
-from crowdopt.studies.paper.verdicts import Criterion, Judged
+from crowdopt.studies.paper.verdicts import ClaimFinding, Criterion
 from support.needs import ROOT
 from support.paper_pages import Page, check_png, rows_of, run
 
@@ -163,7 +163,7 @@ def test_all_numbers_of_all_experiments_are_there(made):
 def test_claims_are_a_table_and_have_their_numbers(made):
     folder, said = made
     rows = rows_of(folder / "claims.csv")
-    assert tuple(rows[0]) == COLUMNS
+    assert tuple(rows[0]) == CLAIM_COLUMNS
     assert [int(row["number"]) for row in rows] == list(range(1, len(CHECKS) + 1))
     assert all(row["claim"] and row["measured"] and row["holds if"] and row["fails if"] for row in rows)
     for verdict, count in said["claims"].items():
@@ -208,7 +208,7 @@ def test_the_page_has_the_means_of_the_csv():
     assert header == ["m", "OPT", "EM(*)", "EM(1)", "EM(2)", "EM(3)"]
     assert [line[0] for line in body] == [str(m) for m in range(1, 11)]
     means = {(row["m"], row["algorithm"]): row["mean"] for row in figure.rows}
-    assert body == [[str(m), *(number(means[m, name]) for name in header[1:])] for m in range(1, 11)]
+    assert body == [[str(m), *(number_text(means[m, name]) for name in header[1:])] for m in range(1, 11)]
 
 
 # The page
@@ -255,16 +255,16 @@ def test_the_page_says_what_is_missing_and_how_to_get_it(made):
 def test_whatever_comes_from_outside_is_escaped():
     evil = "<script>alert('x')</script> & \"y\""
     figure = Figure("fig3a", evil, "3.5.1", evil, evil, [{evil: evil}])
-    claim = Claim(1, evil, evil, Criterion(evil, evil, evil, evil), Judged(evil, "fails", [{evil: evil}]))
-    text = render(Run({evil: evil}, [figure], [claim], [evil], [evil]))
+    claim = Claim(1, evil, evil, Criterion(evil, evil, evil, evil), ClaimFinding(evil, "fails", [{evil: evil}]))
+    text = render_paper(Run({evil: evil}, [figure], [claim], [evil], [evil]))
     assert "<script" not in text
     assert Page(text).text.count(evil) >= 15
 
 
 def test_long_tables_are_folded_and_short_ones_are_not():
     def page(lines):
-        judged = Judged("", "holds", [{"x": k} for k in range(lines)])
-        return render(Run({}, [], [Claim(7, "Section 4.3", "C", Criterion("h", "f"), judged)]))
+        judged = ClaimFinding("", "holds", [{"x": k} for k in range(lines)])
+        return render_paper(Run({}, [], [Claim(7, "Section 4.3", "C", Criterion("h", "f"), judged)]))
 
     assert "<details" not in page(8)
     assert "All 9 lines" in page(9)

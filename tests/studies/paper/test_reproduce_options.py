@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from crowdopt import _parallel
 from crowdopt.results.write.files import write_columns
 from crowdopt.studies.paper.catalogue import CATALOGUE, pick
 from crowdopt.studies.paper.reproduce import reproduce, run_experiments
@@ -127,40 +129,50 @@ def test_without_the_extra_it_is_one_line(tmp_path, package):
     assert done.stderr.count("\n") == 1
 
 
+def test_the_same_numbers_from_other_processes(monkeypatch):
+    one, two = [], []
+    expected = run_experiments(["filtering-0.5", "rating-2"], 30, 0, {}, 1, one.append)
+    monkeypatch.setattr(_parallel, "ALONE", -1.0)  # nothing in this process
+    found = run_experiments(["filtering-0.5", "rating-2"], 30, 0, {}, 2, two.append)
+    assert [experiment.rows for experiment in found.values()] == [one.rows for one in expected.values()]
+    assert [said[-1].rpartition(",")[0] for said in (one, two)] == [one[-1].rpartition(",")[0]] * 2
+
+
 # Ctrl-C
 
 
-def processes_of(session):
-    """The processes of a session that are still at work."""
+def processes_of(mark):
+    """The processes at work that have a mark in their environment."""
     found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # it ended while we looked
-        if int(fields[3]) == session and fields[0] not in {"Z", "X"}:
-            found.append(int(path.parent.name))
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):  # of others, or ended while we looked
+            found += [path.parent.name] if mark.encode() in path.read_bytes() else []
     return found
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes where Linux has them")
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes where Linux has them")
 def test_an_interrupt_is_one_line_and_leaves_no_file_and_no_process(tmp_path):
-    out = tmp_path / "out"
+    out, mark = tmp_path / "out", f"of={tmp_path}"
     args = ["--only", "fig6", "--trials", "5000", "--jobs", "2", "--out", out]
-    program = subprocess.Popen([PROGRAM, "reproduce", *args], stderr=subprocess.PIPE, start_new_session=True)
+    program = subprocess.Popen(
+        [PROGRAM, "reproduce", *args],
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        env=os.environ | {"of": str(tmp_path)},
+    )
     try:
         deadline = time.monotonic() + 120
-        while len(processes_of(program.pid)) < 4:  # the program, two workers, and what watches over them
+        while len(processes_of(mark)) < 3:  # the program and two workers
             assert time.monotonic() < deadline, "waited for the workers to start"
             time.sleep(0.05)
         time.sleep(1)
-        os.killpg(program.pid, signal.SIGINT)  # as a terminal does it: to all of them
+        os.killpg(program.pid, signal.SIGINT)  # as a terminal does it: to all of its group
         _, err = program.communicate(timeout=120)
     finally:
         program.kill()
     assert (program.returncode, err) == (130, b"crowdopt: interrupted; nothing was written\n")
     assert not out.exists()
     deadline = time.monotonic() + 30
-    while processes_of(program.pid):
+    while processes_of(mark):
         assert time.monotonic() < deadline, "a process was left behind"
         time.sleep(0.05)

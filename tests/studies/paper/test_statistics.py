@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crowdopt.studies.paper.format import number, percent, percents, places, span
+from crowdopt.studies.paper.format import number_text, percent, percents, places, span
 from crowdopt.studies.paper.statistics import Estimate, averaged, every, interval, some, trend
-from crowdopt.studies.paper.verdicts import Judged, Versus, ahead, both_ways, gather, holds_if, together
+from crowdopt.studies.paper.verdicts import ClaimFinding, Versus, ahead, both_ways, holds_if, join_parts, joint_verdict
 
 
 def test_estimates():
@@ -96,20 +96,26 @@ def test_verdicts():
     assert [holds_if(*facts) for facts in ([True], [False, False], [True, False], [True, None], [None, False])] == [
         "holds", "fails", "in part", "not decided", "not decided"]  # fmt: skip
     assert holds_if(*(True, False, None)) == "in part"  # whatever the open one turns out to be
-    assert together(["fails", "fails"]) == "fails"
-    assert together(["holds", "fails"]) == "in part"
-    assert together(["not decided", "in part"]) == "in part"
-    assert together(["not decided", "holds"]) == together(["fails", "not decided"]) == "not decided"
+    assert joint_verdict(["fails", "fails"]) == "fails"
+    assert joint_verdict(["holds", "fails"]) == "in part"
+    assert joint_verdict(["not decided", "in part"]) == "in part"
+    assert joint_verdict(["not decided", "holds"]) == joint_verdict(["fails", "not decided"]) == "not decided"
 
 
 def test_readings_are_put_together():
-    parts = {"a": Judged("same", "holds", [{"x": 1}], [{"y": 1}]), "b": Judged("same", "fails", [{"x": 2}], [{"y": 2}])}
-    found = gather(parts, "part")
+    parts = {
+        "a": ClaimFinding("same", "holds", [{"x": 1}], [{"y": 1}]),
+        "b": ClaimFinding("same", "fails", [{"x": 2}], [{"y": 2}]),
+    }
+    found = join_parts(parts, "part")
     assert (found.text, found.verdict) == ("same.", "in part")
     assert found.table == [{"part": "a", "x": 1, "verdict": "holds"}, {"part": "b", "x": 2, "verdict": "fails"}]
     assert found.numbers == [{"part": "a", "y": 1}, {"part": "b", "y": 2}]
-    own = gather(
-        {"a": Judged("one", "holds", [{"verdict": "fails"}]), "b": Judged("two", "holds", [{"verdict": "fails"}])}
+    own = join_parts(
+        {
+            "a": ClaimFinding("one", "holds", [{"verdict": "fails"}]),
+            "b": ClaimFinding("two", "holds", [{"verdict": "fails"}]),
+        }
     )
     assert own.text == "a (holds): one. b (holds): two."
     assert own.table == [{"verdict": "fails"}]  # once, as both have it
@@ -117,19 +123,19 @@ def test_readings_are_put_together():
 
 def test_both_rules_for_ties():
     seen = []
-    found = both_ways(lambda _, naming: seen.append(naming("EM(1)")) or Judged("", "holds"))({})
+    found = both_ways(lambda _, naming: seen.append(naming("EM(1)")) or ClaimFinding("", "holds"))({})
     assert seen == ["EM(1)", "EM(1), ties to 1"]
     assert found.verdict == "holds"
 
 
 def test_words():
-    assert number(0.00001, sign=True) == "0"
-    assert number(float(np.float64(0.5))) == "0.5"
-    assert number(-0.00012345) == "−0.0001"
-    assert number(999_999_999) == "999,999,999"
-    assert number(-7123.4) == "−7,123"
-    assert number("2.8 × 10^4") == "2.8 × 10^4"
-    assert number(np.nan) == number(None) == "–"
+    assert number_text(0.00001, sign=True) == "0"
+    assert number_text(float(np.float64(0.5))) == "0.5"
+    assert number_text(-0.00012345) == "−0.0001"
+    assert number_text(999_999_999) == "999,999,999"
+    assert number_text(-7123.4) == "−7,123"
+    assert number_text("2.8 × 10^4") == "2.8 × 10^4"
+    assert number_text(np.nan) == number_text(None) == "–"
     assert span([1.0, 1.0]) == "1"
     assert (percent(0.004), percent(0.27), percents([0.1, 0.2])) == ("under 1 %", "27 %", "10 % to 20 %")
     assert places((2,), (1, 2)) == "2 (1 of 2)"

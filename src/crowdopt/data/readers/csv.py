@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crowdopt.data.readers.csv_quotes import MAX_ROW, check_quotes, is_plain
 from crowdopt.data.readers.encoding import has_bom, transcode
-from crowdopt.data.readers.files import Packing, Source, open_bytes
+from crowdopt.data.readers.files import InputFile, Packing, open_bytes
 from crowdopt.data.tables.workspace import literal, quote
 from crowdopt.errors import InputError
 
@@ -64,7 +64,7 @@ def check_delimiter(delimiter: str) -> str:
     return delimiter
 
 
-def inspect(source: Source, workspace: Workspace, delimiter: str) -> tuple[Source, Dialect]:
+def inspect(source: InputFile, workspace: Workspace, delimiter: str) -> tuple[InputFile, Dialect]:
     """Reads the header. The source comes back because it may have to be copied first."""
     delimiter = delimiter or ("\t" if source.kind == "tsv" else "")
     delimiter = delimiter or max(DELIMITERS, key=lambda one: len(_read_header(source, one).names))
@@ -78,7 +78,7 @@ def inspect(source: Source, workspace: Workspace, delimiter: str) -> tuple[Sourc
     return source, Dialect(header.names, delimiter, header.newline, header.skip, source.packing, parallel)
 
 
-def select_csv(sources: Sequence[Source], dialect: Dialect, columns: Sequence[str]) -> str:
+def select_csv(sources: Sequence[InputFile], dialect: Dialect, columns: Sequence[str]) -> str:
     """The query that reads some columns of files of one dialect."""
     types = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(dialect.header)))
     named = ", ".join(f"c{dialect.header.index(name)} AS {quote(name)}" for name in columns)
@@ -93,7 +93,7 @@ def select_csv(sources: Sequence[Source], dialect: Dialect, columns: Sequence[st
     )
 
 
-def _read_header(source: Source, delimiter: str) -> _Header:
+def _read_header(source: InputFile, delimiter: str) -> _Header:
     line = ""
 
     def lines(text: io.TextIOWrapper) -> Iterator[str]:

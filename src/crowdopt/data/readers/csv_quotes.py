@@ -9,7 +9,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from crowdopt.data.readers.files import Packing, Source, open_bytes
+from crowdopt.data.readers.files import InputFile, Packing, open_bytes
 from crowdopt.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def long_row(place: str) -> str:
     return f"{place} a row of more than {MAX_ROW >> 20} MB, or as many blank lines; is a quote not closed?"
 
 
-def is_plain(source: Source) -> bool:
+def is_plain(source: InputFile) -> bool:
     """Whether every line end ends a row and no quote is doubled.
 
     Only then can a thread that begins in the middle of the file find the next row for certain. This
@@ -58,7 +58,7 @@ def is_plain(source: Source) -> bool:
     return plain
 
 
-def _line_at(source: Source, place: int) -> int:
+def _line_at(source: InputFile, place: int) -> int:
     """The line in which a byte stands; only used to say what is wrong."""
     line = 1
     with open_bytes(source) as stream:
@@ -68,7 +68,7 @@ def _line_at(source: Source, place: int) -> int:
     return line
 
 
-def check_quotes(source: Source, delimiter: str) -> None:
+def check_quotes(source: InputFile, delimiter: str) -> None:
     """Raises InputError if a quoted field is not closed before the file ends."""
     starts = b"\n", b"\r", codecs.BOM_UTF8, delimiter.encode()
     before = b"|".join(b"(?<=" + re.escape(one) + b")" for one in starts)
@@ -118,7 +118,7 @@ def line_of_record(path: Path, record: int, delimiter: str) -> int | None:
     packing: Packing = (
         "gzip" if head.startswith(b"\x1f\x8b") else "zstd" if head == b"\x28\xb5\x2f\xfd" else "uncompressed"
     )
-    with io.TextIOWrapper(open_bytes(Source(path, "", "csv", packing)), "utf-8-sig", "replace", newline="") as text:
+    with io.TextIOWrapper(open_bytes(InputFile(path, "", "csv", packing)), "utf-8-sig", "replace", newline="") as text:
         reader = csv.reader(text, delimiter=delimiter)
         try:
             for _ in islice(reader, record - 1):

@@ -19,7 +19,7 @@ from crowdopt.errors import CrowdoptError, InputError, MissingExtraError, Output
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Kind = Literal["postgresql", "sqlite"]
+DatabaseKind = Literal["postgresql", "sqlite"]
 
 ADDRESS = re.compile(r"(postgresql|postgres|sqlite)://", re.IGNORECASE)
 
@@ -130,7 +130,7 @@ class Database:
         return f"table {self.table} of {self}"
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> DatabaseKind:
         """Which database it is."""
         return "sqlite" if self.address.lower().startswith("sqlite") else "postgresql"
 

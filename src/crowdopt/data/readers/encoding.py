@@ -6,7 +6,7 @@ import codecs
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from crowdopt.data.readers.files import Source, new_copy, open_bytes
+from crowdopt.data.readers.files import InputFile, new_copy, open_bytes
 from crowdopt.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ def check_encoding(encoding: str) -> str:
     return "" if name in {"utf-8", "utf-8-sig", "ascii"} else name
 
 
-def has_bom(source: Source) -> bool:
+def has_bom(source: InputFile) -> bool:
     """Whether a file begins with the byte order mark of UTF-8."""
     with open_bytes(source) as stream:
         return stream.read(3) == codecs.BOM_UTF8
 
 
-def transcode(source: Source, workspace: Workspace, encoding: str) -> Source:
+def transcode(source: InputFile, workspace: Workspace, encoding: str) -> InputFile:
     """Copies a text file to the temporary folder as plain UTF-8 without a byte order mark."""
     copy = new_copy(source.name, workspace)
     decoder = codecs.getincrementaldecoder(encoding)()

@@ -7,7 +7,7 @@ import zipfile
 from datetime import date, datetime, time
 from typing import IO, TYPE_CHECKING, Any
 
-from crowdopt.data.readers.files import Source, new_copy
+from crowdopt.data.readers.files import InputFile, new_copy
 from crowdopt.data.readers.union import Part
 from crowdopt.data.tables.workspace import literal, quote
 from crowdopt.errors import InputError, MissingExtraError
@@ -22,7 +22,7 @@ LARGEST = 512 * 2**20
 """Bytes that a workbook may unpack to, since its cells are held in memory; a million responses are far fewer."""
 
 
-def excel_part(source: Source, workspace: Workspace) -> Part:
+def excel_part(source: InputFile, workspace: Workspace) -> Part:
     """Reads the sheet; the chosen columns go to a Parquet file in the temporary folder."""
     header, *rows = _rows(source) or [()]
     if not header:
@@ -46,7 +46,7 @@ def excel_part(source: Source, workspace: Workspace) -> Part:
     return Part(source.name, columns, select)
 
 
-def _rows(source: Source) -> list[tuple[Any, ...]]:
+def _rows(source: InputFile) -> list[tuple[Any, ...]]:
     """The rows that are not empty, each without the empty cells at its end."""
     try:
         from openpyxl import load_workbook

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from crowdopt.data.tables.workspace import Workspace
 
-Kind = Literal["csv", "tsv", "parquet", "jsonl", "json", "xlsx"]
+FileKind = Literal["csv", "tsv", "parquet", "jsonl", "json", "xlsx"]
 Packing = Literal["uncompressed", "gzip", "zstd"]
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, FileKind] = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".txt": "csv",
@@ -40,7 +40,7 @@ KINDS: dict[str, Kind] = {
     ".xlsx": "xlsx",
 }
 PACKINGS: dict[str, Packing] = {".gz": "gzip", ".zst": "zstd"}
-TEXTS: tuple[Kind, ...] = ("csv", "tsv", "jsonl", "json")
+TEXTS: tuple[FileKind, ...] = ("csv", "tsv", "jsonl", "json")
 READ = ".csv, .tsv, .txt, .jsonl, .ndjson and .json (each also with .gz or .zst), .parquet, .pq, .xlsx"
 
 MAGIC = {
@@ -68,7 +68,7 @@ DISK_FULL = "the disk that holds temporary files is full; free some space or set
 
 
 @dataclass(frozen=True)
-class Source:
+class InputFile:
     """One file to read.
 
     Attributes:
@@ -80,7 +80,7 @@ class Source:
 
     path: Path
     name: str
-    kind: Kind
+    kind: FileKind
     packing: Packing = "uncompressed"
 
     @property
@@ -89,7 +89,7 @@ class Source:
         return path_literal(self.path)
 
 
-def find_sources(named: Sequence[str | Path], workspace: Workspace, encoding: str) -> list[Source]:
+def find_sources(named: Sequence[str | Path], workspace: Workspace, encoding: str) -> list[InputFile]:
     """The files that paths, glob patterns and ``-`` stand for, each checked against its suffix."""
     if not named:
         raise InputError("no file was named")
@@ -135,7 +135,7 @@ def explain_unreadable(name: str) -> Iterator[None]:
         raise InputError(f"{name} is damaged or cut short: it does not decompress") from error
 
 
-def open_bytes(source: Source) -> IO[bytes]:
+def open_bytes(source: InputFile) -> IO[bytes]:
     """Opens a file for reading, decompressed."""
     if source.packing == "gzip":
         return cast("IO[bytes]", gzip.open(source.path, "rb"))
@@ -146,7 +146,7 @@ def open_bytes(source: Source) -> IO[bytes]:
     return source.path.open("rb")
 
 
-def check_whole(source: Source) -> None:
+def check_whole(source: InputFile) -> None:
     """Reads a compressed file to its end: the database may take one that is cut short for a shorter one."""
     with open_bytes(source) as stream:
         while stream.read(1 << 20):
@@ -174,7 +174,7 @@ def show_path(path: str, named: Sequence[str | Path]) -> str:
     return found.name if copied else os.path.relpath(found)
 
 
-def _locate(name: str, workspace: Workspace, encoding: str) -> Source:
+def _locate(name: str, workspace: Workspace, encoding: str) -> InputFile:
     if name == "-":
         if sys.stdin is None:
             raise InputError("cannot read standard input: it is closed")
@@ -192,7 +192,7 @@ def _locate(name: str, workspace: Workspace, encoding: str) -> Source:
             return _spool(stream, name, workspace, encoding)
     kind, packing = _by_suffix(path)
     workspace.watch(name)
-    return Source(path.absolute(), name, kind, packing)
+    return InputFile(path.absolute(), name, kind, packing)
 
 
 def _near(path: Path) -> str:
@@ -203,7 +203,7 @@ def _near(path: Path) -> str:
     return f"; did you mean {path.parent / near[0]}?" if near else ""
 
 
-def _by_suffix(path: Path) -> tuple[Kind, Packing]:
+def _by_suffix(path: Path) -> tuple[FileKind, Packing]:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     last = suffixes[-1] if suffixes else ""
     if last in KINDS:
@@ -220,12 +220,12 @@ def _by_suffix(path: Path) -> tuple[Kind, Packing]:
     raise InputError(f"{path}: cannot tell its format from its suffix; these are read: {READ}")
 
 
-def _spool(stream: IO[bytes], name: str, workspace: Workspace, encoding: str) -> Source:
+def _spool(stream: IO[bytes], name: str, workspace: Workspace, encoding: str) -> InputFile:
     """Copies what can be read only once; the format is told from the content."""
     path = new_copy(name, workspace)
     with path.open("wb") as copy:
         shutil.copyfileobj(stream, copy, 1 << 20)
-    source = Source(path, name, "csv")
+    source = InputFile(path, name, "csv")
     head = _head(source)
     if head.startswith(b"\x1f\x8b"):
         source = replace(source, packing="gzip")
@@ -245,12 +245,12 @@ def _spool(stream: IO[bytes], name: str, workspace: Workspace, encoding: str) ->
     return replace(source, kind="jsonl") if text.startswith("{") else source
 
 
-def _head(source: Source) -> bytes:
+def _head(source: InputFile) -> bytes:
     with open_bytes(source) as stream:
         return stream.read(HEAD)
 
 
-def _check(source: Source, encoding: str) -> None:
+def _check(source: InputFile, encoding: str) -> None:
     raw = _head(replace(source, packing="uncompressed"))
     if not raw:
         raise InputError(f"{source.name} is empty")
@@ -265,14 +265,14 @@ def _check(source: Source, encoding: str) -> None:
         _check_text(source, encoding)
 
 
-def _check_parquet(source: Source) -> None:
+def _check_parquet(source: InputFile) -> None:
     with source.path.open("rb") as stream:
         stream.seek(-4, os.SEEK_END)
         if stream.read() != b"PAR1" or stream.tell() < 12:
             raise InputError(f"{source.name} is damaged or cut short: a Parquet file must end with PAR1")
 
 
-def _check_text(source: Source, encoding: str) -> None:
+def _check_text(source: InputFile, encoding: str) -> None:
     head = _head(source)
     if not head:
         raise InputError(f"{source.name} is empty")

@@ -7,7 +7,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.data.readers.files import Source, open_bytes
+from crowdopt.data.readers.files import InputFile, open_bytes
 from crowdopt.data.readers.union import Part
 from crowdopt.data.tables.workspace import literal, quote
 from crowdopt.errors import ColumnError, InputError
@@ -33,7 +33,7 @@ KINDS = {
 }
 
 
-def json_part(sources: Sequence[Source], workspace: Workspace) -> Part:
+def json_part(sources: Sequence[InputFile], workspace: Workspace) -> Part:
     """Files of one packing. Reads them once, to know their keys and that they are well formed."""
     paths = ", ".join(source.literal for source in sources)
     table = (
@@ -55,7 +55,7 @@ def json_part(sources: Sequence[Source], workspace: Workspace) -> Part:
     return Part(sources[0].name, columns, select)
 
 
-def _keys(sources: Sequence[Source], table: str, workspace: Workspace) -> list[str]:
+def _keys(sources: Sequence[InputFile], table: str, workspace: Workspace) -> list[str]:
     """All keys, in the order in which objects tend to have them."""
     import duckdb
 
@@ -76,7 +76,7 @@ def _keys(sources: Sequence[Source], table: str, workspace: Workspace) -> list[s
 
 
 def _types(
-    sources: Sequence[Source], table: str, pointers: str, chosen: Sequence[str], workspace: Workspace
+    sources: Sequence[InputFile], table: str, pointers: str, chosen: Sequence[str], workspace: Workspace
 ) -> list[str]:
     cells = (
         f"SELECT unnest(range({len(chosen)})) AS place, unnest(json_type(json, [{pointers}])) AS type, "
@@ -90,7 +90,7 @@ def _types(
     return [_type(name, own, sources) for name, own in zip(chosen, kinds, strict=True)]
 
 
-def _type(name: str, kinds: set[str], sources: Sequence[Source]) -> str:
+def _type(name: str, kinds: set[str], sources: Sequence[InputFile]) -> str:
     if nested := next(iter(kinds & {"OBJECT", "ARRAY"}), None):
         raise ColumnError(f"column {name!r} is nested ({KINDS[nested]} in some rows); one value per row is needed")
     if len({KINDS[one] for one in kinds}) > 1:
@@ -141,12 +141,12 @@ def pointer(name: str) -> str:
     return "/" + name.replace("~", "~0").replace("/", "~1")
 
 
-def _lines(source: Source, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
+def _lines(source: InputFile, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
     with open_bytes(source) as stream:
         yield from ((start + place + 1, line) for place, line in enumerate(islice(stream, start, stop)) if line.strip())
 
 
-def _first(sources: Sequence[Source], wanted: Callable[[Any], bool]) -> tuple[str, int]:
+def _first(sources: Sequence[InputFile], wanted: Callable[[Any], bool]) -> tuple[str, int]:
     """The file and line of the first value that is wanted; only used to say what is wrong."""
     for source in sources:
         for line, data in _lines(source):
@@ -155,7 +155,7 @@ def _first(sources: Sequence[Source], wanted: Callable[[Any], bool]) -> tuple[st
     return sources[0].name, 1
 
 
-def _malformed(error: duckdb.Error, sources: Sequence[Source]) -> Exception:
+def _malformed(error: duckdb.Error, sources: Sequence[InputFile]) -> Exception:
     """Says where; the line that the database counts may be one off, so its neighbours are looked at."""
     found = re.search(
         r'Malformed JSON in file "(.*)", at byte \d+ in line (\d+): (.*?)\.? *$', str(error), re.MULTILINE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crowdopt.data.readers.csv import Dialect, check_delimiter, inspect, select_csv
 from crowdopt.data.readers.duckdb_errors import explain_errors
 from crowdopt.data.readers.encoding import check_encoding, has_bom, transcode
-from crowdopt.data.readers.files import TEXTS, Source, check_whole, explain_unreadable, find_sources
+from crowdopt.data.readers.files import TEXTS, InputFile, check_whole, explain_unreadable, find_sources
 from crowdopt.data.readers.jsonl import json_part
 from crowdopt.data.readers.union import Part, available_columns, check_columns, concatenate
 from crowdopt.data.tables.workspace import Workspace, quote
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from crowdopt.data.columns import Choose
 
-__all__ = ["explain_errors", "find_files", "open_parts", "read_files", "select", "with_numbers"]
+__all__ = ["explain_errors", "find_files", "open_parts", "read_files", "select", "with_parsed_numbers"]
 
 JSON = ("json", "jsonl")
 
@@ -61,7 +61,7 @@ def read_files(
         return select(open_parts(files, workspace, delimiter), workspace, choose, numeric)
 
 
-def find_files(sources: Sequence[str | Path], workspace: Workspace, encoding: str) -> list[Source]:
+def find_files(sources: Sequence[str | Path], workspace: Workspace, encoding: str) -> list[InputFile]:
     """The files that are meant, as UTF-8 where they are text. Standard input can be found only once."""
     encoding = check_encoding(encoding)
     return [_decoded(source, workspace, encoding) for source in find_sources(sources, workspace, encoding)]
@@ -72,10 +72,10 @@ def select(parts: Sequence[Part], workspace: Workspace, choose: Choose, numeric:
     chosen = choose(available_columns(parts))
     check_columns(parts, chosen)
     query = concatenate(parts, chosen, workspace)
-    return workspace.sql(with_numbers(query, numeric, workspace) if numeric in chosen else query)
+    return workspace.sql(with_parsed_numbers(query, numeric, workspace) if numeric in chosen else query)
 
 
-def _decoded(source: Source, workspace: Workspace, encoding: str) -> Source:
+def _decoded(source: InputFile, workspace: Workspace, encoding: str) -> InputFile:
     """The source, or a copy of it in UTF-8."""
     if source.kind not in TEXTS:
         return source
@@ -89,9 +89,9 @@ def _decoded(source: Source, workspace: Workspace, encoding: str) -> Source:
     return source
 
 
-def open_parts(files: Sequence[Source], workspace: Workspace, delimiter: str) -> list[Part]:
+def open_parts(files: Sequence[InputFile], workspace: Workspace, delimiter: str) -> list[Part]:
     """Groups files that one query can read, in the order of the first of each group."""
-    groups: dict[object, list[Source]] = {}
+    groups: dict[object, list[InputFile]] = {}
     for file in files:
         source = file
         key: object
@@ -111,7 +111,7 @@ def open_parts(files: Sequence[Source], workspace: Workspace, delimiter: str) ->
     return [_part(key, group, workspace) for key, group in groups.items()]
 
 
-def _part(key: object, group: Sequence[Source], workspace: Workspace) -> Part:
+def _part(key: object, group: Sequence[InputFile], workspace: Workspace) -> Part:
     first = group[0]
     if isinstance(key, Dialect):
         return Part(first.name, key.header, lambda chosen: (select_csv(group, key, chosen), frozenset()))
@@ -138,7 +138,7 @@ class _Schema:
     nulls: frozenset[str]
 
 
-def _parquet_schema(source: Source, workspace: Workspace) -> _Schema:
+def _parquet_schema(source: InputFile, workspace: Workspace) -> _Schema:
     found = workspace.sql(f"FROM {_parquet([source])}")
     # the database takes a column that never had a value for one of integers
     nulls = workspace.sql(f"SELECT name FROM parquet_schema({source.literal}) WHERE logical_type LIKE 'Null%'")
@@ -146,12 +146,12 @@ def _parquet_schema(source: Source, workspace: Workspace) -> _Schema:
     return _Schema(tuple(found.columns), tuple(map(str, found.types)), names)
 
 
-def _parquet(group: Sequence[Source]) -> str:
+def _parquet(group: Sequence[InputFile]) -> str:
     paths = ", ".join(source.literal for source in group)
     return f"read_parquet([{paths}], hive_partitioning = false)"
 
 
-def with_numbers(query: str, name: str, workspace: Workspace) -> str:
+def with_parsed_numbers(query: str, name: str, workspace: Workspace) -> str:
     """Reads a column of text as numbers if each of its cells is one: whole ones exactly, others as fractions."""
     found = workspace.sql(query)
     if str(found.types[found.columns.index(name)]) != "VARCHAR":

@@ -1,1 +1,5 @@
-"""A room."""
+"""How good each worker is, and how each answers (docs/workers.md).
+
+``counts`` counts responses where they are, ``statistics`` measures workers by these counts and declares the columns,
+``table`` makes the tables, ``spark`` makes them on a cluster. It may import what ``results`` may.
+"""

@@ -18,8 +18,8 @@ import numpy as np
 from crowdopt.data.tables.table import fetch_integers
 from crowdopt.results.answers import as_typed
 from crowdopt.results.workers import statistics as quality
-from crowdopt.results.workers.statistics import FLAGS, Typical, measure, reason, wilson
-from crowdopt.results.workers.table import CELLS, COLUMNS, NOBODY, cells_of, class_names, typical_of
+from crowdopt.results.workers.counts import CELLS, NOBODY, cells_of, class_names, typical_of
+from crowdopt.results.workers.statistics import FLAGS, NEED_OTHERS, STATISTICS, Typical, measure, reason, wilson
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from crowdopt.data.tables.table import Table
     from crowdopt.results.solution import Solution
 
-    Rows = Callable[[Iterable[Any]], Iterator[tuple[Any, ...]]]
+    RowMaker = Callable[[Iterable[Any]], Iterator[tuple[Any, ...]]]
     """From rows (worker, class, cells) to the rows of a table, on an executor."""
 
 CELL = ("label", "others", "answer", "n")
@@ -38,7 +38,7 @@ CELL = ("label", "others", "answer", "n")
 
 
 def worker_table(solution: Solution, source: Source) -> Table:
-    """One row per worker, sorted: the columns of ``workers.Workers.table``."""
+    """One row per worker, sorted: the columns of :attr:`Workers.table`."""
     cells = cells_of(solution, source)
     keys = ["class", "others", "answer"]
     compared = cells.filter(nw.col("others") != NOBODY).group_by(*keys).agg(nw.col("n").sum())
@@ -50,14 +50,13 @@ def worker_table(solution: Solution, source: Source) -> Table:
         names=class_names(solution),
         step=max(1, CELLS // len(labels) ** 2),
     )
-    kinds = dict.fromkeys(COLUMNS, "double") | dict.fromkeys(("class", "flag", "reason"), "string")
-    kinds |= dict.fromkeys(("n_responses", "n_compared"), "long")
-    table = _by_worker(cells, rows, {name: kinds[name] for name in COLUMNS[1:]})
+    kinds = {"class": "string", **STATISTICS, "flag": "string", "reason": "string"}
+    table = _by_worker(cells, rows, kinds)
     return as_typed(table.sort("worker"), source.responses.types)
 
 
 def confusion_table(solution: Solution, source: Source) -> Table:
-    """One row for each worker, label of tasks, and answer: the columns of ``workers.Workers.confusion``."""
+    """One row for each worker, label of tasks, and answer: the columns of :attr:`Workers.confusion`."""
     kinds = {"code": "long", "answer": "long", "n": "long", "of": "long", "share": "double"}
     rows = partial(confusion_rows, n_labels=solution.scale.n_labels)
     table = _by_worker(cells_of(solution, source), rows, kinds | {"low": "double", "high": "double"})
@@ -84,13 +83,11 @@ def quality_rows(
         classes = np.array([row[1] for row in some], np.int64)
         measured = measure(against_labels, against_others, classes, typical)
         for at, row in enumerate(some):
-            found = {name: getattr(measured, name)[at].item() for name in COLUMNS[2:-2]}
-            found |= {"class": names[row[1]], "flag": FLAGS[measured.flag[at]], "reason": reason(measured, at, labels)}
+            found = {name: getattr(measured, name)[at].item() for name in STATISTICS}
             if not measured.n_compared[at]:
-                found |= {"agreement": None, "chance": None}
-            if not found["flag"]:
-                found |= {"flag": None, "reason": None}
-            yield (row[0], *(found[name] for name in COLUMNS[1:]))
+                found |= dict.fromkeys(NEED_OTHERS)
+            flag = FLAGS[measured.flag[at]] or None
+            yield (row[0], names[row[1]], *found.values(), flag, reason(measured, at, labels) or None)
 
 
 def confusion_rows(rows: Iterable[Any], *, n_labels: int) -> Iterator[tuple[Any, ...]]:
@@ -114,7 +111,7 @@ def dense(rows: Sequence[Any], which: int, n_labels: int) -> Ints:
     return table
 
 
-def _by_worker(cells: Table, rows: Rows, kinds: dict[str, str]) -> Table:
+def _by_worker(cells: Table, rows: RowMaker, kinds: dict[str, str]) -> Table:
     """A table that is made from all counts of each worker, with columns of the given kinds beside the worker."""
     from pyspark.sql import functions as sql
     from pyspark.sql.types import StructType

@@ -99,6 +99,20 @@ class Quality:
     off: Ints
 
 
+STATISTICS = {
+    "n_responses": "long", "accuracy": "double", "accuracy_low": "double", "accuracy_high": "double",
+    "agreement": "double", "agreement_low": "double", "agreement_high": "double", "n_compared": "long",
+    "chance": "double", "information": "double",
+}  # fmt: skip
+"""The figures in the table of workers, each a field of :class:`Quality`, with the type that Spark calls it by."""
+
+NEED_OTHERS = ("agreement", "chance")
+"""Those that are missing where nobody else answered."""
+
+WORKER_COLUMNS = ("worker", "class", *STATISTICS, "flag", "reason")
+"""All columns of the table of workers."""
+
+
 def measure(against_labels: Ints, against_others: Ints, classes: Ints, typical: Typical) -> Quality:
     """The statistics of workers with the given counts (worker, label, answer) and classes."""
     n_responses, n_compared = (table.sum(axis=(1, 2)) for table in (against_labels, against_others))

@@ -1,9 +1,4 @@
-"""Workers: how good each of them is, counted by GROUP BYs where the responses are.
-
-Two labels matter for a response: that of its task, and the one that the task would have without this worker. Both
-follow from the counts of the task and the worker's own answers to it, so they are looked up in a small table; what
-leaves the place of the responses are counts per worker (docs/workers.md).
-"""
+"""Workers: how good each of them is, and how each of them answers (docs/workers.md)."""
 
 from __future__ import annotations
 
@@ -13,48 +8,33 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from crowdopt.data.duplicates import PAIR
-from crowdopt.data.responses import by_task
 from crowdopt.data.tables.spark import is_spark
-from crowdopt.data.tables.table import (
-    Table,
-    coded,
-    distinct_rows,
-    fetch,
-    fetch_integers,
-    settle,
-    settle_by,
-    small_table,
-    surely_distinct,
-)
+from crowdopt.data.tables.table import Table, fetch, fetch_integers, settle, small_table
 from crowdopt.model.scale import canonical_text
 from crowdopt.results.answers import as_typed
-from crowdopt.results.labelling import label_counts
 from crowdopt.results.reread import as_frame, reread
-from crowdopt.results.workers.statistics import FLAGS, Quality, Typical, measure, reason, typical_agreement, wilson
+from crowdopt.results.workers.counts import CELLS, NOBODY, cells_of, class_names, typical_of
+from crowdopt.results.workers.spark import confusion_table, worker_table
+from crowdopt.results.workers.statistics import (
+    FLAGS,
+    NEED_OTHERS,
+    STATISTICS,
+    WORKER_COLUMNS,
+    Quality,
+    measure,
+    reason,
+    wilson,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from crowdopt._arrays import Ints, Objects
     from crowdopt.data.load import Source
-    from crowdopt.data.responses import Responses, TaskCounts
     from crowdopt.results.solution import Solution
 
-NUMBER = "number"
+WORKER_NUMBER = "number"
 """The column that has a worker's number: its place among all workers, sorted."""
-
-NOBODY = -1
-"""Stands for the label of a task that nobody else answered."""
-
-CELLS = 1 << 22
-"""Counts of workers that are looked at together."""
-
-COLUMNS = (
-    "worker", "class", "n_responses", "accuracy", "accuracy_low", "accuracy_high", "agreement", "agreement_low",
-    "agreement_high", "n_compared", "chance", "information", "flag", "reason",
-)  # fmt: skip
-"""The columns of the table of workers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,19 +74,21 @@ class Workers:
             "flag": _texts(FLAGS[flag] for flag in self.quality.flag),
             "reason": _texts(map(self.reason, range(self.n_workers))),
         }
-        table = self._named({NUMBER: numbers} | {name: columns[name] for name in COLUMNS[1:]})
+        table = self._named(
+            {WORKER_NUMBER: numbers} | {name: columns[name] for name in WORKER_COLUMNS if name != "worker"}
+        )
         compared, flagged = nw.col("n_compared") > 0, nw.col("flag") != ""
         table = table.with_columns(
-            *(nw.when(compared).then(nw.col(name)).alias(name) for name in ("agreement", "chance")),
+            *(nw.when(compared).then(nw.col(name)).alias(name) for name in NEED_OTHERS),
             *(nw.when(flagged).then(nw.col(name)).alias(name) for name in ("flag", "reason")),
         )
-        return as_typed(table.select(*COLUMNS).sort("worker"), self.source.responses.types)
+        return as_typed(table.select(*WORKER_COLUMNS).sort("worker"), self.source.responses.types)
 
     @property
     def confusion(self) -> Table:
         """One row for each worker, label of tasks, and answer that the worker gave to them, sorted."""
         n, whole = self.counts["n"], np.zeros((self.n_workers, len(self.labels)), np.int64)
-        row = (self.counts[NUMBER], self.counts["label"])
+        row = (self.counts[WORKER_NUMBER], self.counts["label"])
         np.add.at(whole, row, n)
         low, high = wilson(n, whole[row])
         table = self._named(self.counts | {"of": whole[row], "share": n / whole[row], "low": low, "high": high})
@@ -122,8 +104,8 @@ class Workers:
     def worst(self, n: int) -> list[dict[str, Any]]:
         """The rows of the workers of whom the least can be hoped for: the upper end of their accuracy is lowest."""
         numbers = np.argsort(self.quality.accuracy_high, kind="stable")[:n]
-        wanted = small_table({NUMBER: numbers, "rank": np.arange(len(numbers))}, like=self.ids)
-        found = fetch(self.ids.join(wanted, on=NUMBER, how="inner").sort("rank").select("worker"))
+        wanted = small_table({WORKER_NUMBER: numbers, "rank": np.arange(len(numbers))}, like=self.ids)
+        found = fetch(self.ids.join(wanted, on=WORKER_NUMBER, how="inner").sort("rank").select("worker"))
         return [
             {"worker": canonical_text(worker)} | self._row(int(number))
             for worker, number in zip(found["worker"], numbers, strict=True)
@@ -141,17 +123,17 @@ class Workers:
 
     def _row(self, number: int) -> dict[str, Any]:
         """What the table says of a worker, and how it answered, as plain JSON values."""
-        quality = {name: getattr(self.quality, name)[number].item() for name in COLUMNS[2:-1]}
-        missing = () if quality["n_compared"] else ("agreement", "chance")
+        quality = {name: getattr(self.quality, name)[number].item() for name in STATISTICS}
+        missing = () if quality["n_compared"] else NEED_OTHERS
         confusion: dict[str, dict[str, int]] = {}
-        for i in range(*np.searchsorted(self.counts[NUMBER], [number, number + 1])):
+        for i in range(*np.searchsorted(self.counts[WORKER_NUMBER], [number, number + 1])):
             label, answer = (self.labels[self.counts[name][i]] for name in ("label", "answer"))
             confusion.setdefault(label, {})[answer] = int(self.counts["n"][i])
         return {
             "class": self.class_names[self.classes[number]],
             **quality,
             **dict.fromkeys(missing),
-            "flag": FLAGS[quality["flag"]] or None,
+            "flag": FLAGS[self.quality.flag[number]] or None,
             "reason": self.reason(number) or None,
             "confusion": confusion,
         }
@@ -162,19 +144,19 @@ class Workers:
 
     def _named(self, columns: dict[str, Any]) -> Table:
         """Columns by the number of a worker, with the worker instead."""
-        joined = self.ids.join(small_table(columns, like=self.ids), on=NUMBER, how="inner")
-        return joined.drop(NUMBER)
+        joined = self.ids.join(small_table(columns, like=self.ids), on=WORKER_NUMBER, how="inner")
+        return joined.drop(WORKER_NUMBER)
 
 
 def workers_of(solution: Solution, source: Source) -> Workers:
     """Counts and measures the workers of a source against the labels of a solution that was made from it."""
     cells = cells_of(solution, source)
-    who = cells.select("worker", "class").unique().with_row_index(NUMBER, order_by="worker")
-    who = settle(who.with_columns(nw.col(NUMBER).cast(nw.Int64)))
-    numbered = cells.join(who.select(NUMBER, "worker"), on="worker", how="inner").drop("worker")
+    who = cells.select("worker", "class").unique().with_row_index(WORKER_NUMBER, order_by="worker")
+    who = settle(who.with_columns(nw.col(WORKER_NUMBER).cast(nw.Int64)))
+    numbered = cells.join(who.select(WORKER_NUMBER, "worker"), on="worker", how="inner").drop("worker")
     counts = _sums(numbered, "label")
     others = _sums(numbered.filter(nw.col("others") != NOBODY), "others")
-    classes = fetch_integers(who.select(NUMBER, "class").sort(NUMBER))["class"]
+    classes = fetch_integers(who.select(WORKER_NUMBER, "class").sort(WORKER_NUMBER))["class"]
     return Workers(
         labels=solution.scale.labels,
         class_names=class_names(solution),
@@ -190,98 +172,21 @@ def worker_frame(solution: Solution, data: Any = None, *, confusion: bool = Fals
     """The table of workers, or of their answers by label, as the kind of table that was brought."""
     with reread(solution, data) as source:
         if is_spark(source.counts.table):
-            from crowdopt.results.workers.spark import confusion_table, worker_table
-
             return (confusion_table if confusion else worker_table)(solution, source).to_native()
         workers = workers_of(solution, source)
         return as_frame(workers.confusion if confusion else workers.table, source)
 
 
-def class_names(solution: Solution) -> tuple[str, ...]:
-    """What the classes of workers are called."""
-    return tuple(one.name for one in solution.classes) or ("all",)
-
-
-def with_class(table: Table, responses: Responses) -> Table:
-    """The table with the number of each worker's class; without classes, all workers are in one."""
-    codes = {one.name: k for k, one in enumerate(responses.classes)}
-    return table.with_columns((coded("class", codes, NOBODY) if codes else nw.lit(0)).alias("class"))
-
-
-def cells_of(solution: Solution, source: Source) -> Table:
-    """Responses by (worker, class, label of the task, label without the worker, answer)."""
-    counts, scale = source.counts, source.responses.scale
-    codes = {scale.values[j]: j for j in sorted({at % scale.n_labels for at in counts.columns.values()})}
-    answered = with_class(source.responses.table.filter(~nw.col("label").is_null()), source.responses)
-    answered = answered.select("task", "worker", "class", coded("label", codes, NOBODY).alias("answer"))
-    folder = source.workspace.folder if source.workspace else None
-    if source.responses.reading.duplicates == "all" and not surely_distinct(answered, PAIR):
-        answered, own = _with_own_counts(answered, solution, folder)
-    else:
-        shape = solution.buckets.counts.shape[1:]
-        own = np.eye(shape[0] * shape[1], dtype=np.int64).reshape(-1, *shape)
-        answered = answered.with_columns((nw.col("class") * shape[1] + nw.col("answer")).alias("own"))
-    n_rows = counts.buckets.n_buckets + 1 + (len(counts.gold.labels) if counts.gold else 0)
-    placed = answered.join(by_task({"bucket": np.arange(n_rows)}, counts), on="task", how="inner")
-    cases = small_table(_cases(solution, counts, own), like=placed)
-    keys = ["worker", "class", "label", "others", "answer"]
-    return settle_by(
-        placed.join(cases, on=["bucket", "own"], how="inner").select(*keys),
-        "worker",
-        lambda table: table.group_by(*keys).agg(nw.len().alias("n")),
-        folder,
-    )
-
-
-def _with_own_counts(answered: Table, solution: Solution, folder: Any) -> tuple[Table, Ints]:
-    """Which counts a worker's own answers to the task make, where there may be several, and the counts meant."""
-    _, n_classes, n_labels = solution.buckets.counts.shape
-    columns = {f"own{j}": j for j in range(n_labels)}
-    indicators = [nw.when(nw.col("answer") == j).then(nw.lit(1)).alias(name) for name, j in columns.items()]
-    by_pair = settle_by(
-        answered.select("task", "worker", "class", *indicators),
-        "task",
-        lambda table: table.group_by("task", "worker", "class").agg(nw.col(name).count() for name in columns),
-        folder,
-    )
-    kinds = fetch_integers(distinct_rows(by_pair.select("class", *columns)))
-    own = np.zeros((len(kinds["class"]), n_classes, n_labels), np.int64)
-    for name, j in columns.items():
-        own[np.arange(len(own)), kinds["class"], j] = kinds[name]
-    known = small_table(kinds | {"own": np.arange(len(own))}, like=by_pair)
-    numbered = by_pair.join(known, on=list(kinds), how="inner").select("task", "worker", "own")
-    return answered.join(numbered, on=["task", "worker"], how="inner"), own
-
-
-def _cases(solution: Solution, counts: TaskCounts, own: Ints) -> dict[str, Ints]:
-    """For every kind of task and own answers that may meet: the label of the task, and the one without these answers.
-
-    Tasks are of one kind if they have equal counts, and for gold ones the same label (see ``answers.by_task``).
-    """
-    gold, buckets = counts.gold, counts.buckets.counts
-    tasks = np.concatenate([buckets, np.zeros_like(buckets[:1]), *([gold.counts] if gold else [])])
-    labels = np.concatenate([solution.mapping, [NOBODY], *([gold.labels] if gold else [])])
-    cases: list[tuple[Ints, ...]] = []
-    for number, mine in enumerate(own):
-        at = np.flatnonzero((tasks >= mine).all(axis=(1, 2)) & (labels != NOBODY))
-        rest = tasks[at] - mine
-        others = np.where(rest.any(axis=(1, 2)), label_counts(solution, rest).labels, NOBODY)
-        others = np.where(at > len(buckets), labels[at], others)  # a known label stands, whoever answers
-        cases.append((at, np.full(len(at), number), labels[at], others))
-    names = ("bucket", "own", "label", "others")
-    return dict(zip(names, map(np.concatenate, zip(*cases, strict=True)), strict=True))
-
-
 def _sums(numbered: Table, label: str) -> dict[str, Ints]:
     """Responses by (number of the worker, one of the two labels, answer), sorted by the number."""
-    keys = [NUMBER, label, "answer"]
+    keys = [WORKER_NUMBER, label, "answer"]
     return fetch_integers(numbered.group_by(*keys).agg(nw.col("n").sum()).sort(*keys).select(*keys, "n"))
 
 
 def _measured(solution: Solution, counts: dict[str, Ints], others: dict[str, Ints], classes: Ints) -> Quality:
     """The statistics of all workers, some at a time."""
     n_labels = solution.scale.n_labels
-    typical = typical_of(solution, others | {"class": classes[others[NUMBER]]})
+    typical = typical_of(solution, others | {"class": classes[others[WORKER_NUMBER]]})
     step = max(1, CELLS // n_labels**2)
     parts = [
         measure(
@@ -292,24 +197,18 @@ def _measured(solution: Solution, counts: dict[str, Ints], others: dict[str, Int
     return Quality(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Quality)))
 
 
-def typical_of(solution: Solution, others: dict[str, Ints]) -> Typical:
-    """What is to be expected of a worker, from responses by (class, label of the others, answer)."""
-    n_labels = solution.scale.n_labels
-    by_class = np.zeros((len(solution.matrix), n_labels, n_labels), np.int64)
-    np.add.at(by_class, tuple(others[name] for name in ("class", "others", "answer")), others["n"])
-    return Typical(solution.matrix, typical_agreement(by_class), solution.shares)
-
-
 def _slices(length: int, step: int) -> Iterator[slice]:
     return (slice(start, min(start + step, length)) for start in range(0, length, step))
 
 
 def _dense(sums: dict[str, Ints], label: str, part: slice, n_labels: int) -> Ints:
     """Counts (worker, label, answer) of the workers of one part."""
-    first, last = np.searchsorted(sums[NUMBER], [part.start, part.stop])
+    first, last = np.searchsorted(sums[WORKER_NUMBER], [part.start, part.stop])
     table = np.zeros((part.stop - part.start, n_labels, n_labels), np.int64)
     table[
-        tuple(sums[name][first:last] - shift for name, shift in ((NUMBER, part.start), (label, 0), ("answer", 0)))
+        tuple(
+            sums[name][first:last] - shift for name, shift in ((WORKER_NUMBER, part.start), (label, 0), ("answer", 0))
+        )
     ] = sums["n"][first:last]
     return table
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from crowdopt.data.tables.workspace import Workspace
 
-SAME = {"BOOLEAN", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP",
+SAME_TYPES = {"BOOLEAN", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP",
         "TIMESTAMP WITH TIME ZONE"}  # fmt: skip
 """Types that databases take as they are."""
 
@@ -150,7 +150,7 @@ def _portable(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
     types = {name: str(one) for name, one in zip(rows.columns, rows.types, strict=True)}
     return rows.project(
         ", ".join(
-            quote(name) if one in SAME else f"CAST({quote(name)} AS {WIDER.get(one, 'VARCHAR')}) AS {quote(name)}"
+            quote(name) if one in SAME_TYPES else f"CAST({quote(name)} AS {WIDER.get(one, 'VARCHAR')}) AS {quote(name)}"
             for name, one in types.items()
         )
     )

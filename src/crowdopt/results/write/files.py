@@ -41,13 +41,13 @@ FORMATS = {
 ENDING = (signal.SIGINT, signal.SIGTERM)
 """Signals that end the program."""
 
-TEXTS = (".csv", ".tsv")
+SPREADSHEET_FILES = (".csv", ".tsv")
 """The files that people open with a spreadsheet."""
 
 FORMULA, NUMBER = r"[=+\-@＝＋－＠\t\r\n]", r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 """How a text begins that a spreadsheet takes for a formula, and what is a number all the same."""
 
-PLAIN = r"U?(TINY|SMALL|BIG|HUGE)?INT|FLOAT|DOUBLE|DECIMAL|BOOLEAN|DATE|TIME"
+NEVER_FORMULAS = r"U?(TINY|SMALL|BIG|HUGE)?INT|FLOAT|DOUBLE|DECIMAL|BOOLEAN|DATE|TIME"
 """How the types begin that are never a formula: numbers, and points in time."""
 
 
@@ -109,7 +109,7 @@ def check_targets(
 def check_spreadsheet(*targets: str | Path | Database | None, wanted: bool) -> None:
     """Raises if nothing is written that the rules for spreadsheets are for."""
     texts = [target for target in targets if target is not None and not isinstance(target, Database)]
-    if wanted and not any(str(target) == "-" or Path(target).suffix.lower() in TEXTS for target in texts):
+    if wanted and not any(str(target) == "-" or Path(target).suffix.lower() in SPREADSHEET_FILES for target in texts):
         raise InputError("--spreadsheet-safe has a meaning only where a .csv or .tsv file is written")
 
 
@@ -267,7 +267,7 @@ def _in_workspace(table: Table, workspace: Workspace) -> duckdb.DuckDBPyRelation
 
 def _copy(table: Table, path: Path, suffix: str, workspace: Workspace, *, spreadsheet_safe: bool) -> None:
     rows = _in_workspace(table, workspace)
-    chosen = _without_formulas(rows) if spreadsheet_safe and suffix in TEXTS else "*"
+    chosen = _without_formulas(rows) if spreadsheet_safe and suffix in SPREADSHEET_FILES else "*"
     copy_query(rows, f"SELECT {chosen} FROM _answers", path, FORMATS[suffix])
 
 
@@ -276,7 +276,7 @@ def _without_formulas(rows: duckdb.DuckDBPyRelation) -> str:
     cells = []
     for name, kind in zip(rows.columns, map(str, rows.types), strict=True):
         cell, shown = quote(name), f"'{name}" if re.match(FORMULA, name) else name
-        if not re.match(PLAIN, kind):
+        if not re.match(NEVER_FORMULAS, kind):
             text = f"{cell}::VARCHAR"
             formula = f"regexp_matches({text}, '^{FORMULA}') AND NOT regexp_full_match({text}, '{NUMBER}')"
             cell = f"CASE WHEN {formula} THEN chr(39) || {text} ELSE {text} END"

@@ -8,7 +8,7 @@ from crowdopt._version import __version__
 from crowdopt.data.load import paths_of
 from crowdopt.data.readers.open_files import explain_errors, find_files
 from crowdopt.data.readers.tools.base import Files, field_of, list_of, text_of
-from crowdopt.data.readers.tools.label_studio import TYPES, annotated, choose, is_min
+from crowdopt.data.readers.tools.label_studio import TYPES, annotated, is_min, wanted_control
 from crowdopt.data.tables.workspace import literal
 from crowdopt.errors import InputError
 from crowdopt.results.write.files import check_target, copy_query, whole_file
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from crowdopt.data.load import Source
     from crowdopt.results.solution import Solution
 
-SUFFIXES = (".json",)
+LABEL_STUDIO_SUFFIXES = (".json",)
 MODEL = f"crowdopt {__version__}"
 
 
@@ -31,7 +31,7 @@ def write_predictions(solution: Solution, source: Source, path: str | Path) -> N
     Raises:
         InputError: The responses are no export of Label Studio in JSON, so that the control is not known.
     """
-    check_target(path, SUFFIXES)
+    check_target(path, LABEL_STUDIO_SUFFIXES)
     reading, workspace = solution.reading, source.workspace
     if reading.tool != "label-studio" or workspace is None:
         raise InputError("predictions for Label Studio are made from its own export, and this is none")
@@ -61,7 +61,7 @@ def choose_control(files: Files, question: str) -> str:
     """The control that was asked for, in an export that says what it belongs to."""
     if is_min(files.columns):
         raise InputError(f"{files.name} is JSON-MIN, which does not say what a control belongs to: export JSON instead")
-    return choose(files, question)
+    return wanted_control(files, question)
 
 
 def _control(files: Files, question: str) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt.engines.base import Limits
-from crowdopt.studies.compare.methods import ENGINES, Rows, objective_of, prepare
+from crowdopt.studies.compare.methods import ENGINES, MethodInput, objective_from_plain, prepared_method
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Ints
@@ -31,7 +31,7 @@ MEBIBYTE = 1024 * 1024
 _LEAVING = threading.Lock()
 
 
-def write_rows(folder: Path, rows: Rows, smoothing: float, time_limit: float, seed: int) -> None:
+def write_input(folder: Path, rows: MethodInput, smoothing: float, time_limit: float, seed: int) -> None:
     """Leaves what a child needs."""
     np.savez(folder / "rows.npz", task=rows.task, worker=rows.worker, label=rows.label)
     objective = {"kind": rows.objective.kind, "shares": list(rows.objective.shares), "smoothing": smoothing}
@@ -50,10 +50,12 @@ def main(folder: Path, method: str) -> None:
     warnings.simplefilter("ignore")  # of other libraries about each other
     options = json.loads((folder / "options.json").read_text(encoding="utf-8"))
     columns = np.load(folder / "rows.npz")
-    objective = objective_of(options["kind"], options["shares"], options["smoothing"], options["n_labels"])
-    rows = Rows(columns["task"], columns["worker"], columns["label"], options["n_labels"], objective)
+    objective = objective_from_plain(options["kind"], options["shares"], options["smoothing"], options["n_labels"])
+    rows = MethodInput(columns["task"], columns["worker"], columns["label"], options["n_labels"], objective)
     try:
-        fit = prepare(method, rows, lambda: Limits(options["time_limit"], seed=options["seed"]), options["seed"])
+        fit = prepared_method(
+            method, rows, lambda: Limits(options["time_limit"], seed=options["seed"]), options["seed"]
+        )
         if method not in ENGINES:  # which stop by themselves, with an answer
             _stop_after(options["time_limit"], folder / f"{method}.json")
         before = _start_memory()

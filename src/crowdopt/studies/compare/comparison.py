@@ -18,12 +18,19 @@ from crowdopt.data.load import opened, paths_of
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.tables.table import coded, fetch_integers
 from crowdopt.errors import InputError, MissingExtraError
-from crowdopt.model.offsets import number
+from crowdopt.model.offsets import checked_number
 from crowdopt.options import DEFAULT_TIME_LIMIT, AggregateOptions, CompareOptions
 from crowdopt.pipeline import aggregate
 from crowdopt.results.accuracy import NO_LABEL, known_labels
-from crowdopt.studies.compare.child_process import read_result, write_rows
-from crowdopt.studies.compare.methods import CROWD_KIT, ENGINES, Rows, has_crowd_kit, objective_of, title_of
+from crowdopt.studies.compare.child_process import read_result, write_input
+from crowdopt.studies.compare.methods import (
+    CROWD_KIT,
+    ENGINES,
+    MethodInput,
+    has_crowd_kit,
+    objective_from_plain,
+    title_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +38,7 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Ints
     from crowdopt.results.solution import Solution
 
-__all__ = ["Comparison", "Outcome", "compare", "methods_for"]
+__all__ = ["Comparison", "MethodResult", "compare", "methods_for"]
 
 GRACE = 120.0
 """Seconds beyond its limit after which a process that does not answer is ended."""
@@ -47,7 +54,7 @@ def _not_taken(function: str, name: str) -> Exception:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class MethodResult:
     """What came of one method.
 
     Attributes:
@@ -90,7 +97,7 @@ class Comparison:
         notes: What else to know.
     """
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[MethodResult, ...]
     labels: tuple[str, ...]
     n_tasks: int
     n_workers: int
@@ -163,7 +170,7 @@ def compare(
                 "the export has tasks of known label, which not every method could heed: add --ignore-gold"
             )
         wanted, notes = methods_for(solution, methods)
-        smoothing = 0.0 if options["smoothing"] is None else number(options["smoothing"], "smoothing")
+        smoothing = 0.0 if options["smoothing"] is None else checked_number(options["smoothing"], "smoothing")
         rows = _rows(solution, smoothing)
         true = None if truth is None else _truth(solution, truth)
     finally:
@@ -171,7 +178,7 @@ def compare(
             solution.source.workspace.close()
     outcomes = []
     with tempfile.TemporaryDirectory(prefix="crowdopt-compare-") as folder:
-        write_rows(Path(folder), rows, smoothing, time_limit, seed)
+        write_input(Path(folder), rows, smoothing, time_limit, seed)
         for method in wanted:
             phase(f"running {title_of(method)}")
             outcomes.append(_run(method, Path(folder), rows, true, time_limit))
@@ -204,7 +211,7 @@ def methods_for(solution: Solution, named: Sequence[str] = ()) -> tuple[list[str
     return wanted, tuple(notes)
 
 
-def _rows(solution: Solution, smoothing: float) -> Rows:
+def _rows(solution: Solution, smoothing: float) -> MethodInput:
     """The responses as whole numbers: tasks and workers numbered as they are sorted."""
     source = solution.source
     if source is None:
@@ -223,7 +230,9 @@ def _rows(solution: Solution, smoothing: float) -> Rows:
     order = np.lexsort((columns["label"], columns["worker_number"], columns["task_number"]))
     task, worker, label = (columns[name][order] for name in ("task_number", "worker_number", "label"))
     kind, shares = solution.objective.kind, list(solution.objective.shares)
-    return Rows(task, worker, label, scale.n_labels, objective_of(kind, shares, smoothing, scale.n_labels))
+    return MethodInput(
+        task, worker, label, scale.n_labels, objective_from_plain(kind, shares, smoothing, scale.n_labels)
+    )
 
 
 def _truth(solution: Solution, truth: Any) -> Ints:
@@ -243,22 +252,22 @@ def _truth(solution: Solution, truth: Any) -> Ints:
     return true
 
 
-def _run(method: str, folder: Path, rows: Rows, true: Ints | None, time_limit: float) -> Outcome:
+def _run(method: str, folder: Path, rows: MethodInput, true: Ints | None, time_limit: float) -> MethodResult:
     """One method, in a process of its own."""
     command = [sys.executable, "-m", "crowdopt.studies.compare.child_process", str(folder), method]
     title = title_of(method)
     try:
         done = subprocess.run(command, capture_output=True, check=False, timeout=time_limit + GRACE)  # noqa: S603
     except subprocess.TimeoutExpired:
-        return Outcome(method, title, error=f"stopped after {time_limit + GRACE:g} s")
+        return MethodResult(method, title, error=f"stopped after {time_limit + GRACE:g} s")
     if not (folder / f"{method}.json").exists():
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        return Outcome(method, title, error=f"its process ended with {done.returncode}: {' '.join(last)}")
+        return MethodResult(method, title, error=f"its process ended with {done.returncode}: {' '.join(last)}")
     facts, labels = read_result(folder, method)
     if labels is None:
-        return Outcome(method, title, error=facts["error"])
+        return MethodResult(method, title, error=facts["error"])
     value = rows.log_likelihood(labels)
-    return Outcome(
+    return MethodResult(
         method,
         title,
         log_likelihood=value if np.isfinite(value) else None,
@@ -270,7 +279,7 @@ def _run(method: str, folder: Path, rows: Rows, true: Ints | None, time_limit: f
     )
 
 
-def _with_losses(outcomes: list[Outcome]) -> tuple[Outcome, ...]:
+def _with_losses(outcomes: list[MethodResult]) -> tuple[MethodResult, ...]:
     values = [one.log_likelihood for one in outcomes if one.log_likelihood is not None]
     return tuple(
         one if one.log_likelihood is None else replace(one, loss=max(values) - one.log_likelihood) for one in outcomes

@@ -45,7 +45,7 @@ SEEDED = ("KOS", "MACE", "MMSR")
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class MethodInput:
     """What every method gets.
 
     Attributes:
@@ -84,7 +84,7 @@ class Rows:
         return float(self.objective.total(responses, np.bincount(labels, minlength=self.n_labels)))
 
 
-def objective_of(kind: Any, shares: list[float], smoothing: float, n_labels: int) -> Objective:
+def objective_from_plain(kind: Any, shares: list[float], smoothing: float, n_labels: int) -> Objective:
     """The objective, from plain values."""
     return Objective(kind, tuple(shares), Offsets.of(n_labels, smoothing=smoothing))
 
@@ -110,8 +110,8 @@ def _crowd_kit(method: str) -> Callable[..., Any]:
     return type(method, (getattr(aggregation, method), BaseEstimator), {})
 
 
-def prepare(
-    method: str, rows: Rows, limits: Callable[[], Limits], seed: int
+def prepared_method(
+    method: str, rows: MethodInput, limits: Callable[[], Limits], seed: int
 ) -> Callable[[], tuple[Ints, dict[str, Any]]]:
     """A function that does the work of a method and nothing else: what it needs is imported, and is there."""
     if method in ENGINES:

@@ -121,10 +121,10 @@ SHORT = (
     "nats are one order of magnitude."
 )
 UNORDERED = " Below zero EM is likelier: it is free to break the order that OPT keeps."
-SHARES = "The same crowds with OPT as in the paper, and with OPT that also estimates how frequent the labels are."
+WITH_SHARES = "The same crowds with OPT as in the paper, and with OPT that also estimates how frequent the labels are."
 ANY = " Here the matrices of workers are drawn without any condition."
 ORDERLY = " Here a higher truth makes every higher answer likelier against every lower one (monotone likelihood ratio)."
-PAIRS = (
+PRODUCT_PAIRS = (
     "All responses to pairs of products, of which few are the same product. The last row is OPT when it also estimates "
     "how frequent the labels are; what that adds to the likelihood is left out here, so that all rows compare."
 )
@@ -196,9 +196,9 @@ CATALOGUE: tuple[Entry, ...] = (
     Plot("beyond4", "beyond", "rating-equal-R5", SHORTFALL, "How far EM ends below OPT, 5 ratings", SHORT + UNORDERED),
     Plot("beyond5", "beyond", "rating-equal-any", DISTANCE, "Distance of ratings, any workers", DISTANT + ANY),
     Plot("beyond6", "beyond", "rating-equal-mlr", DISTANCE, "Distance of ratings, orderly workers", DISTANT + ORDERLY),
-    Plot("beyond7", "beyond", S7, INCORRECT, "Estimating the shares of labels, s = 0.7", SHARES, COMPARED),
-    Plot("beyond8", "beyond", S9, INCORRECT, "Estimating the shares of labels, s = 0.9", SHARES, COMPARED),
-    Listing("beyond9", "beyond", PRODUCT, "Real product pairs", PAIRS),
+    Plot("beyond7", "beyond", S7, INCORRECT, "Estimating the shares of labels, s = 0.7", WITH_SHARES, COMPARED),
+    Plot("beyond8", "beyond", S9, INCORRECT, "Estimating the shares of labels, s = 0.9", WITH_SHARES, COMPARED),
+    Listing("beyond9", "beyond", PRODUCT, "Real product pairs", PRODUCT_PAIRS),
     Misses("beyond10", "beyond", "How often EM misses, by R and m", MISSED, CROWDS, LINES),
     Plot("beyond11", "all", MLR, BELOW_ALL, "Below the best of all, ordinal crowds", EVERY + ORDERLY),
     Plot("beyond12", "all", MLR, INCORRECT, "Items labelled wrongly, ordinal crowds", RIGHT + NAMED, WITH_ALL),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RATING_COLOURS = (PALE_ORANGE, PALE_GREEN, PALE_BLUE)
 """One per rating, lowest first; the lowest and the highest also stand for 0 and 1."""
 
-Row = dict[str, Any]
+DiagramRow = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Diagram:
     """A drawing, the numbers behind it, and what it says in words."""
 
     svg: str
-    rows: list[Row]
+    rows: list[DiagramRow]
     words: str
 
 
@@ -92,7 +92,7 @@ def filtering_example() -> Diagram:
     return Diagram(drawing.svg(), rows, words)
 
 
-def _cut_points() -> list[Row]:
+def _cut_points() -> list[DiagramRow]:
     """The log-likelihood of every cut-point of the example."""
     from crowdopt.model.buckets import Buckets
     from crowdopt.model.objective import Objective
@@ -106,7 +106,7 @@ def _cut_points() -> list[Row]:
     ]
 
 
-def _bars(drawing: Drawing, rows: list[Row]) -> None:
+def _bars(drawing: Drawing, rows: list[DiagramRow]) -> None:
     """Log-likelihoods as bars beside each other, the likeliest in blue."""
     best = max(row["log_likelihood"] for row in rows)
     drawing.text((376, 80), "log-likelihood by cut-point", size=11, colour=SOFT)
@@ -317,5 +317,5 @@ def _responses(bucket: Ints) -> str:
     return "{" + ", ".join(str(rating + 1) for rating, count in enumerate(bucket) for _ in range(count)) + "}"
 
 
-def _arrow_row(above: tuple[int, int], below: tuple[int, int]) -> Row:
+def _arrow_row(above: tuple[int, int], below: tuple[int, int]) -> DiagramRow:
     return {"ones": above[0], "zeros": above[1], "dominates_ones": below[0], "dominates_zeros": below[1]}

@@ -14,7 +14,7 @@ import numpy as np
 
 from crowdopt.studies.paper.setups import (
     ALL_EM,
-    BEST,
+    BEST_FOUND,
     EM1,
     EM2,
     EM3,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Floats
     from crowdopt.studies.paper.experiments import Experiment, Rows
 
-SAME = 1e-6
+SAME_NATS = 1e-6
 """Nats by which log-likelihoods of a few thousand may differ and be the same."""
 
 
@@ -69,7 +69,7 @@ def against_em(experiments: Iterable[Experiment]) -> list[Miss]:
 
 def _miss(experiment: Experiment, m: int, algorithm: str) -> Miss:
     lead = experiment.values[m, algorithm, LIKELIHOOD] - experiment.values[m, OPT, LIKELIHOOD]
-    below, above = -lead[lead < -SAME], lead[lead > SAME]
+    below, above = -lead[lead < -SAME_NATS], lead[lead > SAME_NATS]
     in_order = experiment.values.get((m, algorithm, IN_ORDER))
     return Miss(
         experiment=experiment.name,
@@ -89,8 +89,8 @@ def _miss(experiment: Experiment, m: int, algorithm: str) -> Miss:
 
 def below_best(experiment: Experiment, m: int, algorithm: str) -> np.ndarray:
     """Trial by trial, whether an algorithm ended below the best mapping found: for two labels, the best there is."""
-    best = experiment.values.get((m, BEST, LIKELIHOOD), experiment.values[m, OPT, LIKELIHOOD])
-    return np.asarray(experiment.values[m, algorithm, LIKELIHOOD] < best - SAME)
+    best = experiment.values.get((m, BEST_FOUND, LIKELIHOOD), experiment.values[m, OPT, LIKELIHOOD])
+    return np.asarray(experiment.values[m, algorithm, LIKELIHOOD] < best - SAME_NATS)
 
 
 def series(experiment: Experiment, m: int, algorithm: str, metric: str) -> Floats:
@@ -101,7 +101,7 @@ def series(experiment: Experiment, m: int, algorithm: str, metric: str) -> Float
     names = {EM_ANY: (EM1, EM2, EM3, EM_BEST), up(EM_ANY): tuple(map(up, (EM1, EM2, EM3, EM_BEST)))}[algorithm]
     *starts, best = names
     value = np.array([experiment.values[m, start, LIKELIHOOD] for start in starts])
-    tied = value >= experiment.values[m, best, LIKELIHOOD] - SAME
+    tied = value >= experiment.values[m, best, LIKELIHOOD] - SAME_NATS
     of_start = np.array([experiment.values[m, start, metric] for start in starts])
     return np.asarray(np.where(tied, of_start, 0.0).sum(axis=0) / tied.sum(axis=0), dtype=float)
 

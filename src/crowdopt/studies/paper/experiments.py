@@ -16,9 +16,9 @@ import numpy as np
 
 from crowdopt.errors import InputError
 from crowdopt.studies.paper.real_data import Known, read_known
-from crowdopt.studies.paper.setups import BEYOND, PAPER, REPORTED, SETUPS, Setup
+from crowdopt.studies.paper.setups import BEYOND, PAPER_SETUPS, REPORTED, SETUPS, Setup
 from crowdopt.studies.paper.statistics import interval
-from crowdopt.studies.paper.trials import Crowds, measure, sampled, simulated, solve_all, whole
+from crowdopt.studies.paper.trials import Crowds, measure_trials, sampled, simulated, solve_all, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,19 @@ if TYPE_CHECKING:
 
     from crowdopt._arrays import Floats
 
-__all__ = ["BEYOND", "PAPER", "SETUPS", "Experiment", "Piece", "Row", "Rows", "collect", "pieces", "run", "run_piece"]
+__all__ = [
+    "BEYOND",
+    "PAPER_SETUPS",
+    "SETUPS",
+    "Experiment",
+    "Piece",
+    "Row",
+    "Rows",
+    "collect",
+    "pieces",
+    "run_experiment",
+    "run_piece",
+]
 
 TRIALS = {2: 100, 3: 20}
 """Trials of a piece by the number of labels: a second or less. Ten where there are more labels."""
@@ -152,7 +164,7 @@ def run_piece(piece: Piece) -> Floats:
     """Runs the trials of a piece; the result is by (trial, algorithm, metric)."""
     setup = _setup(piece.experiment)
     crowds = _crowds(setup, piece)
-    return measure(setup, crowds, solve_all(setup, crowds))
+    return measure_trials(setup, crowds, solve_all(setup, crowds))
 
 
 def _crowds(setup: Setup, piece: Piece) -> Crowds:
@@ -186,7 +198,9 @@ def collect(done: Sequence[Piece], results: Sequence[Floats]) -> Experiment:
     return Experiment(setup, max(piece.last for piece in done), n_tasks, values)
 
 
-def run(experiment: str, trials: int | None = None, seed: int = 0, folder: str | Path | None = None) -> Experiment:
+def run_experiment(
+    experiment: str, trials: int | None = None, seed: int = 0, folder: str | Path | None = None
+) -> Experiment:
     """Runs an experiment from beginning to end in this process; arguments as for :func:`pieces`."""
     todo = pieces(experiment, trials, seed, folder)
     return collect(todo, [run_piece(piece) for piece in todo])

@@ -9,12 +9,18 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
 
-def number(value: Any, *, sign: bool = False) -> str:
+def number_text(value: Any, *, sign: bool = False) -> str:
     """A number with as many digits as mean something to a reader; large whole ones as powers of ten; texts as they are.
 
-    >>> number(-0.01234), number(3.14159, sign=True), number(12345.6), number(0.0, sign=True), number(None)
+    >>> (
+    ...     number_text(-0.01234),
+    ...     number_text(3.14159, sign=True),
+    ...     number_text(12345.6),
+    ...     number_text(0.0, sign=True),
+    ...     number_text(None),
+    ... )
     ('−0.0123', '+3.14', '12,346', '0', '–')
-    >>> number(28744), number(3**100)
+    >>> number_text(28744), number_text(3**100)
     ('28,744', '5.2 × 10^47')
     """
     if value is None or isinstance(value, str):
@@ -39,7 +45,7 @@ def span(values: Iterable[float], *, sign: bool = False) -> str:
     ('−1.5 to +120', '0')
     """
     found = list(values)
-    low, high = (number(end, sign=sign) for end in (min(found), max(found)))
+    low, high = (number_text(end, sign=sign) for end in (min(found), max(found)))
     return low if low == high else f"{low} to {high}"
 
 

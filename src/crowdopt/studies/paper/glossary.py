@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crowdopt.studies.paper.setups import PAPER, SETUPS
+from crowdopt.studies.paper.setups import PAPER_SETUPS, SETUPS
 from crowdopt.studies.paper.verdicts import MIN_TRIALS, SLACK, SLACK_NATS
 
 VERDICT_WORDS = {
@@ -63,7 +63,7 @@ CHOICES: dict[str, str] = {
         "that no item got, nothing is estimated; it counts as even odds for all answers."
     ),
     "Trials": (
-        f"As many as in the paper where it has the experiment: {PAPER[0].trials:,} in filtering, "
+        f"As many as in the paper where it has the experiment: {PAPER_SETUPS[0].trials:,} in filtering, "
         f"{SETUPS['rating-equal'].trials} in rating and with real responses; {SETUPS['filtering-0.5-n100'].trials} "
         "with other numbers of items, 100 with other workers and more ratings, and "
         f"{SETUPS['mappings-mlr'].trials} for the best of all mappings. All algorithms see the same crowds."

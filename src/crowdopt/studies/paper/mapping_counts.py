@@ -35,7 +35,7 @@ WORDS = (
 
 
 @dataclass(frozen=True)
-class Counted:
+class MappingCounts:
     """A row of Table 2.
 
     Attributes:
@@ -57,15 +57,15 @@ class Counted:
     printed: tuple[str, ...] = ()
 
 
-def table_2() -> list[Counted]:
+def table_2() -> list[MappingCounts]:
     """The rows of Table 2, exact."""
     return [counted(n_labels, m) for n_labels, m in PRINTED]
 
 
-def counted(n_labels: int, m: int) -> Counted:
+def counted(n_labels: int, m: int) -> MappingCounts:
     """The exact numbers for any R and m."""
     lattice = full_lattice(n_labels, m)
-    return Counted(
+    return MappingCounts(
         n_labels=n_labels,
         m=m,
         buckets=len(lattice),
@@ -97,7 +97,7 @@ def number_of_mappings() -> Diagram:
     return Diagram("", [_row(row) for row in table_2()], WORDS)
 
 
-def _row(row: Counted) -> dict[str, Any]:
+def _row(row: MappingCounts) -> dict[str, Any]:
     order = Order.of(full_lattice(row.n_labels, row.m)[:, None])
     exact = {"all": row.unconstrained, "by bucket": row.bucketized, "in order": row.dominance}
     line: dict[str, Any] = {"R": row.n_labels, "m": row.m}

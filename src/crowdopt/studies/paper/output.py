@@ -23,7 +23,7 @@ MANIFEST = "files.txt"
 """The names of all files of a reproduction, one a line."""
 OURS = re.compile(r"(fig|table|beyond|claim-)\d+[abc]?\.(csv|svg|png)|(claims|experiments)\.csv|claims\.md|index\.html")
 """The names that files of ours have: nothing else is ever removed, whatever a manifest says."""
-COLUMNS = (
+CLAIM_COLUMNS = (
     "number",
     "where",
     "claim",
@@ -79,7 +79,7 @@ def write(made: Reproduction, folder: Path) -> None:
 def contents(made: Reproduction) -> dict[str, bytes]:
     """All files by name."""
     files: dict[str, str | bytes] = {
-        "claims.csv": as_csv([_row(claim) for claim in made.claims], COLUMNS),
+        "claims.csv": as_csv([_row(claim) for claim in made.claims], CLAIM_COLUMNS),
         "claims.md": as_markdown(made),
     }
     if made.rows:
@@ -133,7 +133,7 @@ def _row(claim: Claim) -> dict[str, Any]:
     criterion = claim.criterion
     values = (claim.number, claim.where, claim.claim, claim.verdict, claim.judged.text, criterion.holds,
               criterion.in_part, criterion.fails, criterion.each)  # fmt: skip
-    return dict(zip(COLUMNS, values, strict=True))
+    return dict(zip(CLAIM_COLUMNS, values, strict=True))
 
 
 def _listed(folder: Path) -> set[str]:

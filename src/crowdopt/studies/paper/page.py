@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from crowdopt.errors import MissingExtraError
 from crowdopt.report.page import dark_charts
 from crowdopt.studies.paper.errata import ERRATA
-from crowdopt.studies.paper.format import number
+from crowdopt.studies.paper.format import number_text
 from crowdopt.studies.paper.glossary import CHOICES, VERDICT_WORDS
 from crowdopt.studies.paper.output import columns_of, name_of
 
@@ -63,7 +63,7 @@ class Run:
 
 
 @dataclass
-class Part:
+class PageSection:
     """One section of the page."""
 
     key: str
@@ -73,7 +73,7 @@ class Part:
     claims: list[Claim] = field(default_factory=list)
 
 
-def render(run: Run) -> str:
+def render_paper(run: Run) -> str:
     """The page as HTML."""
     jinja = _jinja2()
     environment = jinja.Environment(
@@ -97,9 +97,9 @@ def render(run: Run) -> str:
     )
 
 
-def parts_of(run: Run) -> list[Part]:
+def parts_of(run: Run) -> list[PageSection]:
     """The sections that have something to show, with their figures and their claims, numbered as in the summary."""
-    parts = {key: Part(key, title, f"§ {key}" if key[0].isdigit() else "") for key, title in SECTIONS.items()}
+    parts = {key: PageSection(key, title, f"§ {key}" if key[0].isdigit() else "") for key, title in SECTIONS.items()}
     for figure in run.figures:
         parts[figure.section].figures.append(figure)
     for claim in run.claims:
@@ -126,14 +126,14 @@ def grid(figure: Figure) -> tuple[list[str], list[list[str]]]:
         return cells(figure.shown or figure.rows)
     means = {(row["m"], row["algorithm"]): row["mean"] for row in figure.rows}
     sizes = sorted({row["m"] for row in figure.rows})
-    body = [[str(m), *(number(means.get((m, name))) for name in figure.series)] for m in sizes]
+    body = [[str(m), *(number_text(means.get((m, name))) for name in figure.series)] for m in sizes]
     return ["m", *figure.series], body
 
 
 def cells(lines: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Lines as a table: its header, and its cells as people read them."""
     header = columns_of(lines)
-    return header, [[number(line.get(key)) for key in header] for line in lines]
+    return header, [[number_text(line.get(key)) for key in header] for line in lines]
 
 
 def _trusted(markup: str) -> Any:

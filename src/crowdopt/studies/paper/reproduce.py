@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import os
+import itertools
 import platform
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crowdopt._parallel import n_cores, run_all
 from crowdopt._version import __version__
-from crowdopt.errors import InputError
-from crowdopt.report.charts import check_installed
+from crowdopt.errors import CrowdoptError, InputError
+from crowdopt.report.charts import check_charts_installed
 from crowdopt.studies.paper.catalogue import label_of, named, pick, single
 from crowdopt.studies.paper.claims import check_claims
-from crowdopt.studies.paper.experiments import SETUPS, Experiment, Piece, Rows, collect, pieces, run_piece
+from crowdopt.studies.paper.experiments import SETUPS, Experiment, Rows, collect, pieces, run_piece
 from crowdopt.studies.paper.figures import draw
-from crowdopt.studies.paper.page import VERDICTS, Run, render, section_of
-from crowdopt.studies.paper.setups import IC, PAPER, PRODUCT
-from crowdopt.studies.paper.work import run_all
+from crowdopt.studies.paper.page import VERDICTS, Run, render_paper, section_of
+from crowdopt.studies.paper.setups import IC, PAPER_SETUPS, PRODUCT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ class Needed:
     responses: int
 
 
-NEEDED = {
+NEEDED_DATA = {
     IC: Needed("the image comparisons (Joglekar, Garcia-Molina and Parameswaran, KDD 2013)", 48, 19),
     PRODUCT: Needed("the product pairs (Wang and others, CrowdER, 2012)", 8315, 3),
 }
@@ -89,13 +89,13 @@ def reproduce(
         MissingExtraError: Charts cannot be drawn here.
     """
     start = time.monotonic()
-    check_installed()
+    check_charts_installed()
     folders = folders or {}
     _check_data(only, folders)
     entries = pick(only)
     wanted = {name for entry in entries for name in entry.experiments} if only else set(SETUPS)
-    names = [name for name in SETUPS if name in wanted and (name not in NEEDED or name in folders)]
-    experiments = run_experiments(names, trials, seed, folders, jobs or os.cpu_count() or 1, on_phase)
+    names = [name for name in SETUPS if name in wanted and (name not in NEEDED_DATA or name in folders)]
+    experiments = run_experiments(names, trials, seed, folders, jobs or n_cores(), on_phase)
     figures = []
     for entry in entries:
         on_phase(f"drawing {label_of(entry.name)}")
@@ -103,12 +103,12 @@ def reproduce(
     on_phase("checking claims")
     shown = {entry.section for entry in entries}
     claims = [claim for claim in check_claims(experiments) if not only or section_of(claim.where) in shown]
-    missing = [_how_to_get(name) for name in NEEDED if name in wanted and name not in folders]
-    notes = [note for name in NEEDED if name in experiments for note in _other_data(name, experiments[name])]
+    missing = [_how_to_get(name) for name in NEEDED_DATA if name in wanted and name not in folders]
+    notes = [note for name in NEEDED_DATA if name in experiments for note in _other_data(name, experiments[name])]
     rows = [row for experiment in experiments.values() for row in experiment.rows]
     on_phase("laying out the page")
     facts = _facts(experiments, trials, seed)
-    page = render(Run(facts, figures, claims, missing, notes))
+    page = render_paper(Run(facts, figures, claims, missing, notes))
     return Reproduction(facts, figures, claims, rows, missing, time.monotonic() - start, page)
 
 
@@ -119,31 +119,37 @@ def run_experiments(
     """Runs experiments, telling after every piece of work what is under way."""
     by_name = {name: pieces(name, trials, seed, folders.get(name)) for name in names}
     todo = [piece for name in names for piece in by_name[name]]
-    total, done, start = sum(piece.last - piece.first for piece in todo), 0, time.monotonic()
+    trials_done, start = [0, *itertools.accumulate(piece.last - piece.first for piece in todo)], time.monotonic()
 
-    def on_done(piece: Piece) -> None:
-        nonlocal done
-        done += piece.last - piece.first
-        seconds = time.monotonic() - start
-        on_phase(f"{SETUPS[piece.experiment].title}, m = {piece.m}: {done:,} of {total:,} trials, {seconds:,.0f} s")
+    def on_done(n_done: int) -> bool:
+        piece, seconds = todo[max(n_done - 1, 0)], time.monotonic() - start
+        progress = f"{trials_done[n_done]:,} of {trials_done[-1]:,} trials, {seconds:,.0f} s"
+        on_phase(f"{SETUPS[piece.experiment].title}, m = {piece.m}: {progress}")
+        return False
 
-    results = iter(run_all(run_piece, todo, jobs, on_done))
-    return {name: collect(own, [next(results) for _ in own]) for name, own in by_name.items()}
+    found = run_all(run_piece, todo, jobs, None, on_done)
+    results = [result for at in range(len(todo)) if (result := found[at]) is not None]
+    if len(results) < len(todo):
+        raise CrowdoptError(
+            "a process that did a part of the work was ended, by someone or for lack of memory; try again with --jobs 1"
+        )
+    in_order = iter(results)
+    return {name: collect(own, [next(in_order) for _ in own]) for name, own in by_name.items()}
 
 
 def _check_data(only: Sequence[str], folders: dict[str, Path]) -> None:
     """Raises if a figure is asked for by name, and all that the name stands for needs data that are not given."""
     for name in single(only):
         lacking = [
-            {need for need in entry.experiments if need in NEEDED and need not in folders} for entry in named(name)
+            {need for need in entry.experiments if need in NEEDED_DATA and need not in folders} for entry in named(name)
         ]
         if all(lacking):
             need = min(lacking[0])
-            raise InputError(f"{label_of(named(name)[0].name)} needs --{need} DIR: {NEEDED[need].words}")
+            raise InputError(f"{label_of(named(name)[0].name)} needs --{need} DIR: {NEEDED_DATA[need].words}")
 
 
 def _how_to_get(name: str) -> str:
-    needed = NEEDED[name]
+    needed = NEEDED_DATA[name]
     return (
         f"Without --{name} DIR nothing is measured on {needed.words}, {needed.n_tasks:,} tasks with "
         f"{needed.responses} responses each. DIR is a folder with responses.csv (columns task, worker, label) and "
@@ -153,7 +159,7 @@ def _how_to_get(name: str) -> str:
 
 def _other_data(name: str, experiment: Experiment) -> list[str]:
     """What to say of real data that are not those of NEEDED."""
-    needed, most = NEEDED[name], experiment.sizes[-1]
+    needed, most = NEEDED_DATA[name], experiment.sizes[-1]
     if (experiment.n_tasks, most) == (needed.n_tasks, needed.responses):
         return []
     text = (
@@ -167,7 +173,7 @@ def _facts(experiments: dict[str, Experiment], trials: int | None, seed: int) ->
     import numpy as np
 
     held = sum(experiment.trials * len(experiment.sizes) for experiment in experiments.values())
-    as_printed = f"{PAPER[0].trials:,} (filtering), {PAPER[-1].trials} (rating, real), as in the paper"
+    as_printed = f"{PAPER_SETUPS[0].trials:,} (filtering), {PAPER_SETUPS[-1].trials} (rating, real), as in the paper"
     return {
         "crowdopt": __version__,
         "Python": platform.python_version(),

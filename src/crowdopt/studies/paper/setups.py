@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 OPT, EM1, EM2, EM3, EM_BEST = "OPT", "EM(1)", "EM(2)", "EM(3)", "EM(*)"
 OPT_SHARES = "OPT, estimated selectivity"
-BEST = "best found"
+BEST_FOUND = "best found"
 """The likeliest mapping that was found at all, whether it respects the order or not: of more than two labels."""
 OPT_ALL = "OPT, all mappings"
 """The likeliest mapping of all, proved."""
@@ -55,7 +55,7 @@ RATE_0, RATE_1, IN_ORDER = "false positive rate", "false negative rate", "respec
 whether the clusters respect the order under some names (1 or 0)."""
 
 
-KINDS: dict[MatrixKind, str] = {"diagonal": "", "any": "-any", "mlr": "-mlr"}
+MATRIX_KINDS: dict[MatrixKind, str] = {"diagonal": "", "any": "-any", "mlr": "-mlr"}
 """Kinds of random workers, and how the names of their experiments end."""
 
 
@@ -96,7 +96,7 @@ class Setup:
         """What is compared."""
         if self.n_labels == 2:
             return (OPT, *ALL_EM, OPT_SHARES, *map(up, ALL_EM))
-        return (OPT, *ALL_EM, OPT_ALL if self.all_mappings else BEST)
+        return (OPT, *ALL_EM, OPT_ALL if self.all_mappings else BEST_FOUND)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ def _rating(truths: str, kind: MatrixKind = "diagonal") -> Setup:
     }[truths]
     workers = {"diagonal": "", "any": ", any workers", "mlr": ", workers of monotone likelihood ratio"}[kind]
     return Setup(
-        name=f"rating-{truths}{KINDS[kind]}",
+        name=f"rating-{truths}{MATRIX_KINDS[kind]}",
         title=f"Rating, R = 3, {words}{workers}",
         n_labels=3,
         sizes=tuple(range(1, 9)),
@@ -167,7 +167,7 @@ def _all_mappings(kind: MatrixKind, words: str) -> Setup:
     )
 
 
-PAPER: tuple[Setup, ...] = (
+PAPER_SETUPS: tuple[Setup, ...] = (
     *(_filtering(selectivity) for selectivity in (0.5, 0.7, 0.9)),
     Setup(IC, "Image comparison, real responses", 2, (), 100, "sampled"),
     *(_rating(truths) for truths in ("equal", "2", "3")),
@@ -185,5 +185,5 @@ BEYOND: tuple[Setup, ...] = (
 )
 """What its claims call for besides."""
 
-SETUPS: dict[str, Setup] = {setup.name: setup for setup in (*PAPER, *BEYOND)}
+SETUPS: dict[str, Setup] = {setup.name: setup for setup in (*PAPER_SETUPS, *BEYOND)}
 """All experiments by name."""

@@ -21,12 +21,12 @@ from crowdopt.engines.em.hard import START_NAMES, hard_em, likeliest
 from crowdopt.engines.local_search import Steps
 from crowdopt.engines.scan import scan
 from crowdopt.engines.tie_breaking import renamed
-from crowdopt.model.agreement import distance_weighted, emd_score, fraction_incorrect, jsd_score
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Space
 from crowdopt.model.objective import Objective, phi
 from crowdopt.model.order import Order
 from crowdopt.model.problem import Problem
+from crowdopt.studies.paper.scores import distance_weighted, emd_score, fraction_incorrect, jsd_score
 from crowdopt.studies.paper.setups import DISTANCE, EMD, IN_ORDER, INCORRECT, JSD, LIKELIHOOD, RATE_0, RATE_1, Setup
 from crowdopt.studies.simulate import random_matrix
 from crowdopt.studies.simulate_counts import Lattice, tasks_by_share
@@ -158,7 +158,7 @@ def climb(problem: Problem, mappings: list[Ints]) -> Ints:
     return renamed(problem, likeliest_of_all)
 
 
-def measure(setup: Setup, crowds: Crowds, mappings: Ints) -> Floats:
+def measure_trials(setup: Setup, crowds: Crowds, mappings: Ints) -> Floats:
     """The metrics of the setup by (trial, algorithm, metric)."""
     responses = _responses(crowds, mappings)
     all_of = responses.sum(axis=-1, keepdims=True)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from crowdopt.studies.paper.em_vs_optimum import SAME, series
+from crowdopt.studies.paper.em_vs_optimum import SAME_NATS, series
 from crowdopt.studies.paper.experiments import Experiment
-from crowdopt.studies.paper.format import and_then, number, places, span
+from crowdopt.studies.paper.format import and_then, number_text, places, span
 from crowdopt.studies.paper.setups import DISTANCE, EMD, INCORRECT, JSD, LIKELIHOOD, OPT, up
 from crowdopt.studies.paper.statistics import Estimate, averaged, every, some
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from crowdopt.studies.paper.statistics import Sure
 
-Verdict = Literal["holds", "in part", "fails", "not decided", "not measured"]
+ClaimVerdict = Literal["holds", "in part", "fails", "not decided", "not measured"]
 Line: TypeAlias = dict[str, Any]
 """One line of a table, by its columns."""
-Found: TypeAlias = Mapping[str, Experiment]
+Experiments: TypeAlias = Mapping[str, Experiment]
 """The experiments that were run, by name."""
 
 MIN_TRIALS = 10
@@ -40,7 +40,7 @@ TOO_FEW = "Too few trials to tell"
 
 
 @dataclass(frozen=True)
-class Judged:
+class ClaimFinding:
     """What was found, and the verdict.
 
     Attributes:
@@ -51,7 +51,7 @@ class Judged:
     """
 
     text: str
-    verdict: Verdict
+    verdict: ClaimVerdict
     table: list[Line] = field(default_factory=list)
     numbers: list[Line] = field(default_factory=list)
 
@@ -89,10 +89,10 @@ class Claim:
     where: str
     claim: str
     criterion: Criterion
-    judged: Judged
+    judged: ClaimFinding
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ClaimVerdict:
         """Whether it holds."""
         return self.judged.verdict
 
@@ -114,34 +114,34 @@ class Check:
     claim: str
     criterion: Criterion
     needs: tuple[str, ...]
-    measure: Callable[[Found], Judged]
+    measure: Callable[[Experiments], ClaimFinding]
     averages: bool = True
 
-    def judge(self, found: Found) -> Judged:
+    def judge(self, found: Experiments) -> ClaimFinding:
         """Checks the claim if everything that it needs was run."""
         missing = [name for name in self.needs if name not in found]
         if missing:
-            return Judged(f"Needs {', '.join(missing)}, not run", "not measured")
+            return ClaimFinding(f"Needs {', '.join(missing)}, not run", "not measured")
         judged = self.measure(found)
         trials = min((found[name].trials for name in self.needs if found[name].setup.data != "whole"), default=0)
         if self.needs and self.averages and trials < MIN_TRIALS:
             words = f"Fewer than {MIN_TRIALS} trials decide nothing about averages"
-            return Judged(and_then([judged.text, words]), "not decided", judged.table, judged.numbers)
+            return ClaimFinding(and_then([judged.text, words]), "not decided", judged.table, judged.numbers)
         if judged.verdict == "not decided":
-            return Judged(and_then([judged.text, TOO_FEW]), "not decided", judged.table, judged.numbers)
+            return ClaimFinding(and_then([judged.text, TOO_FEW]), "not decided", judged.table, judged.numbers)
         return judged
 
 
-def holds_if(*facts: Sure) -> Verdict:
+def holds_if(*facts: Sure) -> ClaimVerdict:
     """Holds if all facts are true, fails if all are false, in part if there are both; else it is not decided."""
-    words: dict[Sure, Verdict] = {True: "holds", False: "fails", None: "not decided"}
-    return together(words[fact] for fact in facts)
+    words: dict[Sure, ClaimVerdict] = {True: "holds", False: "fails", None: "not decided"}
+    return joint_verdict(words[fact] for fact in facts)
 
 
-def together(verdicts: Iterable[Verdict]) -> Verdict:
+def joint_verdict(verdicts: Iterable[ClaimVerdict]) -> ClaimVerdict:
     """The verdict on all of several parts, or readings, of a claim.
 
-    >>> together(["holds", "holds"]), together(["holds", "fails"]), together(["holds", "not decided"])
+    >>> joint_verdict(["holds", "holds"]), joint_verdict(["holds", "fails"]), joint_verdict(["holds", "not decided"])
     ('holds', 'in part', 'not decided')
     """
     distinct = set(verdicts)
@@ -150,14 +150,14 @@ def together(verdicts: Iterable[Verdict]) -> Verdict:
     return "in part" if "in part" in distinct or {"holds", "fails"} <= distinct else "not decided"
 
 
-def gather(parts: Mapping[str, Judged], column: str = "") -> Judged:
+def join_parts(parts: Mapping[str, ClaimFinding], column: str = "") -> ClaimFinding:
     """Puts the parts, or the readings, of a claim together: their verdicts, their words, and their tables.
 
     Args:
         parts: What was found, by part.
         column: Name of a column that tells in the tables which part a line is of, if they do not tell themselves.
     """
-    verdict = together(part.verdict for part in parts.values())
+    verdict = joint_verdict(part.verdict for part in parts.values())
     texts = list(dict.fromkeys(part.text for part in parts.values()))
     if len(texts) > 1:
         texts = [f"{name} ({part.verdict}): {part.text}" for name, part in parts.items()]
@@ -166,7 +166,7 @@ def gather(parts: Mapping[str, Judged], column: str = "") -> Judged:
         first, last = ({column: name}, {"verdict": part.verdict}) if column else ({}, {})
         table += [first | line | ({} if "verdict" in line else last) for line in part.table]
         numbers += [first | line for line in part.numbers]
-    return Judged(and_then(texts), verdict, _distinct(table), _distinct(numbers))
+    return ClaimFinding(and_then(texts), verdict, _distinct(table), _distinct(numbers))
 
 
 def _distinct(lines: list[Line]) -> list[Line]:
@@ -174,11 +174,13 @@ def _distinct(lines: list[Line]) -> list[Line]:
     return [dict(line) for line in dict.fromkeys(tuple(line.items()) for line in lines)]
 
 
-def both_ways(measure: Callable[[Found, Callable[[str], str]], Judged]) -> Callable[[Found], Judged]:
+def both_ways(
+    measure: Callable[[Experiments, Callable[[str], str]], ClaimFinding],
+) -> Callable[[Experiments], ClaimFinding]:
     """Judges a claim about two labels with EM's ties to 0 and to 1; ``measure`` is told how to call EM each time."""
 
-    def judge(found: Found) -> Judged:
-        return gather({"Ties to 0": measure(found, lambda em: em), "Ties to 1": measure(found, up)})
+    def judge(found: Experiments) -> ClaimFinding:
+        return join_parts({"Ties to 0": measure(found, lambda em: em), "Ties to 1": measure(found, up)})
 
     return judge
 
@@ -259,7 +261,7 @@ def versus(experiment: Experiment, metric: str, other: str, first: str = OPT) ->
     leads = {}
     for m in experiment.sizes:
         lead = sign * (series(experiment, m, first, metric) - series(experiment, m, other, metric))
-        leads[m] = Estimate.of(np.where(np.abs(lead) <= SAME, 0.0, lead))
+        leads[m] = Estimate.of(np.where(np.abs(lead) <= SAME_NATS, 0.0, lead))
     return Versus(first, other, metric, leads, margin(experiment, metric))
 
 
@@ -273,14 +275,14 @@ AHEAD = Criterion(
 """What it takes to be better than others: see :func:`ahead`."""
 
 
-def ahead(pairs: Iterable[Versus], text: str = "") -> Judged:
+def ahead(pairs: Iterable[Versus], text: str = "") -> ClaimFinding:
     """Judges whether an algorithm is better than each of some others; a line of the table has the verdict on one."""
     pairs = list(pairs)
     table = [pair.line() | {"verdict": _ahead_of_all([pair])} for pair in pairs]
-    return Judged(text, _ahead_of_all(pairs), table, [line for pair in pairs for line in pair.numbers()])
+    return ClaimFinding(text, _ahead_of_all(pairs), table, [line for pair in pairs for line in pair.numbers()])
 
 
-def _ahead_of_all(pairs: Sequence[Versus]) -> Verdict:
+def _ahead_of_all(pairs: Sequence[Versus]) -> ClaimVerdict:
     better = every(pair.somewhere_better for pair in pairs)
     worse = some(pair.somewhere_worse for pair in pairs)
     if better is False:
@@ -293,7 +295,7 @@ def _ahead_of_all(pairs: Sequence[Versus]) -> Verdict:
 def means(experiment: Experiment, algorithm: str, metric: str) -> dict[int, Estimate]:
     """The mean of a metric by m, where there is one."""
     found = {m: Estimate.of(series(experiment, m, algorithm, metric)) for m in experiment.sizes}
-    return {m: mean for m, mean in found.items() if number(mean.mean) != "–"}
+    return {m: mean for m, mean in found.items() if number_text(mean.mean) != "–"}
 
 
 def combined(experiment: Experiment, metric: str, weights: Mapping[str, float]) -> Estimate:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from crowdopt.data.readers.files import Source, open_bytes
+from crowdopt.data.readers.files import InputFile, open_bytes
 from crowdopt.data.readers.jsonl import pointer
 from crowdopt.data.readers.open_files import open_parts
 from crowdopt.data.readers.union import available_columns, check_columns, concatenate
@@ -85,7 +85,7 @@ class Files:
         delimiter: Field delimiter of text files; empty to take it from the header.
     """
 
-    sources: Sequence[Source]
+    sources: Sequence[InputFile]
     workspace: Workspace
     delimiter: str = ""
 
@@ -214,7 +214,7 @@ def unprefixed(columns: Sequence[str], prefix: str, expression: Callable[[str], 
     return found
 
 
-def _objects(source: Source) -> str:
+def _objects(source: InputFile) -> str:
     if source.kind == "parquet":
         table = f"read_parquet([{source.literal}], hive_partitioning = false)"
         return f"SELECT to_json(one) AS json FROM {table} AS one"
@@ -224,7 +224,7 @@ def _objects(source: Source) -> str:
     )
 
 
-def _check_json(source: Source) -> None:
+def _check_json(source: InputFile) -> None:
     with open_bytes(source) as stream:
         data = stream.read(LOCATABLE + 1)
     if len(data) > LOCATABLE:

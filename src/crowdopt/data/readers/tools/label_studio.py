@@ -54,7 +54,7 @@ def read(files: Files, reading: Reading) -> Export:
             "one, and export it from there"
         )
     files.need(TASK, TITLE)
-    question = choose(files, reading.question)
+    question = wanted_control(files, reading.question)
     here = f"{text_of('result', 'from_name')} = {literal(question)} AND {text_of('result', 'type')} IN {TYPES}"
     results = f"list_filter({list_of('result')}, lambda result: {here})"
     found = f"SELECT *, {results} AS results FROM ({annotated(files)})"
@@ -99,7 +99,7 @@ def _paths(names: Iterable[str]) -> str:
     return f"[{', '.join(literal(pointer(name)) for name in names)}]"
 
 
-def choose(files: Files, question: str) -> str:
+def wanted_control(files: Files, question: str) -> str:
     """The control (``from_name``) whose results are wanted."""
     results = f"SELECT unnest({list_of('result')}) AS one FROM ({annotated(files)})"
     named = f"SELECT {text_of('one', 'from_name')} AS name, {text_of('one', 'type')} AS type FROM ({results})"

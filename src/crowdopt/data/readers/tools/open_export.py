@@ -9,7 +9,7 @@ from crowdopt.data.columns import choose_responses
 from crowdopt.data.readers.csv import check_delimiter
 from crowdopt.data.readers.files import new_copy
 from crowdopt.data.readers.jsonl import KINDS, kind_of, number_type
-from crowdopt.data.readers.open_files import find_files, select, with_numbers
+from crowdopt.data.readers.open_files import find_files, select, with_parsed_numbers
 from crowdopt.data.readers.tools import TOOLS, recognise
 from crowdopt.data.readers.tools.base import NOTHING, Export, Files
 from crowdopt.data.tables.workspace import literal, quote
@@ -26,7 +26,7 @@ GOLD, ONLY_GOLD, LEFT_OUT, PROBLEM = "crowdopt_gold", "crowdopt_only_gold", "cro
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class OpenedSource:
     """Responses that are ready to be read.
 
     Attributes:
@@ -42,7 +42,7 @@ class Opened:
     notes: tuple[str, ...] = ()
 
 
-def open_files(paths: Sequence[str], reading: Reading, workspace: Workspace) -> Opened:
+def open_files(paths: Sequence[str], reading: Reading, workspace: Workspace) -> OpenedSource:
     """Opens files of responses; they are read when the table is used.
 
     Raises:
@@ -59,15 +59,15 @@ def open_files(paths: Sequence[str], reading: Reading, workspace: Workspace) -> 
     if reading.tool:
         return _open_export(files, reading, choose)
     _check_plain(files.name, reading)
-    return Opened(select(files.parts, workspace, choose, reading.order_by), reading, notes=notes)
+    return OpenedSource(select(files.parts, workspace, choose, reading.order_by), reading, notes=notes)
 
 
-def open_frame(frame: Any, reading: Reading) -> Opened:
+def open_frame(frame: Any, reading: Reading) -> OpenedSource:
     """A frame, which is used as it is."""
     if reading.tool not in {"", "auto"}:
         raise InputError(f"the export of a tool ({reading.tool}) is read from a file: give its path, not a frame")
     _check_plain("a frame", reading)
-    return Opened(frame, replace(reading, tool=""))
+    return OpenedSource(frame, replace(reading, tool=""))
 
 
 def _check_plain(name: str, reading: Reading) -> None:
@@ -98,7 +98,7 @@ def _not_left_out(tool: str) -> tuple[str, ...]:
     return (f"a plain table, rejected work counts; --from {tool} reads it as an export of {TOOLS[tool].title}",)
 
 
-def _open_export(files: Files, reading: Reading, choose: Choose) -> Opened:
+def _open_export(files: Files, reading: Reading, choose: Choose) -> OpenedSource:
     if reading.wide:
         raise InputError(f"an export of {TOOLS[reading.tool].title} is no wide table: leave out --wide")
     for option in _given(reading):
@@ -117,12 +117,12 @@ def _open_export(files: Files, reading: Reading, choose: Choose) -> Opened:
         f"AND {cells[reading.task]} IN (SELECT {quote(reading.task)} FROM ({responses}))"
     )
     if reading.order_by and not export.nested:
-        responses = with_numbers(responses, reading.order_by, files.workspace)
+        responses = with_parsed_numbers(responses, reading.order_by, files.workspace)
     has_gold = export.gold != NOTHING and bool(files.ask(f"{gold} LIMIT 1"))
     notes = [f"{what} left out: {n:,}" for what, n in left_out.items()]
     notes += ["its known labels are gold (--ignore-gold if they are not)"] if has_gold else []
     relation = files.workspace.sql
-    return Opened(relation(responses), reading, relation(gold) if has_gold else None, tuple(notes))
+    return OpenedSource(relation(responses), reading, relation(gold) if has_gold else None, tuple(notes))
 
 
 def _read_tool(files: Files, reading: Reading) -> Export:

@@ -15,19 +15,19 @@ from crowdopt.studies.paper.claims import counts
 from crowdopt.studies.paper.claims.appendix import CHECKS as APPENDIX_A
 from crowdopt.studies.paper.claims.filtering import CHECKS as SIMULATED
 from crowdopt.studies.paper.claims.rating import APPENDIX_B
-from crowdopt.studies.paper.claims.rating import SECTION_4 as RATING
+from crowdopt.studies.paper.claims.rating import RATINGS_OF_SECTION_4 as RATING
 from crowdopt.studies.paper.claims.real import CHECKS as REAL
-from crowdopt.studies.paper.verdicts import Claim, Verdict
+from crowdopt.studies.paper.verdicts import Claim, ClaimVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from crowdopt.studies.paper.experiments import Experiment
 
-__all__ = ["CHECKS", "Claim", "Verdict", "check_claims"]
+__all__ = ["CHECKS", "Claim", "ClaimVerdict", "check_claims"]
 
 CHECKS = (
-    *counts.SECTION_1, *counts.SECTION_3, *SIMULATED, *REAL, *counts.SECTION_4, *RATING, *counts.SECTION_4_4,
+    *counts.SECTION_1, *counts.SECTION_3, *SIMULATED, *REAL, *counts.COUNTS_OF_SECTION_4, *RATING, *counts.SECTION_4_4,
     *counts.SECTION_5, *APPENDIX_A, *APPENDIX_B, *counts.APPENDIX_C,
 )  # fmt: skip
 """All claims, in the order of the paper."""

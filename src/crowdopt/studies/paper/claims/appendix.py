@@ -10,12 +10,12 @@ import numpy as np
 from crowdopt.engines.base import Limits
 from crowdopt.engines.em.hard import hard_em
 from crowdopt.engines.scan import scan
-from crowdopt.model.agreement import jsd_score
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Space
 from crowdopt.model.problem import Problem
 from crowdopt.studies.paper.claims.filtering import COMPARABLE
-from crowdopt.studies.paper.format import number, places, span
+from crowdopt.studies.paper.format import number_text, places, span
+from crowdopt.studies.paper.scores import jsd_score
 from crowdopt.studies.paper.setups import (
     DISTANCE,
     EM1,
@@ -35,14 +35,14 @@ from crowdopt.studies.paper.verdicts import (
     EQUALS,
     TIES,
     Check,
+    ClaimFinding,
     Criterion,
-    Judged,
     ahead,
     both_ways,
-    gather,
     holds_if,
+    join_parts,
+    joint_verdict,
     means,
-    together,
     versus,
 )
 from crowdopt.studies.simulate_counts import Lattice
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crowdopt.studies.paper.statistics import Sure
-    from crowdopt.studies.paper.verdicts import Found, Line, Versus
+    from crowdopt.studies.paper.verdicts import Experiments, Line, Versus
 
     Naming = Callable[[str], str]
 
@@ -61,31 +61,31 @@ ERRORS = np.linspace(0, 0.5, 1001)
 """Error rates of better than random workers."""
 
 
-def _ranges(found: Found) -> Judged:
+def _ranges(found: Experiments) -> ClaimFinding:
     facts, texts = [], []
     for metric, names in RANGED.items():
         values = [found[name].values[key] for name in names for key in found[name].values if key[2] == metric]
         low, high = (float(end([end(value) for value in values])) for end in (np.min, np.max))
         facts.append(low >= 0 and high <= 2)
-        texts.append(f"{metric} {number(low)} to {number(high)}")
-    return Judged(f"Over all trials: {'; '.join(texts)}", holds_if(*facts))
+        texts.append(f"{metric} {number_text(low)} to {number_text(high)}")
+    return ClaimFinding(f"Over all trials: {'; '.join(texts)}", holds_if(*facts))
 
 
-def _comparable(found: Found, naming: Naming) -> Judged:
+def _comparable(found: Experiments, naming: Naming) -> ClaimFinding:
     pairs = [versus(found[S5], metric, naming(em)) for metric in (INCORRECT, JSD) for em in (EM1, EM_BEST, EM_ANY)]
     verdict = holds_if(*(pair.overall.within(COMPARABLE) for pair in pairs))
     numbers = [line for pair in pairs for line in pair.numbers()]
-    return Judged("Lead of OPT", verdict, [_averaged(pair) for pair in pairs], numbers)
+    return ClaimFinding("Lead of OPT", verdict, [_averaged(pair) for pair in pairs], numbers)
 
 
 def _averaged(pair: Versus) -> Line:
     lead = pair.overall
-    return {"metric": pair.metric, "against": pair.other, "lead averaged over m": number(lead.mean, sign=True),
+    return {"metric": pair.metric, "against": pair.other, "lead averaged over m": number_text(lead.mean, sign=True),
             "99 % interval": span([lead.low, lead.high], sign=True),
             "verdict": holds_if(lead.within(COMPARABLE))}  # fmt: skip
 
 
-def _high_accuracy(found: Found, naming: Naming) -> Judged:
+def _high_accuracy(found: Experiments, naming: Naming) -> ClaimFinding:
     even = np.full((len(ERRORS), 2, 2), 0.5)
     workers = np.stack([np.column_stack([1 - ERRORS, ERRORS]), np.column_stack([ERRORS, 1 - ERRORS])], axis=1)
     guesses = {INCORRECT: 0.5, JSD: float(jsd_score(even, workers).mean())}
@@ -100,38 +100,40 @@ def _high_accuracy(found: Found, naming: Naming) -> Judged:
             table.append({"metric": metric, "algorithm": name, "mean": span(mean.mean for mean in own.values()),
                           "a guess has": guess, "surely below half of that at m": sure,
                           "verdict": holds_if(*good.values())})  # fmt: skip
-    return Judged("Means over all trials at s = .5", holds_if(*facts), table)
+    return ClaimFinding("Means over all trials at s = .5", holds_if(*facts), table)
 
 
-def _moderate_skew(found: Found, naming: Naming) -> Judged:
+def _moderate_skew(found: Experiments, naming: Naming) -> ClaimFinding:
     pairs = {em: versus(found[S7], JSD, naming(em)) for em in (EM_BEST, EM_ANY, EM1)}
     verdicts = {em: ahead([pair]).verdict for em, pair in pairs.items()}
     verdicts[EM1] = holds_if(pairs[EM1].overall.within(COMPARABLE))
     table = [
-        {**pair.line(), "averaged over m": number(pair.overall.mean, sign=True), "verdict": verdicts[em]}
+        {**pair.line(), "averaged over m": number_text(pair.overall.mean, sign=True), "verdict": verdicts[em]}
         for em, pair in pairs.items()
     ]
     numbers = [line for pair in pairs.values() for line in pair.numbers()]
-    return Judged("Lead of OPT by JSD", together(verdicts.values()), table, numbers)
+    return ClaimFinding("Lead of OPT by JSD", joint_verdict(verdicts.values()), table, numbers)
 
 
-def _skew_best(found: Found, naming: Naming) -> Judged:
-    def against(metric: str) -> Judged:
-        return gather({em: ahead([versus(found[S9], metric, naming(em))], "Lead of OPT") for em in (EM_BEST, EM_ANY)})
+def _skew_best(found: Experiments, naming: Naming) -> ClaimFinding:
+    def against(metric: str) -> ClaimFinding:
+        return join_parts(
+            {em: ahead([versus(found[S9], metric, naming(em))], "Lead of OPT") for em in (EM_BEST, EM_ANY)}
+        )
 
-    return gather({metric: against(metric) for metric in (INCORRECT, JSD)}, "by")
+    return join_parts({metric: against(metric) for metric in (INCORRECT, JSD)}, "by")
 
 
-def _skew_first(found: Found, naming: Naming) -> Judged:
+def _skew_first(found: Experiments, naming: Naming) -> ClaimFinding:
     parts = {
         metric: ahead([versus(found[S9], metric, OPT, first=naming(EM1))], "Lead of EM(1)")
         for metric in (INCORRECT, JSD)
     }
-    judged = gather(parts, "by")
+    judged = join_parts(parts, "by")
     return replace(judged, table=[{"algorithm": naming(EM1), **line} for line in judged.table])
 
 
-def _extreme_example(_: Found) -> Judged:
+def _extreme_example(_: Experiments) -> ClaimFinding:
     """1,000 items that are all 1, answered 0 with probability 0.2, in numbers as expected."""
     likelier, all_ones, table = [], [], []
     for m in range(1, 11):
@@ -151,14 +153,14 @@ def _extreme_example(_: Found) -> Judged:
                       **{f"items that {name} calls 1": share for name, share in shares.items()}})  # fmt: skip
     text = f"OPT is likelier than the truth at {sum(likelier)} of {len(table)} m; EM(1) calls (nearly) all items 1 "
     text += f"in {sum(all_ones)} of {len(all_ones)} cases (m and rule for ties)"
-    return Judged(text, holds_if(*likelier, *all_ones), table)
+    return ClaimFinding(text, holds_if(*likelier, *all_ones), table)
 
 
-def _tuned(found: Found, naming: Naming) -> Judged:
+def _tuned(found: Experiments, naming: Naming) -> ClaimFinding:
     text = "OPT with estimated selectivity, wrong items, s = .9"
     judged = ahead((versus(found[S9], INCORRECT, other, first=OPT_SHARES) for other in (OPT, naming(EM1))), text)
     cost = versus(found[S5], INCORRECT, OPT, first=OPT_SHARES).overall
-    costs = f"Where truths are even (s = .5), its lead over OPT averaged over m is {number(cost.mean, sign=True)}"
+    costs = f"Where truths are even (s = .5), its lead over OPT averaged over m is {number_text(cost.mean, sign=True)}"
     return replace(judged, text=f"{text}. {costs}")
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.studies.paper.em_vs_optimum import SAME, series
-from crowdopt.studies.paper.format import number, percent, places, span
+from crowdopt.studies.paper.em_vs_optimum import SAME_NATS, series
+from crowdopt.studies.paper.format import number_text, percent, places, span
 from crowdopt.studies.paper.setups import (
     ALL_EM,
     EM1,
@@ -32,13 +32,13 @@ from crowdopt.studies.paper.verdicts import (
     EQUALS,
     TIES,
     Check,
+    ClaimFinding,
     Criterion,
-    Judged,
     ahead,
     both_ways,
     combined,
-    gather,
     holds_if,
+    join_parts,
     means,
     versus,
 )
@@ -48,17 +48,17 @@ if TYPE_CHECKING:
 
     from crowdopt.studies.paper.experiments import Experiment
     from crowdopt.studies.paper.statistics import Sure
-    from crowdopt.studies.paper.verdicts import Found, Line
+    from crowdopt.studies.paper.verdicts import Experiments, Line
 
     Naming = Callable[[str], str]
 
 COMPARABLE = 0.02
 """Scores that differ by no more than this are comparable: one item in fifty."""
 OTHER_NUMBERS = (f"{S5}-n100", f"{S5}-n10000")
-AHEAD_OF_ALL = replace(AHEAD, each=TIES)
+AHEAD_WITH_TIES = replace(AHEAD, each=TIES)
 
 
-def _items(found: Found) -> Judged:
+def _items(found: Experiments) -> ClaimFinding:
     facts: list[Sure] = []
     table: list[Line] = []
     numbers: list[Line] = []
@@ -72,14 +72,14 @@ def _items(found: Found) -> Judged:
                 table.append({
                     **names,
                     "change": span((gap.mean for gap in gaps.values()), sign=True),
-                    "widest interval": f"± {number(max(gap.half for gap in gaps.values()))}",
+                    "widest interval": f"± {number_text(max(gap.half for gap in gaps.values()))}",
                     "surely comparable at m": places([m for m, fact in inside.items() if fact], gaps),
                     "surely not at m": places([m for m, fact in inside.items() if fact is False], gaps),
                 })  # fmt: skip
                 numbers += [{**names, "m": m, "change": gap.mean, "low": gap.low, "high": gap.high}
                             for m, gap in gaps.items()]  # fmt: skip
     text = "Mean change against 1,000 items, s = .5, with the same workers"
-    return Judged(text, holds_if(every(facts)), table, numbers)
+    return ClaimFinding(text, holds_if(every(facts)), table, numbers)
 
 
 def _changes(base: Experiment, other: Experiment, algorithm: str, metric: str) -> dict[int, Estimate]:
@@ -91,7 +91,7 @@ def _changes(base: Experiment, other: Experiment, algorithm: str, metric: str) -
     }
 
 
-def _never_below(found: Found) -> Judged:
+def _never_below(found: Experiments) -> ClaimFinding:
     worst, trials = np.inf, 0
     for name in (S5, S7, S9):
         experiment = found[name]
@@ -100,43 +100,46 @@ def _never_below(found: Found) -> Judged:
             others = [experiment.values[m, em, LIKELIHOOD] for em in (*ALL_EM, *map(up, ALL_EM))]
             worst = min(worst, float((best - np.max(others, axis=0)).min()))
             trials += len(best)
-    below = "none" if worst >= -SAME else f"some, by up to {number(-worst)} nats"
+    below = "none" if worst >= -SAME_NATS else f"some, by up to {number_text(-worst)} nats"
     text = f"Of {trials:,} trials with s = .5, .7 and .9 an EM is likelier in {below}. Leads at s = .5 in nats"
-    return Judged(text, holds_if(worst >= -SAME), [versus(found[S5], LIKELIHOOD, em).line() for em in ALL_EM])
+    return ClaimFinding(
+        text, holds_if(worst >= -SAME_NATS), [versus(found[S5], LIKELIHOOD, em).line() for em in ALL_EM]
+    )
 
 
-def _gap_falls(found: Found, naming: Naming) -> Judged:
+def _gap_falls(found: Experiments, naming: Naming) -> ClaimFinding:
     facts: list[Sure] = []
     table: list[Line] = []
     numbers: list[Line] = []
     for em in map(naming, ALL_EM):
         pair = versus(found[S5], LIKELIHOOD, em)
         falls = trend(pair.leads)
+        mean, low, high = map(number_text, (falls.mean, falls.low, falls.high))
         facts.append(falls.below(-0.5))
         table.append({
             "against": em,
-            "lead in nats at m = 1, 2, …": ", ".join(number(lead.mean) for lead in pair.leads.values()),
-            "rank correlation with m": f"{number(falls.mean)} ({number(falls.low)} to {number(falls.high)})",
+            "lead in nats at m = 1, 2, …": ", ".join(number_text(lead.mean) for lead in pair.leads.values()),
+            "rank correlation with m": f"{mean} ({low} to {high})",
             "verdict": holds_if(facts[-1]),
         })  # fmt: skip
         numbers += pair.numbers()
-    return Judged("Mean lead of OPT at s = .5", holds_if(*facts), table, numbers)
+    return ClaimFinding("Mean lead of OPT at s = .5", holds_if(*facts), table, numbers)
 
 
-def _accuracy(found: Found, naming: Naming) -> Judged:
+def _accuracy(found: Experiments, naming: Naming) -> ClaimFinding:
     own = span(mean.mean for mean in means(found[S7], OPT, INCORRECT).values())
     return ahead((versus(found[S7], INCORRECT, naming(em)) for em in ALL_EM), f"OPT is wrong on {own} of the items")
 
 
-def _emd(found: Found, naming: Naming) -> Judged:
+def _emd(found: Experiments, naming: Naming) -> ClaimFinding:
     parts = {
         s: ahead((versus(found[name], EMD, naming(em)) for em in ALL_EM), "Lead of OPT")
         for name, s in ((S5, "0.5"), (S7, "0.7"))
     }
-    return gather(parts, "s")
+    return join_parts(parts, "s")
 
 
-def _starts(found: Found, naming: Naming) -> Judged:
+def _starts(found: Experiments, naming: Naming) -> ClaimFinding:
     experiment, first = found[S5], naming(EM1)
     own = combined(experiment, EMD, {OPT: 1}).mean
     facts: list[Sure] = []
@@ -152,17 +155,17 @@ def _starts(found: Found, naming: Naming) -> Judged:
         table.append({"algorithm": name, "EMD averaged over m": score.mean, "times OPT's": score.mean / own,
                       "nats below OPT": short.mean, "verdict": holds_if(*as_claimed)})  # fmt: skip
     text = f"EM(3) ends exactly as likely as EM(1) in {percent(_alike(experiment, naming, (0, 1)))} of all trials"
-    return Judged(text, holds_if(*facts), table)
+    return ClaimFinding(text, holds_if(*facts), table)
 
 
 def _alike(experiment: Experiment, naming: Naming, rests: tuple[int, ...]) -> float:
     """The share of trials, with m of these rests modulo 2, in which EM(1) and EM(3) end equally likely."""
     both = [[series(experiment, m, naming(em), LIKELIHOOD) for em in (EM1, EM3)]
             for m in experiment.sizes if m % 2 in rests]  # fmt: skip
-    return float(np.mean([np.abs(one - other) <= SAME for one, other in both]))
+    return float(np.mean([np.abs(one - other) <= SAME_NATS for one, other in both]))
 
 
-def _best_of_three(found: Found, naming: Naming) -> Judged:
+def _best_of_three(found: Experiments, naming: Naming) -> ClaimFinding:
     experiment = found[S5]
     odd, even = (_alike(experiment, naming, (rest,)) for rest in (1, 0))
     text = (
@@ -170,16 +173,16 @@ def _best_of_three(found: Found, naming: Naming) -> Judged:
         "m, so that EM(*) mostly chooses among equals. Lead of EM(1) by EMD"
     )
     parts = {em: ahead([versus(experiment, EMD, naming(em), first=naming(EM1))], text) for em in (EM_BEST, EM_ANY)}
-    return gather(parts)
+    return join_parts(parts)
 
 
-def _all_metrics(found: Found, naming: Naming) -> Judged:
+def _all_metrics(found: Experiments, naming: Naming) -> ClaimFinding:
     parts = {}
     for name, s in ((S5, ".5"), (S7, ".7")):
         for metric in (LIKELIHOOD, INCORRECT, EMD, JSD):
             pairs = [versus(found[name], metric, naming(em)) for em in (EM1, EM_BEST)]
             parts[f"{metric}, s = {s}"] = ahead(pairs, "Lead of OPT")
-    return gather(parts, "by")
+    return join_parts(parts, "by")
 
 
 CHECKS = (
@@ -198,7 +201,7 @@ CHECKS = (
                     in_part="for some of them", fails="for none of them", each=TIES),
           (S5,), both_ways(_gap_falls)),
     Check("Section 3.5.1, Figure 3(b)", "At s = 0.7 OPT labels items more accurately than every EM.",
-          AHEAD_OF_ALL, (S7,), both_ways(_accuracy)),
+          AHEAD_WITH_TIES, (S7,), both_ways(_accuracy)),
     Check("Section 3.5.1, Figures 3(c) and 4(a)", "By EMD, OPT's matrix is closer to the true one than every EM's.",
           replace(AHEAD, each=f"s = 0.5 and 0.7; {TIES}"), (S5, S7), both_ways(_emd)),
     Check("Section 3.5.1, Figure 3(c)", "EM(1) does well by EMD; EM(2) and EM(3) get stuck in bad local maxima.",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from crowdopt.studies.paper.em_vs_optimum import against_em, below_best
-from crowdopt.studies.paper.format import number, percent, percents, places, span
+from crowdopt.studies.paper.format import number_text, percent, percents, places, span
 from crowdopt.studies.paper.setups import (
     ALL_EM,
     DISTANCE,
@@ -22,22 +22,32 @@ from crowdopt.studies.paper.setups import (
     EQUAL,
     INCORRECT,
     JSD,
-    KINDS,
     LIKELIHOOD,
+    MATRIX_KINDS,
     OPT,
     S5,
 )
 from crowdopt.studies.paper.statistics import Estimate, every, trend
-from crowdopt.studies.paper.verdicts import AHEAD, Check, Criterion, Judged, ahead, gather, holds_if, means, versus
+from crowdopt.studies.paper.verdicts import (
+    AHEAD,
+    Check,
+    ClaimFinding,
+    Criterion,
+    ahead,
+    holds_if,
+    join_parts,
+    means,
+    versus,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crowdopt.studies.paper.experiments import Experiment
     from crowdopt.studies.paper.statistics import Sure
-    from crowdopt.studies.paper.verdicts import Found, Line, Verdict
+    from crowdopt.studies.paper.verdicts import ClaimVerdict, Experiments, Line
 
-    Measure: TypeAlias = Callable[[Experiment], Judged]
+    Measure: TypeAlias = Callable[[Experiment], ClaimFinding]
 
 WORKERS = "all three kinds of random workers"
 ORDERS = 9
@@ -46,19 +56,19 @@ ORDERS = 9
 
 def names_of(*truths: str) -> tuple[str, ...]:
     """The experiments with some distributions of the truths and every kind of random workers."""
-    return tuple(f"rating-{spread}{suffix}" for spread in truths for suffix in KINDS.values())
+    return tuple(f"rating-{spread}{suffix}" for spread in truths for suffix in MATRIX_KINDS.values())
 
 
-def _with(measure: Measure, *truths: str) -> Callable[[Found], Judged]:
+def _with(measure: Measure, *truths: str) -> Callable[[Experiments], ClaimFinding]:
     """Judges a claim for some distributions of the truths, with every kind of random workers."""
 
-    def judge(found: Found) -> Judged:
+    def judge(found: Experiments) -> ClaimFinding:
         parts = {
             kind if len(truths) == 1 else f"{kind}, s = {spread}": measure(found[f"rating-{spread}{suffix}"])
             for spread in truths
-            for kind, suffix in KINDS.items()
+            for kind, suffix in MATRIX_KINDS.items()
         }
-        return gather(parts, "workers")
+        return join_parts(parts, "workers")
 
     return judge
 
@@ -68,7 +78,7 @@ def _ahead(metric: str) -> Measure:
     return lambda experiment: ahead((versus(experiment, metric, em) for em in ALL_EM), f"Lead of OPT{unit}")
 
 
-def _likelihood(experiment: Experiment) -> Judged:
+def _likelihood(experiment: Experiment) -> ClaimFinding:
     judged = _ahead(LIKELIHOOD)(experiment)
     rows = against_em([experiment])
     beats = {em: max(row["beat"] for row in rows if row["algorithm"] == em) for em in ALL_EM}
@@ -79,38 +89,39 @@ def _likelihood(experiment: Experiment) -> Judged:
     return replace(judged, table=table)
 
 
-def _nine_orders(experiment: Experiment) -> Judged:
+def _nine_orders(experiment: Experiment) -> ClaimFinding:
     lead = (experiment.values[5, OPT, LIKELIHOOD] - experiment.values[5, EM_BEST, LIKELIHOOD]) / math.log(10)
     gain = Estimate.of(lead)
-    verdict: Verdict = "not decided"
+    verdict: ClaimVerdict = "not decided"
     if gain.below(ORDERS):
         verdict = "in part" if gain.above(0) else "fails"
     elif gain.above(ORDERS / 2):
         verdict = "holds"
-    line = {"mean orders of magnitude": number(gain.mean, sign=True), "99 % interval": span([gain.low, gain.high])}
-    return Judged("Lead of OPT over EM(*) at m = 5", verdict, [line])
+    line = {"mean orders of magnitude": number_text(gain.mean, sign=True), "99 % interval": span([gain.low, gain.high])}
+    return ClaimFinding("Lead of OPT over EM(*) at m = 5", verdict, [line])
 
 
-def _gap_falls(experiment: Experiment) -> Judged:
+def _gap_falls(experiment: Experiment) -> ClaimFinding:
     facts: list[Sure] = []
     table: list[Line] = []
     numbers: list[Line] = []
     for em in ALL_EM:
         pair = versus(experiment, LIKELIHOOD, em)
         falls = trend(pair.leads)
+        mean, low, high = map(number_text, (falls.mean, falls.low, falls.high))
         facts += [falls.below(-0.5), every(lead.above(-pair.margin) for lead in pair.leads.values())]
         table.append({
             "against": em,
-            "lead in nats at m = 1, 2, …": ", ".join(number(lead.mean) for lead in pair.leads.values()),
-            "rank correlation with m": f"{number(falls.mean)} ({number(falls.low)} to {number(falls.high)})",
+            "lead in nats at m = 1, 2, …": ", ".join(number_text(lead.mean) for lead in pair.leads.values()),
+            "rank correlation with m": f"{mean} ({low} to {high})",
             "surely worse at m": places(pair.worse, pair.leads),
             "verdict": holds_if(*facts[-2:]),
         })  # fmt: skip
         numbers += pair.numbers()
-    return Judged("Lead of OPT", holds_if(*facts), table, numbers)
+    return ClaimFinding("Lead of OPT", holds_if(*facts), table, numbers)
 
 
-def _accuracy(experiment: Experiment) -> Judged:
+def _accuracy(experiment: Experiment) -> ClaimFinding:
     shares = np.array(experiment.setup.shares)
     steps = np.abs(np.subtract.outer(range(len(shares)), range(len(shares))))
     guess = float(shares @ steps.mean(axis=1))
@@ -124,11 +135,13 @@ def _accuracy(experiment: Experiment) -> Judged:
         **{f"lead over {pair.other}": span((lead.mean for lead in pair.leads.values()), sign=True) for pair in pairs},
     }
     numbers = [entry for pair in pairs for entry in pair.numbers()]
-    return Judged("OPT against a guess and, for information, against EM", holds_if(*good.values()), [line], numbers)
+    return ClaimFinding(
+        "OPT against a guess and, for information, against EM", holds_if(*good.values()), [line], numbers
+    )
 
 
-def _more_than_filtering(found: Found) -> Judged:
-    def measure(experiment: Experiment) -> Judged:
+def _more_than_filtering(found: Experiments) -> ClaimFinding:
+    def measure(experiment: Experiment) -> ClaimFinding:
         leads = [versus(e, LIKELIHOOD, EM_BEST).leads for e in (experiment, found[S5])]
         gaps = {m: leads[0][m] - leads[1][m] for m in leads[0] if m in leads[1] and m > 1}
         more = {m: gap.above(0) for m, gap in gaps.items()}
@@ -140,12 +153,14 @@ def _more_than_filtering(found: Found) -> Judged:
         }
         numbers = [{"m": m, "rating": leads[0][m].mean, "filtering": leads[1][m].mean, "difference": gap.mean,
                     "low": gap.low, "high": gap.high} for m, gap in gaps.items()]  # fmt: skip
-        return Judged("Mean lead of OPT over EM(*) in nats, from m = 2 on", holds_if(*more.values()), [line], numbers)
+        return ClaimFinding(
+            "Mean lead of OPT over EM(*) in nats, from m = 2 on", holds_if(*more.values()), [line], numbers
+        )
 
     return _with(measure, "equal")(found)
 
 
-STEPS = {
+LABEL_STEPS = {
     "3 ratings (diagonal) against 2 labels": (EQUAL, S5),
     "3 ratings (any) against 2 labels": (f"{EQUAL}-any", S5),
     "3 ratings (mlr) against 2 labels": (f"{EQUAL}-mlr", S5),
@@ -155,16 +170,18 @@ STEPS = {
 """More parameters against fewer."""
 
 
-def _goes_wrong_more(found: Found) -> Judged:
-    return gather({step: _wrong_more(*(found[name] for name in pair)) for step, pair in STEPS.items()}, "step")
+def _goes_wrong_more(found: Experiments) -> ClaimFinding:
+    return join_parts(
+        {step: _wrong_more(*(found[name] for name in pair)) for step, pair in LABEL_STEPS.items()}, "step"
+    )
 
 
-def _wrong_more(many: Experiment, few: Experiment) -> Judged:
+def _wrong_more(many: Experiment, few: Experiment) -> ClaimFinding:
     sizes = [m for m in many.sizes if m in few.sizes and m > 1]
     shares = {m: [Estimate.share(below_best(e, m, EM_BEST)) for e in (many, few)] for m in sizes}
     more = [m for m, (one, other) in shares.items() if one.low > other.high]
     fewer = [m for m, (one, other) in shares.items() if one.high < other.low]
-    verdict: Verdict = (
+    verdict: ClaimVerdict = (
         "holds" if len(more) == len(sizes) else "in part" if more else "fails" if fewer else "not decided"
     )
     line = {
@@ -175,17 +192,17 @@ def _wrong_more(many: Experiment, few: Experiment) -> Judged:
     }  # fmt: skip
     numbers = [{"m": m, "R": e.setup.n_labels, "falls short": share.mean, "low": share.low, "high": share.high}
                for m, both in shares.items() for e, share in zip((many, few), both, strict=True)]  # fmt: skip
-    return Judged("Share of trials in which EM(*) ends below the best mapping found", verdict, [line], numbers)
+    return ClaimFinding("Share of trials in which EM(*) ends below the best mapping found", verdict, [line], numbers)
 
 
-def _often(experiment: Experiment) -> Judged:
+def _often(experiment: Experiment) -> ClaimFinding:
     pairs = [versus(experiment, metric, em) for metric in (INCORRECT, DISTANCE, EMD, JSD) for em in ALL_EM]
     better, worse = sum(len(pair.better) for pair in pairs), sum(len(pair.worse) for pair in pairs)
     number_of = len(pairs) * len(experiment.sizes)
     level = sum(lead.above(pair.margin) is False for pair in pairs for lead in pair.leads.values()
                 if not lead.above(0) and not lead.below(0))  # fmt: skip
     unclear = number_of - better - worse - level
-    verdict: Verdict = "not decided"
+    verdict: ClaimVerdict = "not decided"
     if better > number_of / 2:
         verdict = "holds"
     elif better + unclear <= number_of / 2:
@@ -193,13 +210,13 @@ def _often(experiment: Experiment) -> Judged:
     line = {"comparisons": number_of, "surely better": better, "surely worse": worse, "level": level,
             "unclear": unclear}  # fmt: skip
     numbers = [entry for pair in pairs for entry in pair.numbers()]
-    return Judged("Comparisons of OPT with EM: 4 metrics, 4 EM, every m", verdict, [line], numbers)
+    return ClaimFinding("Comparisons of OPT with EM: 4 metrics, 4 EM, every m", verdict, [line], numbers)
 
 
 AHEAD_OF_ALL = replace(AHEAD, each=WORKERS)
 OTHER_TRUTHS = replace(AHEAD, each=f"{WORKERS}; truths 20/60/20 (s = 2) and 40/20/40 (s = 3)")
 
-SECTION_4 = (
+RATINGS_OF_SECTION_4 = (
     Check("Section 4.3, Figure 6", "OPT's ratings are much likelier than those of every EM.", AHEAD_OF_ALL,
           names_of("equal"), _with(_likelihood, "equal")),
     Check("Section 4.3, Figure 6", "At m = 5 OPT's ratings are on average 9 orders of magnitude likelier than EM(*)'s.",

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.studies.paper.em_vs_optimum import SAME, series
-from crowdopt.studies.paper.format import number, percent, places, span
+from crowdopt.studies.paper.em_vs_optimum import SAME_NATS, series
+from crowdopt.studies.paper.format import number_text, percent, places, span
 from crowdopt.studies.paper.setups import (
     EM1,
     EM2,
@@ -26,11 +26,11 @@ from crowdopt.studies.paper.verdicts import (
     EQUALS,
     TIES,
     Check,
+    ClaimFinding,
     Criterion,
-    Judged,
     both_ways,
-    gather,
     holds_if,
+    join_parts,
     means,
     versus,
 )
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crowdopt.studies.paper.statistics import Sure
-    from crowdopt.studies.paper.verdicts import Found
+    from crowdopt.studies.paper.verdicts import Experiments
 
     Naming = Callable[[str], str]
 
@@ -47,7 +47,7 @@ MUCH = 0.1
 """A lead in the share of wrong items that is much."""
 
 
-def _high_likelihood(found: Found, naming: Naming) -> Judged:
+def _high_likelihood(found: Experiments, naming: Naming) -> ClaimFinding:
     experiment = found[IC]
     poor = versus(experiment, LIKELIHOOD, naming(EM2)).leads
     facts: list[Sure] = [every(lead.above(0) for lead in poor.values())]
@@ -62,45 +62,48 @@ def _high_likelihood(found: Found, naming: Naming) -> Judged:
                       "at most this share of EM(2)'s": largest, "verdict": holds_if(facts[-1])})  # fmt: skip
     text = f"EM(2) is below OPT by {span(lead.mean for lead in poor.values())} nats"
     verdict = holds_if(*facts[1:]) if facts[0] else "fails" if facts[0] is False else "not decided"
-    return Judged(text, verdict, table)
+    return ClaimFinding(text, verdict, table)
 
 
-def _near_half(found: Found, naming: Naming) -> Judged:
+def _near_half(found: Experiments, naming: Naming) -> ClaimFinding:
     experiment, em = found[IC], naming(EM2)
     ends = [mean for rate in (RATE_0, RATE_1) for mean in means(experiment, em, rate).values()]
     missing = [np.isnan(series(experiment, m, em, rate)) for m in experiment.sizes for rate in (RATE_0, RATE_1)]
     text = f"Mean error rates {span(end.mean for end in ends)}; a label gets no item, and so has no rate, in "
     near = every(Estimate(end.mean - 0.5, end.low - 0.5, end.high - 0.5).within(0.1) for end in ends)
-    return Judged(f"{text}{percent(2 * float(np.mean(missing)))} of trials", holds_if(near))
+    return ClaimFinding(f"{text}{percent(2 * float(np.mean(missing)))} of trials", holds_if(near))
 
 
-def _extremes(found: Found, naming: Naming) -> Judged:
+def _extremes(found: Experiments, naming: Naming) -> ClaimFinding:
     ends = {
         em: [mean for rate in (RATE_0, RATE_1) for mean in means(found[IC], naming(em), rate).values()]
         for em in (EM1, EM3)
     }
     text = "; ".join(f"{em} {span(mean.mean for mean in values)}" for em, values in ends.items())
     facts = [every(mean.below(0.2) for mean in ends[EM1]), every(mean.above(0.8) for mean in ends[EM3])]
-    return Judged(f"Mean error rates of both kinds at all m: {text}", holds_if(*facts))
+    return ClaimFinding(f"Mean error rates of both kinds at all m: {text}", holds_if(*facts))
 
 
-def _opposite(found: Found, naming: Naming) -> Judged:
+def _opposite(found: Experiments, naming: Naming) -> ClaimFinding:
     experiment = found[IC]
     near = []
     for m in experiment.sizes:
         one, other = (series(experiment, m, naming(em), LIKELIHOOD) for em in (EM1, EM3))
         # Within 2 % on either side, log-likelihoods being negative.
-        sides = Estimate.of(one - other + 0.02 * one).below(SAME), Estimate.of(one - other - 0.02 * one).above(-SAME)
+        sides = (
+            Estimate.of(one - other + 0.02 * one).below(SAME_NATS),
+            Estimate.of(one - other - 0.02 * one).above(-SAME_NATS),
+        )
         near.append(every(sides))
     apart = versus(experiment, LIKELIHOOD, naming(EM3), first=naming(EM1)).leads
     wrong = {em: means(experiment, naming(em), INCORRECT) for em in (EM1, EM3)}
-    text = f"Mean log-likelihoods differ by up to {number(max(abs(lead.mean) for lead in apart.values()))} nats"
+    text = f"Mean log-likelihoods differ by up to {number_text(max(abs(lead.mean) for lead in apart.values()))} nats"
     shares = ", ".join(f"{em} {span(mean.mean for mean in values.values())}" for em, values in wrong.items())
     opposite = every(mean.above(0.8) for mean in wrong[EM3].values())
-    return Judged(f"{text}. Wrong items: {shares}", holds_if(every(near), opposite))
+    return ClaimFinding(f"{text}. Wrong items: {shares}", holds_if(every(near), opposite))
 
 
-def _few_responses(found: Found, naming: Naming) -> Judged:
+def _few_responses(found: Experiments, naming: Naming) -> ClaimFinding:
     experiment = found[IC]
     wrong = {name: means(experiment, name, INCORRECT) for name in (OPT, naming(EM1))}
     last, n_tasks = experiment.sizes[-1], experiment.n_tasks
@@ -110,11 +113,11 @@ def _few_responses(found: Found, naming: Naming) -> Judged:
         {"wrong items": name, **{f"m = {m}": values[m].mean for m in shown}, "verdict": holds_if(good[name])}
         for name, values in wrong.items()
     ]
-    text = f"At m = {last} OPT is wrong on {number(wrong[OPT][last].mean * n_tasks)} of {n_tasks} items"
-    return Judged(text, holds_if(*good.values()), table)
+    text = f"At m = {last} OPT is wrong on {number_text(wrong[OPT][last].mean * n_tasks)} of {n_tasks} items"
+    return ClaimFinding(text, holds_if(*good.values()), table)
 
 
-def _sometimes_poor(found: Found, naming: Naming) -> Judged:
+def _sometimes_poor(found: Experiments, naming: Naming) -> ClaimFinding:
     experiment, parts = found[IC], {}
     for em in (EM_BEST, EM_ANY):
         pair = versus(experiment, INCORRECT, naming(em))
@@ -126,8 +129,8 @@ def _sometimes_poor(found: Found, naming: Naming) -> Judged:
                 f"surely {MUCH} or more at m": places(sure, pair.leads),
                 "wrong on most items, odd m": percent(odd), "wrong on most, even m": percent(even),
                 "verdict": holds_if(much)}  # fmt: skip
-        parts[naming(em)] = Judged("Lead of OPT", holds_if(much), [line], pair.numbers())
-    return gather(parts)
+        parts[naming(em)] = ClaimFinding("Lead of OPT", holds_if(much), [line], pair.numbers())
+    return join_parts(parts)
 
 
 CHECKS = (
