@@ -25,7 +25,8 @@ from crowdopt.model.certificate import Space, Stop
 from crowdopt.model.problem import Problem
 from crowdopt.studies.simulate import random_matrix, uniform_errors
 from crowdopt.studies.simulate_counts import Lattice
-from crowdopt.verify.optimum import Recheck, Undecided
+from crowdopt.verify.optimum import Undecided
+from crowdopt.verify.recheck import Recheck
 from processes import environment
 from real_sets import DATA, SETS
 from tables import describe, duration, nats, parser, say, show, span, write_json

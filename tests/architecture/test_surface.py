@@ -108,14 +108,6 @@ def test_what_checks_a_certificate_reaches_no_engine():
     assert not [name for name in reached if name.startswith("crowdopt.engines")]
 
 
-def test_verification_knows_every_engine():
-    from crowdopt.engines.registry import ENGINES
-    from crowdopt.verify.verify import OTHER_ENGINES, PROVING_ENGINES
-
-    assert {*ENGINES, "trivial"} == PROVING_ENGINES | OTHER_ENGINES
-    assert PROVING_ENGINES.isdisjoint(OTHER_ENGINES)
-
-
 def test_engines_know_nothing_of_tables_or_of_the_check():
     for path in (SOURCE / "engines").rglob("*.py"):
         rooms = {name.split(".")[1] for name in imported_by(path) if name.startswith("crowdopt.")}

@@ -20,7 +20,7 @@ from crowdopt.errors import ClassError, InputError
 from crowdopt.model.certificate import Proof, Space
 from crowdopt.report.verdict import verdict_of
 from crowdopt.results.summary import summarise
-from crowdopt.verify.verify import Verdict
+from crowdopt.verify.verdict import Verdict
 from support.commands import aggregate_command
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,8 +20,11 @@ from crowdopt.model.offsets import Offsets
 from crowdopt.model.problem import Problem
 from crowdopt.model.scale import Scale
 from crowdopt.reading import Reading
-from crowdopt.verify.verify import Verification, check_against
+from crowdopt.verify.check import check_against
 from support.precise import Exact
+
+if TYPE_CHECKING:
+    from crowdopt.verify.verdict import Verification
 
 TRILLION = 10**12
 

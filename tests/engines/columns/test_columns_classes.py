@@ -23,7 +23,7 @@ from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Proof, Space, Stop
 from crowdopt.model.problem import Problem
 from crowdopt.studies.simulate import uniform_errors
-from crowdopt.verify.verify import Verdict
+from crowdopt.verify.verdict import Verdict
 from crowdopt.verify.witness import doubt
 from support import oracle
 from support.effort import effort
