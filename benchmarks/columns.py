@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import crowdopt
-from crowdopt.engines.registry import Limits, run
+from crowdopt.engines.base import Limits
+from crowdopt.engines.registry import run
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Space, Stop
 from crowdopt.model.problem import Problem

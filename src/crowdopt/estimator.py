@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from crowdopt.engines.registry import DEFAULT_TIME_LIMIT
+from crowdopt.engines.base import DEFAULT_TIME_LIMIT
 from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
 from crowdopt.model.scale import canonical_text
 from crowdopt.pipeline import aggregate

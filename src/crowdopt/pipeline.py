@@ -16,7 +16,7 @@ from crowdopt.data.bins import parse_bins
 from crowdopt.data.columns import choose_group_truth, choose_truth
 from crowdopt.data.load import OnPhase, Source, load, opened, workspace_for
 from crowdopt.data.readers.database import database_of
-from crowdopt.engines.registry import DEFAULT_TIME_LIMIT, Limits, OnProgress
+from crowdopt.engines.base import DEFAULT_TIME_LIMIT, Limits, OnProgress
 from crowdopt.errors import InputError
 from crowdopt.model.offsets import number
 from crowdopt.model.scale import canonical_text

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from crowdopt.engines.registry import Limits, run
+from crowdopt.engines.base import Limits
+from crowdopt.engines.registry import run
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.model.certificate import Space
 from crowdopt.model.objective import Objective, parse_selectivity

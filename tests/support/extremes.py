@@ -12,7 +12,8 @@ import numpy as np
 from crowdopt import Solution
 from crowdopt.data.counts import Totals
 from crowdopt.data.worker_classes import WorkerClass
-from crowdopt.engines.registry import Limits, run
+from crowdopt.engines.base import Limits
+from crowdopt.engines.registry import run
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Space
 from crowdopt.model.objective import Objective

@@ -27,8 +27,9 @@ from campaigns.lies import (
 from crowdopt import Solution, aggregate, verify
 from crowdopt.data.counts import Totals
 from crowdopt.data.load import Source, load
+from crowdopt.engines.base import Limits
 from crowdopt.engines.enumeration import TooManyMappings, enumerate_mappings
-from crowdopt.engines.registry import ENGINES, Limits, run
+from crowdopt.engines.registry import ENGINES, run
 from crowdopt.errors import InputError, SolutionFileError
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Space

@@ -37,7 +37,7 @@ from crowdopt.data.readers.database import database_of, shown_argument
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crowdopt.studies.compare.comparison import Comparison, Outcome
+    from crowdopt.studies.compare.comparison import Comparison, MethodResult
 
 ReportFile = Annotated[
     str | None,
@@ -176,7 +176,7 @@ def _show(found: Comparison, report: str | None) -> None:
     )
 
 
-def _cells(one: Outcome) -> list[str]:
+def _cells(one: MethodResult) -> list[str]:
     if one.error is not None:
         return [one.method, *[""] * 5, "failed"]
     proof = one.proof

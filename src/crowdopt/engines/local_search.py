@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.engines.base import Limits, Outcome
+from crowdopt.engines.base import Engine, Limits, Outcome
 from crowdopt.engines.tie_breaking import choose, renamed
 from crowdopt.model.certificate import Space, Stop
 from crowdopt.model.margins import Moves, closure_moves
@@ -222,3 +222,6 @@ def _from_seeds(problem: Problem, n_labels: int, n_starts: int, rng: np.random.G
         seeds = counts[rng.integers(0, len(counts), n_labels)] + rng.uniform(0.05, 1)
         log = np.log(seeds / seeds.sum(axis=-1, keepdims=True))
         yield np.einsum("bki,jki->bj", counts, log).round(9).argmax(axis=1)
+
+
+SEARCH = Engine("search", search)

@@ -1,11 +1,10 @@
-"""What an answer claims, by the name of the engine that gave it: the contract between engines and ``verify``.
+"""What is known of an engine by its name: what it is called, and what its answers claim.
 
-A certificate names its engine; CLAIMS says what every answer of an engine of that name promises. ``verify`` checks
-these promises and knows nothing else of engines. The table lies in the model, below both: ``verify`` shares no code
-with the engines, so it could not read what their files declare.
+A certificate names its engine; CLAIMS says what every answer of an engine of that name promises. That is the contract
+between engines and ``verify``, which checks these promises and knows nothing else of engines. It lies in the model,
+below both: ``verify`` shares no code with the engines, so it could not read what their files declare.
 
-A new engine is one file in ``engines`` and one line in CLAIMS; the registry, the command line, ``compare``, the report
-and ``verify`` read it from there.
+A new engine is one file in ``engines`` and one line in CLAIMS (engines/registry.py says more).
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ class Claims:
 
     Attributes:
         at: Where the registry finds the engine, as ``module:NAME``.
+        title: What people call it where it stands beside the optimum; empty if it proves the optimum itself.
         by_name: Whether a user may ask for it by name.
         proves: Whether it leaves a bound; else it proves nothing.
         labels: The only number of labels that it takes; None if any.
@@ -42,6 +42,7 @@ class Claims:
     """
 
     at: str = ""
+    title: str = ""
     by_name: bool = True
     proves: bool = False
     labels: int | None = None
@@ -64,7 +65,7 @@ class Claims:
         )
 
 
-# In this order methods are compared. What is only a promise to users (titles, limits) is in the engine's own file.
+# Methods that are compared stand in this order.
 CLAIMS = {
     "trivial": Claims("crowdopt.engines.trivial:TRIVIAL", by_name=False, proves=True, labels=1),
     "scan": Claims("crowdopt.engines.scan:SCAN", proves=True, labels=2, classes=1, margins="thresholds"),
@@ -80,14 +81,19 @@ CLAIMS = {
         "crowdopt.engines.columns.engine:COLUMNS", proves=True, margins="closures", best_names=True, prices=True
     ),
     "search": Claims("crowdopt.engines.local_search:SEARCH", proves=True, margins="closures", best_names=True),
-    "vote": Claims("crowdopt.engines.vote:VOTE", majority=True),
-    "em1": Claims("crowdopt.engines.em.hard:EM1"),
-    "em2": Claims("crowdopt.engines.em.hard:EM2"),
-    "em3": Claims("crowdopt.engines.em.hard:EM3"),
-    "em": Claims("crowdopt.engines.em.hard:EM"),
-    "soft-em": Claims("crowdopt.engines.em.soft:SOFT_EM"),
+    "vote": Claims("crowdopt.engines.vote:VOTE", "majority vote", majority=True),
+    "em1": Claims("crowdopt.engines.em.hard:EM1", "EM(1), from workers mostly right"),
+    "em2": Claims("crowdopt.engines.em.hard:EM2", "EM(2), from workers who guess"),
+    "em3": Claims("crowdopt.engines.em.hard:EM3", "EM(3), from workers mostly wrong"),
+    "em": Claims("crowdopt.engines.em.hard:EM", "EM(*), the best of these"),
+    "soft-em": Claims("crowdopt.engines.em.soft:SOFT_EM", "soft EM"),
 }  # fmt: skip
 """What every engine promises, by its name."""
 
 UNKNOWN = Claims()
 """The claims of an engine that is not in the table: none."""
+
+
+def titles() -> dict[str, str]:
+    """What the engines that prove nothing are called among people, by name: the methods to compare the optimum with."""
+    return {name: claims.title for name, claims in CLAIMS.items() if claims.title}

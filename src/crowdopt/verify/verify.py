@@ -84,7 +84,7 @@ def verify(
 
 def _claim(solution: Solution) -> str:
     """What was said to be proved, and about how much of the data; not how it came about, which no data can tell."""
-    from crowdopt.results.summary import headline
+    from crowdopt.results.sentences import headline
 
     dropped = solution.totals.n_dropped
     return headline(solution, run=False) + (f"; {dropped:,} incomplete rows left out" if dropped else "")

@@ -17,7 +17,7 @@ import pytest
 
 from crowdopt.engines.em.hard import named_start
 from crowdopt.engines.enumeration import count_mappings, enumerate_mappings, full_lattice
-from crowdopt.engines.registry import solve
+from crowdopt.engines.solve import solve
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Proof, Space
 from crowdopt.model.objective import response_matrix

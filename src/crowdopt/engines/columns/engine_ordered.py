@@ -1,8 +1,8 @@
 """Ratings with too many up-sets to list: the likeliest mapping that respects the order, proved by prices.
 
 Maximises the log-likelihood over dominance-consistent mappings, for any number of labels and classes of workers and
-every objective. Prices bound it as they do over all mappings (engine.py), but a label bids only for sets that it can
-have: the lowest label for down-sets, the highest for up-sets, the others for what is between two up-sets
+every objective. Prices bound it as they do over all mappings (engine_all.py), but a label is priced only by sets that
+it can have: the lowest label by down-sets, the highest by up-sets, the others by what is between two up-sets
 (set_shapes.py). For any prices λ, F ≤ Σ_b λ_b + Σ_j g_j(λ), g_j(λ) being the most that such a set is worth to label j,
 computed exactly (pricing_ordered.py). That holds for every order, and so for equal and varying numbers of responses,
 and for the orders of several classes, ranked or not.
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.engines.columns.engine import FEW_STARTS, Columns
+from crowdopt.engines.columns.engine_all import FEW_STARTS, Columns
 from crowdopt.engines.columns.prover import Prover
 from crowdopt.engines.columns.prover_by_cases import ProverByCases, market_of
 from crowdopt.engines.isotone_em import IsotoneEM

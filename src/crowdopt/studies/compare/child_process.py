@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt.engines.base import Limits
-from crowdopt.studies.compare.methods import ENGINES, Rows, objective_of, prepare
+from crowdopt.studies.compare.methods import OUR_METHODS, Rows, objective_of, prepare
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Ints
@@ -54,7 +54,7 @@ def main(folder: Path, method: str) -> None:
     rows = Rows(columns["task"], columns["worker"], columns["label"], options["n_labels"], objective)
     try:
         fit = prepare(method, rows, lambda: Limits(options["time_limit"], seed=options["seed"]), options["seed"])
-        if method not in ENGINES:  # which stop by themselves, with an answer
+        if method not in OUR_METHODS:  # which stop by themselves, with an answer
             _stop_after(options["time_limit"], folder / f"{method}.json")
         before = _start_memory()
         started = time.perf_counter()

@@ -16,13 +16,13 @@ from crowdopt.data.columns import choose_truth
 from crowdopt.data.load import opened, paths_of
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.tables.table import coded, fetch_integers
-from crowdopt.engines.registry import DEFAULT_TIME_LIMIT
+from crowdopt.engines.base import DEFAULT_TIME_LIMIT
 from crowdopt.errors import InputError, MissingExtraError
 from crowdopt.model.offsets import number
 from crowdopt.pipeline import aggregate
 from crowdopt.results.accuracy import NO_LABEL, known_labels
 from crowdopt.studies.compare.child_process import read_result, write_rows
-from crowdopt.studies.compare.methods import CROWD_KIT, ENGINES, Rows, has_crowd_kit, objective_of, title_of
+from crowdopt.studies.compare.methods import CROWD_KIT, OUR_METHODS, Rows, has_crowd_kit, objective_of, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Ints
     from crowdopt.results.solution import Solution
 
-__all__ = ["Comparison", "Outcome", "compare", "methods_for"]
+__all__ = ["Comparison", "MethodResult", "compare", "methods_for"]
 
 GRACE = 120.0
 """Seconds beyond its limit after which a process that does not answer is ended."""
@@ -46,7 +46,7 @@ NOT_TAKEN = (
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class MethodResult:
     """What came of one method.
 
     Attributes:
@@ -89,7 +89,7 @@ class Comparison:
         notes: What else to know.
     """
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[MethodResult, ...]
     labels: tuple[str, ...]
     n_tasks: int
     n_workers: int
@@ -189,7 +189,7 @@ def compare(
 
 def methods_for(solution: Solution, named: Sequence[str] = ()) -> tuple[list[str], tuple[str, ...]]:
     """The methods to run, and what is to be said of those that cannot."""
-    known = [*ENGINES, *CROWD_KIT]
+    known = [*OUR_METHODS, *CROWD_KIT]
     if unknown := [name for name in named if name not in known]:
         raise InputError(f"there is no method {unknown[0]!r}; there are {', '.join(known)}")
     ordered, notes = solution.scale.kind == "ordinal" or solution.scale.n_labels <= 2, []
@@ -199,7 +199,7 @@ def methods_for(solution: Solution, named: Sequence[str] = ()) -> tuple[list[str
     if not has_crowd_kit():
         if named and set(named) & set(CROWD_KIT):
             raise MissingExtraError("comparing with crowd-kit", "compare")
-        wanted = [name for name in wanted if name in ENGINES]
+        wanted = [name for name in wanted if name in OUR_METHODS]
         notes.append("crowd-kit's methods are left out: pip install 'crowdopt[compare]'")
     return wanted, tuple(notes)
 
@@ -243,22 +243,22 @@ def _truth(solution: Solution, truth: Any) -> Ints:
     return true
 
 
-def _run(method: str, folder: Path, rows: Rows, true: Ints | None, time_limit: float) -> Outcome:
+def _run(method: str, folder: Path, rows: Rows, true: Ints | None, time_limit: float) -> MethodResult:
     """One method, in a process of its own."""
     command = [sys.executable, "-m", "crowdopt.studies.compare.child_process", str(folder), method]
     title = title_of(method)
     try:
         done = subprocess.run(command, capture_output=True, check=False, timeout=time_limit + GRACE)  # noqa: S603
     except subprocess.TimeoutExpired:
-        return Outcome(method, title, error=f"stopped after {time_limit + GRACE:g} s")
+        return MethodResult(method, title, error=f"stopped after {time_limit + GRACE:g} s")
     if not (folder / f"{method}.json").exists():
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        return Outcome(method, title, error=f"its process ended with {done.returncode}: {' '.join(last)}")
+        return MethodResult(method, title, error=f"its process ended with {done.returncode}: {' '.join(last)}")
     facts, labels = read_result(folder, method)
     if labels is None:
-        return Outcome(method, title, error=facts["error"])
+        return MethodResult(method, title, error=facts["error"])
     value = rows.log_likelihood(labels)
-    return Outcome(
+    return MethodResult(
         method,
         title,
         log_likelihood=value if np.isfinite(value) else None,
@@ -270,7 +270,7 @@ def _run(method: str, folder: Path, rows: Rows, true: Ints | None, time_limit: f
     )
 
 
-def _with_losses(outcomes: list[Outcome]) -> tuple[Outcome, ...]:
+def _with_losses(outcomes: list[MethodResult]) -> tuple[MethodResult, ...]:
     values = [one.log_likelihood for one in outcomes if one.log_likelihood is not None]
     return tuple(
         one if one.log_likelihood is None else replace(one, loss=max(values) - one.log_likelihood) for one in outcomes
