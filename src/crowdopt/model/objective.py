@@ -114,11 +114,6 @@ class Objective:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(shares), dtype=float)
 
-    def share_table(self, n_labels: int, n_total: int) -> Floats:
-        """The selectivity term of every label (row) for every number of tasks (column)."""
-        tasks = np.arange(n_total + 1)
-        return np.array([np.broadcast_to(self._share_term(j, tasks, n_total), tasks.shape) for j in range(n_labels)])
-
     def _share_term(self, label: int, tasks: Ints, n_total: int) -> Floats | float:
         if self.kind == "none":
             return 0.0

@@ -48,6 +48,7 @@ from crowdopt.studies.paper.setups import (
 from crowdopt.studies.paper.statistics import interval
 from crowdopt.studies.paper.trials import climb, measure, simulated, solve_all
 from crowdopt.studies.paper.verdicts import versus
+from support.lattice import respects
 from support.needs import SHARED, need
 from support.oracle import log_likelihood, respects_order
 
@@ -164,7 +165,7 @@ def test_order_is_judged_under_every_naming():
     assert used.all()
     in_order = values[0, :, setup.metrics.index(IN_ORDER)]
     assert in_order.tolist() == [1, 1, 0, 1, 1]
-    assert [Order.of(counts).respected_by(f) for f in (ordered, 2 - ordered, mixed)] == [False, True, False]
+    assert [respects(Order.of(counts), f) for f in (ordered, 2 - ordered, mixed)] == [False, True, False]
 
 
 @pytest.mark.parametrize("name", ["filtering-0.9", "rating-3-mlr"])

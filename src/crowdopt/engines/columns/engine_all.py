@@ -10,7 +10,7 @@ from crowdopt.engines.base import Limits, Outcome
 from crowdopt.engines.columns.branch_and_bound import Branching
 from crowdopt.engines.columns.column_pool import Pool
 from crowdopt.engines.columns.prover import Finding, Prover
-from crowdopt.engines.columns.relaxation import Market
+from crowdopt.engines.columns.relaxation import Relaxation
 from crowdopt.engines.local_search import Climbs
 from crowdopt.engines.perturbation import shake
 from crowdopt.model.certificate import Space, Stop
@@ -43,8 +43,8 @@ class Columns:
         self.stop = Stop.FINISHED
         self.climbs = Climbs(problem, limits)
         self.rng = np.random.Generator(np.random.PCG64([limits.seed, 1]))
-        self.market = Market.of(problem)
-        self.pool = Pool(self.market)
+        self.relaxation = Relaxation.of(problem)
+        self.pool = Pool(self.relaxation)
         self.proving = 0
 
     @property
@@ -84,7 +84,7 @@ class Columns:
         """The best mapping so far."""
         key = max(self.climbs.found, key=lambda key: (self.climbs.found[key], key))
         mapping = np.frombuffer(key, np.int64)
-        return mapping, float(self.market.values(mapping).sum())
+        return mapping, float(self.relaxation.values(mapping).sum())
 
     def _go_on(self, bound: float, work: int) -> bool:
         """Counts work, keeps a better bound, asks the limits."""
@@ -96,21 +96,21 @@ class Columns:
 
     def _prove(self, mapping: Ints, value: float, tolerance: float, cells: int = CELLS_FOR_THE_WHOLE) -> Finding:
         """Tries to prove at once that no mapping of all is better; ``cells`` are for the bound if that fails."""
-        prover = Prover(self.market, mapping, value, tolerance, self.rng, self._go_on)
+        prover = Prover(self.relaxation, mapping, value, tolerance, self.rng, self._go_on)
         every = np.arange(len(mapping))
-        finding = prover.run(self.pool.known({}, self.market, every, prover.prices.prices), cells)
-        self.pool.keep({}, self.market, every, prover.found())
+        finding = prover.run(self.pool.known({}, self.relaxation, every, prover.prices.prices), cells)
+        self.pool.keep({}, self.relaxation, every, prover.found())
         self._keep_finding(finding)
         return finding
 
     def _keep_finding(self, finding: Finding) -> None:
         """Keeps the bound of prices for the whole space, if it is the best."""
-        gains = finding.gains[self.market.term_of]
+        gains = finding.gains[self.relaxation.term_of]
         self._keep(finding.bound, {"prices": finding.prices.tolist(), "gains": gains.tolist()})
 
     def _branch(self, mapping: Ints, tolerance: float, finding: Finding) -> bool:
         """Splits the space until all is proved or the limits are reached; or returns True when it finds better."""
-        tree = Branching(self.market, mapping, tolerance, self.rng, self._go_on, self.pool)
+        tree = Branching(self.relaxation, mapping, tolerance, self.rng, self._go_on, self.pool)
         tree.run(finding)
         if tree.better is not None:
             self.climbs.keep(tree.better[None])

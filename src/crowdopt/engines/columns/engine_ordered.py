@@ -26,7 +26,7 @@ import numpy as np
 
 from crowdopt.engines.columns.engine_all import FEW_STARTS, Columns
 from crowdopt.engines.columns.prover import Prover
-from crowdopt.engines.columns.prover_by_cases import ProverByCases, market_of
+from crowdopt.engines.columns.prover_by_cases import ProverByCases, relaxation_of
 from crowdopt.engines.isotone_em import IsotoneEM
 from crowdopt.engines.perturbation import shake
 from crowdopt.model.certificate import Stop
@@ -86,10 +86,10 @@ class OrderedColumns(Columns):
     def prove_by_cases(self) -> bool:
         """Tries the proof that needs no minimum cuts; returns whether that is the end, as it succeeds or time is up."""
         mapping, value = self._best()
-        prover = ProverByCases(market_of(self.problem), mapping, value, self._tolerance(), self.rng, self._go_on)
+        prover = ProverByCases(relaxation_of(self.problem), mapping, value, self._tolerance(), self.rng, self._go_on)
         finding = prover.run({})
         if finding.bound < np.inf:
-            gains = finding.gains[prover.market.term_of]
+            gains = finding.gains[prover.relaxation.term_of]
             self._keep(finding.bound, {"prices": finding.prices.tolist(), "gains": gains.tolist()})
         return finding.proved or finding.stopped
 
@@ -109,9 +109,9 @@ class OrderedColumns(Columns):
         room = max(room, LEAST * high)  # as hints that miss the best sets tell too little
         while self.stop is Stop.FINISHED and high - low > CLOSE * high:
             room = min(room, (low + high) / 2)
-            prover = Prover(self.market, mapping, value + room, COARSE * room, self.rng, self._go_on)
-            finding = prover.run(self.pool.known({}, self.market, every, prover.prices.prices), 0)
-            self.pool.keep({}, self.market, every, prover.found())
+            prover = Prover(self.relaxation, mapping, value + room, COARSE * room, self.rng, self._go_on)
+            finding = prover.run(self.pool.known({}, self.relaxation, every, prover.prices.prices), 0)
+            self.pool.keep({}, self.relaxation, every, prover.found())
             self._keep_finding(finding)
             low, high = (low, room) if finding.proved else (room, high)
             room = LESS * high if not low else (low + min(high, MORE * low)) / 2

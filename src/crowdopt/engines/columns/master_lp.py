@@ -31,7 +31,7 @@ STEPS_AT_ONCE = 500
 
 
 class Master:
-    """The program of one market.
+    """The program of one relaxation.
 
     Attributes:
         prices: λ, after :meth:`solve`.
@@ -43,7 +43,7 @@ class Master:
         """Makes the program around the mapping of ``prices``."""
         import highspy
 
-        self.market, self.own, self.width = prices.market, prices.own, prices.width
+        self.relaxation, self.own, self.width = prices.relaxation, prices.own, prices.width
         self.unit = max(1.0, abs(target) / 1000)
         self.n, self.n_terms = len(prices.prices), len(prices.gains)
         self.solver: Any = highspy.Highs()
@@ -53,14 +53,14 @@ class Master:
             self.solver.setOptionValue(option, 1e-9)
         self.solver.setOptionValue("simplex_iteration_limit", STEPS_AT_ONCE)
         self.infinite = highspy.kHighsInf
-        pad = 4 * prices.width + 0.1 * self.market.goods.responses.sum(axis=1)
+        pad = 4 * prices.width + 0.1 * self.relaxation.buckets.responses.sum(axis=1)
         for low, high in zip((prices.least - pad) / self.unit, (prices.most + pad) / self.unit, strict=True):
             self.solver.addVar(float(low), float(high))
-        for term in self.market.terms:
+        for term in self.relaxation.terms:
             self.solver.addVar(term.empty / self.unit, self.infinite)
         self.solver.addVar(-self.infinite, 1.0)
         self.solver.changeColCost(self.n + self.n_terms, -1.0)
-        every = np.concatenate([np.ones(self.n), [len(term.labels) for term in self.market.terms]])
+        every = np.concatenate([np.ones(self.n), [len(term.labels) for term in self.relaxation.terms]])
         self._row(-self.infinite, target / self.unit, np.arange(self.n + self.n_terms), every)
         self.rows: list[int] = []
         self.n_cuts = 0
@@ -77,11 +77,11 @@ class Master:
         """Adds cuts to those that are known; they come into the program when they are violated."""
         if not len(sets):
             return
-        own = self.own[list(self.market.terms[term].labels)]
+        own = self.own[list(self.relaxation.terms[term].labels)]
         away = np.stack([(sets != one) @ self.width for one in own]).min(axis=0)
         self.sets = np.concatenate([self.sets, sets])
         self.terms = np.concatenate([self.terms, np.full(len(sets), term)])
-        values = self.market.terms[term].values(*self.market.goods.sums(sets))
+        values = self.relaxation.terms[term].values(*self.relaxation.buckets.sums(sets))
         self.values = np.concatenate([self.values, values / self.unit])
         self.away = np.concatenate([self.away, away / self.unit])
 
