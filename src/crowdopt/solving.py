@@ -9,10 +9,9 @@ from crowdopt.engines.base import Limits
 from crowdopt.engines.registry import run
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.model.certificate import Space
-from crowdopt.model.objective import Objective, parse_selectivity
+from crowdopt.model.objective import read_selectivity
 from crowdopt.model.offsets import Offsets, number
 from crowdopt.model.problem import Problem
-from crowdopt.model.scale import Scale, canonical_text
 from crowdopt.results.advice import advise, advise_ranks, advise_scale, advise_unanswered
 from crowdopt.results.prior import read_prior
 from crowdopt.results.solution import Solution
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crowdopt.data.counts import Counted
+    from crowdopt.model.scale import Scale
 
 LOST = "the process that solved it was ended, and so was a second one: by someone, or for lack of memory (try --jobs 1)"
 """Why a group has no answers whose processes came to no end."""
@@ -54,7 +54,7 @@ def solve_counted(counted: Counted, asked: Asked, limits: Limits) -> Solution:
         prior=read_prior(asked.prior_matrix, scale, buckets, names),
         smoothing=0.0 if asked.smoothing is None else number(asked.smoothing, "smoothing"),
     )
-    objective = replace(objective_of(asked.selectivity, scale), offsets=offsets)
+    objective = replace(read_selectivity(asked.selectivity, scale.labels), offsets=offsets)
     reading = counted.reading
     space = _space(asked.space, scale)
     problem = Problem(buckets, space, objective, len(reading.ranked) > 1, reading.classes_found)
@@ -104,17 +104,3 @@ def _space(space: str | None, scale: Scale) -> Space:
     if space == "dominance" and not ordered:
         raise InputError("dominance needs ordered labels: say --scale ordinal, or --labels from lowest to highest")
     return Space(space)
-
-
-def objective_of(selectivity: str | dict[Any, float] | None, scale: Scale) -> Objective:
-    """What a user says of the shares of the labels; nothing if None."""
-    if selectivity is None:
-        return Objective()
-    if isinstance(selectivity, str):
-        return parse_selectivity(selectivity, scale.labels)
-    if not isinstance(selectivity, dict):
-        raise InputError("selectivity must be none, estimate, or a dict with the share of each label")
-    shares = {canonical_text(name): share for name, share in selectivity.items()}
-    if set(shares) != set(scale.labels):
-        raise InputError(f"selectivity must give a share for each of {', '.join(scale.labels)}")
-    return Objective("given", tuple(number(shares[label], "a share") for label in scale.labels))

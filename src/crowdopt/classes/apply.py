@@ -15,8 +15,8 @@ from crowdopt.data.responses import Responses, count_tasks
 from crowdopt.data.tables.spark import is_spark
 from crowdopt.data.worker_classes import MAX_CLASSES, WorkerClass, with_classes
 from crowdopt.errors import ClassError
+from crowdopt.model.objective import read_selectivity
 from crowdopt.model.offsets import number
-from crowdopt.solving import Asked, objective_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from crowdopt.data.load import Source
     from crowdopt.model.scale import Scale
     from crowdopt.results.solution import Solution
+    from crowdopt.solving import Asked
 
 ADVISED = (200, 20_000)
 """The fewest and the most responses for which the criterion is asked unbidden: few tell nothing, many take time."""
@@ -121,7 +122,7 @@ def _shares(selectivity: str | dict[Any, float] | None, scale: Scale) -> Shares 
     """What a user says of the shares of the labels, in the words of an alternation; None if that is nothing."""
     if selectivity is None:
         return None
-    objective = objective_of(selectivity, scale)
+    objective = read_selectivity(selectivity, scale.labels)
     return objective.shares or ("estimate" if objective.kind == "estimated" else "none")
 
 

@@ -17,11 +17,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from crowdopt.errors import InputError
+from crowdopt.model.offsets import number
+from crowdopt.model.scale import canonical_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -252,6 +254,20 @@ def posterior(counts: Ints, matrix: Floats, log_shares: Floats) -> Floats:
     score = np.where(np.isfinite(best), score, np.where(open_labels(matrix, log_shares), 0.0, -np.inf))
     scaled = np.exp(score - np.where(np.isfinite(best), best, 0.0))
     return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
+
+
+def read_selectivity(selectivity: str | dict[Any, float] | None, labels: Sequence[str]) -> Objective:
+    """What a user says of the shares of the labels; nothing if None."""
+    if selectivity is None:
+        return Objective()
+    if isinstance(selectivity, str):
+        return parse_selectivity(selectivity, labels)
+    if not isinstance(selectivity, dict):
+        raise InputError("selectivity must be none, estimate, or a dict with the share of each label")
+    shares = {canonical_text(name): share for name, share in selectivity.items()}
+    if set(shares) != set(labels):
+        raise InputError(f"selectivity must give a share for each of {', '.join(labels)}")
+    return Objective("given", tuple(number(shares[label], "a share") for label in labels))
 
 
 def parse_selectivity(text: str, labels: Sequence[str]) -> Objective:

@@ -1,7 +1,7 @@
 """Checking a solution against the data, without trusting the engine that made it.
 
 Nothing here imports an engine. The data are read and counted again; the likelihood, the matrix, the order,
-the margins and the bound are computed anew, the bound by the plainest way that can work (optimum.py).
+the margins and the bound are computed anew, the bound by the plainest way that can work (recheck.py).
 """
 
 from __future__ import annotations

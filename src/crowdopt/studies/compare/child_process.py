@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt.engines.base import Limits
-from crowdopt.studies.compare.methods import OUR_METHODS, Rows, objective_of, prepare
+from crowdopt.model.objective import Objective
+from crowdopt.model.offsets import Offsets
+from crowdopt.studies.compare.methods import OUR_METHODS, Rows, prepare
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Ints
@@ -50,7 +52,8 @@ def main(folder: Path, method: str) -> None:
     warnings.simplefilter("ignore")  # of other libraries about each other
     options = json.loads((folder / "options.json").read_text(encoding="utf-8"))
     columns = np.load(folder / "rows.npz")
-    objective = objective_of(options["kind"], options["shares"], options["smoothing"], options["n_labels"])
+    offsets = Offsets.of(options["n_labels"], smoothing=options["smoothing"])
+    objective = Objective(options["kind"], tuple(options["shares"]), offsets)
     rows = Rows(columns["task"], columns["worker"], columns["label"], options["n_labels"], objective)
     try:
         fit = prepare(method, rows, lambda: Limits(options["time_limit"], seed=options["seed"]), options["seed"])

@@ -22,7 +22,7 @@ from crowdopt.model.offsets import number
 from crowdopt.pipeline import aggregate
 from crowdopt.results.accuracy import NO_LABEL, known_labels
 from crowdopt.studies.compare.child_process import read_result, write_rows
-from crowdopt.studies.compare.methods import CROWD_KIT, OUR_METHODS, Rows, has_crowd_kit, objective_of, title_of
+from crowdopt.studies.compare.methods import CROWD_KIT, OUR_METHODS, Rows, has_crowd_kit, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -164,7 +164,7 @@ def compare(
             )
         wanted, notes = methods_for(solution, methods)
         smoothing = number(options.get("smoothing", 0.0), "smoothing")
-        rows = _rows(solution, smoothing)
+        rows = _rows(solution)
         true = None if truth is None else _truth(solution, truth)
     finally:
         if solution.source is not None and solution.source.workspace is not None:
@@ -204,7 +204,7 @@ def methods_for(solution: Solution, named: Sequence[str] = ()) -> tuple[list[str
     return wanted, tuple(notes)
 
 
-def _rows(solution: Solution, smoothing: float) -> Rows:
+def _rows(solution: Solution) -> Rows:
     """The responses as whole numbers: tasks and workers numbered as they are sorted."""
     source = solution.source
     if source is None:
@@ -222,8 +222,7 @@ def _rows(solution: Solution, smoothing: float) -> Rows:
     # In an order that does not depend on the one of the rows: sums of fractions do.
     order = np.lexsort((columns["label"], columns["worker_number"], columns["task_number"]))
     task, worker, label = (columns[name][order] for name in ("task_number", "worker_number", "label"))
-    kind, shares = solution.objective.kind, list(solution.objective.shares)
-    return Rows(task, worker, label, scale.n_labels, objective_of(kind, shares, smoothing, scale.n_labels))
+    return Rows(task, worker, label, scale.n_labels, solution.objective)
 
 
 def _truth(solution: Solution, truth: Any) -> Ints:

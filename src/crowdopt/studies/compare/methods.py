@@ -14,8 +14,6 @@ import numpy as np
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Space
 from crowdopt.model.claims import titles
-from crowdopt.model.objective import Objective
-from crowdopt.model.offsets import Offsets
 from crowdopt.model.problem import Problem
 
 if TYPE_CHECKING:
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
 
     from crowdopt._arrays import Ints
     from crowdopt.engines.base import Limits
+    from crowdopt.model.objective import Objective
 
 OUR_METHODS = {
     "opt-dominance": ("OPT, respecting the order", "auto", Space.DOMINANCE),
@@ -78,11 +77,6 @@ class Rows:
         at = labels[self.task] * self.n_labels + self.label
         responses = np.bincount(at, minlength=self.n_labels**2).reshape(self.n_labels, 1, self.n_labels)
         return float(self.objective.total(responses, np.bincount(labels, minlength=self.n_labels)))
-
-
-def objective_of(kind: Any, shares: list[float], smoothing: float, n_labels: int) -> Objective:
-    """The objective, from plain values."""
-    return Objective(kind, tuple(shares), Offsets.of(n_labels, smoothing=smoothing))
 
 
 def title_of(method: str) -> str:
