@@ -133,6 +133,7 @@ def _about_labels(solution: Solution, problem: Problem) -> Iterator[str]:
         return
     if claims.prices:
         tolerance = problem.price_tolerance(value)
+    # The engine computed it from a log-likelihood that it rounded otherwise.
     if not math.isclose(certificate.tolerance, tolerance, rel_tol=1e-6):
         yield f"the tolerance should be {tolerance:.3g}, not {certificate.tolerance:.3g}"
     if certificate.given != problem.given:

@@ -36,6 +36,7 @@ def about_margins(solution: Solution, checks: Recheck) -> Iterator[str]:
         other = Alternatives(checks.ordered.margins(mapping, value), tied, agrees_more=False)  # see about_choice
     else:
         other = alternatives(problem, mapping, value, _compared_with(solution, claims), checks.deadline)
+    # Two evaluations are rounded on either side, each by no more than the tolerance.
     close = 2 * tolerance + (_lookup_error(problem) if claims.looked_up else 0.0)
     if not np.allclose(np.maximum(other.loss, 0.0), margins.values, rtol=1e-6, atol=close):
         yield "the margins do not follow from the data"

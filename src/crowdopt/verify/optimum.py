@@ -166,7 +166,7 @@ def _line_values(problem: Problem, deadline: float) -> Iterator[float]:
     """Values of every split by a line through two buckets, those on the line being split anywhere along it."""
     buckets = problem.buckets
     points = buckets.counts[:, 0, ::-1]  # (yes, no)
-    if int(points.max()) >= 2**31:
+    if int(points.max()) >= 2**31:  # a cross product of differences would not fit into 64 bits
         raise Undecided("counts are too large for the integer test of sides")
     amounts = np.column_stack([buckets.responses[:, 0, :], buckets.weights])
     total = amounts.sum(axis=0)

@@ -220,9 +220,9 @@ class Branching:
         for share, at, members in finding.mixture:
             held[at] += share * members
             together += share * np.outer(members, members)
-        held /= np.maximum(held.sum(axis=0), 1e-300)
+        held /= np.maximum(held.sum(axis=0), 1e-300)  # a bucket that no set of the mixture holds
         undecided = (1 - held.max(axis=0)) * sizes
-        if undecided.max(initial=0.0) > 1e-6 * sizes.max():
+        if undecided.max(initial=0.0) > 1e-6 * sizes.max():  # by more than shares are rounded
             return int(undecided.argmax())
         pairs = np.clip(together, 0.0, 1.0)
         loose = (pairs * (1 - pairs)) @ sizes * sizes

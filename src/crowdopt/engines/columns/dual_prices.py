@@ -64,6 +64,7 @@ class Prices:
         second = would_add.max(axis=1, initial=-np.inf)
         self.low = np.where(np.isfinite(second), np.minimum(second, self.high), self.high - np.abs(self.high) - 1.0)
         sizes = relaxation.buckets.responses.sum(axis=1)
+        # How far a price can be moved; never zero, as lengths are measured by it.
         self.width = np.maximum(self.high - self.low, 1e-9 * (1.0 + sizes))
         if relaxation.order is not None:  # where single moves say little, as few of them are allowed
             self.width = np.clip(np.abs(self.high - self.low), 0.02 * sizes, 1.5 * sizes)
@@ -175,7 +176,7 @@ class Prices:
                 x += by * self.directions[cut]
                 short -= by * self.products[cut] / self.lengths
                 hit[cut] = True
-            elif beyond[side] > 1e-9:
+            elif beyond[side] > 1e-9:  # in the metric of the projections: less is rounding
                 by = (1.0 if x[side] < self.least[side] else -1.0) * beyond[side] / self.box_lengths[side]
                 x += by * self.box[side]
                 short -= by * self.directions[:, side] / self.lengths  # projections are symmetric

@@ -49,6 +49,8 @@ BLOCK = 1 << 18
 """Cells times buckets worked on at once."""
 
 MOST_CELLS_AT_ONCE = 2_048
+"""However few buckets there are: a good set that one cell leads to spares only cells that come later."""
+
 MAX_OPEN, MAX_BYTES = 200_000, 1 << 29
 """Open cells, and the size of their corners and facets, beyond which the deepest are worked on first.
 
@@ -68,7 +70,7 @@ KEPT = 40
 """Sets found on the way that are handed back."""
 
 _EPS = float(np.finfo(float).eps)
-_TINY = 1e-300
+_TINY = 1e-300  # a divisor or probability that is not zero, and changes no sum
 _NEVER = -1e15  # stands for the logarithm of zero: times a count it outweighs any price
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ROUNDS = 30
 """Rounds of refitting."""
 
-_TINY = 1e-300
+_TINY = 1e-300  # of a probability, whose logarithm must be finite
 _LEAST = 1e-12  # of a probability, where an order makes buckets of all kinds go together
 
 
@@ -27,6 +27,7 @@ def starts(buckets: BucketSet, n_starts: int, rng: np.random.Generator) -> Float
     n_coordinates = buckets.responses.shape[1]
     n_answers = n_coordinates // buckets.n_classes
     some = buckets.responses[rng.integers(len(buckets), size=n_starts // 3)]
+    # Smoothed, so that no answer is impossible; and drawn (0.7 < 1) rather far from even.
     near = 0.8 * shares(some, buckets.n_classes) + 0.2 / n_answers
     drawn = rng.dirichlet(np.full(n_answers, 0.7), size=(n_starts - len(near), buckets.n_classes))
     return np.concatenate([drawn.reshape(-1, n_coordinates), near])
