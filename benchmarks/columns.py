@@ -19,13 +19,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import crowdopt
-from crowdopt.engines.registry import Limits, run
+from crowdopt.engines.base import Limits
+from crowdopt.engines.registry import run
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Space, Stop
 from crowdopt.model.problem import Problem
 from crowdopt.studies.simulate import random_matrix, uniform_errors
 from crowdopt.studies.simulate_counts import Lattice
-from crowdopt.verify.optimum import Recheck, Undecided
+from crowdopt.verify.optimum import Undecided
+from crowdopt.verify.recheck import Recheck
 from processes import environment
 from real_sets import DATA, SETS
 from tables import describe, duration, nats, parser, say, show, span, write_json

@@ -16,8 +16,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from columns import KINDS, Setting, draw
+from crowdopt.engines.base import Limits
 from crowdopt.engines.enumeration import MAX_MAPPINGS, count_mappings
-from crowdopt.engines.registry import Limits, run
+from crowdopt.engines.registry import run
 from crowdopt.model.certificate import Proof, Space
 from crowdopt.model.order import Order, TooManyUpSets
 from crowdopt.model.problem import Problem

@@ -34,7 +34,7 @@ from crowdopt.model.certificate import Proof, Space
 from crowdopt.model.objective import Objective
 from crowdopt.model.offsets import Offsets
 from crowdopt.model.problem import Problem
-from crowdopt.verify.verify import Verdict
+from crowdopt.verify.verdict import Verdict
 from support import oracle
 from support.problems import KINDS, random_classed_tasks, random_objective, random_tasks
 

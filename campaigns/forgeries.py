@@ -29,7 +29,7 @@ from campaigns.lies import pick
 from campaigns.meaning import reason_to_confirm
 from crowdopt import Solution, aggregate, verify
 from crowdopt.errors import CrowdoptError
-from crowdopt.verify.verify import Verdict
+from crowdopt.verify.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -60,7 +60,7 @@ from campaigns.mutations import (
 from crowdopt import Database, Solution, Solutions, verify
 from crowdopt.cli.app import main as command_line
 from crowdopt.errors import CrowdoptError
-from crowdopt.verify.verify import Verdict
+from crowdopt.verify.verdict import Verdict
 from support.needs import SAMPLES
 
 if TYPE_CHECKING:

@@ -16,9 +16,11 @@ from crowdopt.model.certificate import Proof, Space
 from crowdopt.model.objective import Objective, response_matrix
 from crowdopt.model.offsets import Offsets
 from crowdopt.model.problem import Problem
-from crowdopt.verify import optimum as recheck
+from crowdopt.verify.alternatives import agreement_of_best_names, alternatives
+from crowdopt.verify.check import check_against
+from crowdopt.verify.optimum import always_above, log_likelihood
 from crowdopt.verify.optimum_ordered import OrderedOptimum
-from crowdopt.verify.verify import Verdict, Verification, check_against
+from crowdopt.verify.verdict import Verdict, Verification
 from support import oracle
 
 if TYPE_CHECKING:
@@ -102,7 +104,7 @@ def retell(data, solution, mapping, objective=None, buckets=None):
     objective, buckets = objective or solution.objective, buckets or solution.buckets
     certificate, table = data["certificate"], data["buckets"]
     problem = Problem(buckets, Space(certificate["space"]), objective, solution.ranked)
-    value = recheck.log_likelihood(problem, mapping)
+    value = log_likelihood(problem, mapping)
     refit(data, solution, mapping, objective, buckets)
     certificate |= {"objective": value, "tolerance": problem.tolerance(value), "given": list(problem.given)}
     if certificate["bound"] is not None:
@@ -120,7 +122,7 @@ def margins_of(problem: Problem, mapping, value: float, engine: str, kind: str):
         loss, tied = best.margins(mapping, value), best.tied(mapping, best.value - problem.tolerance(value))
     else:
         closures = problem.space is Space.DOMINANCE and engine in {"chain", "columns", "enumerate", "search"}
-        moves = recheck.alternatives(problem, mapping, value, frozenset({"closures" if closures else "moves"}))
+        moves = alternatives(problem, mapping, value, frozenset({"closures" if closures else "moves"}))
         loss, tied = moves.loss, moves.tied
     return [max(x, 0.0) if math.isfinite(x) else None for x in loss.tolist()], tied.tolist()
 
@@ -416,7 +418,7 @@ def flip_a_label_and_be_modest(data, solution, rng):
         return None
     if flip_a_label_and_make_everything_fit(data, solution, rng) is None:
         return None
-    bound = recheck.always_above(problem_of(solution))
+    bound = always_above(problem_of(solution))
     certificate |= {"bound": bound, "gap": bound - certificate["objective"], "proof": "BOUNDED"}
     return "modest"
 
@@ -439,11 +441,11 @@ def rename_the_labels(data, solution, rng):
     elif data["certificate"]["bound"] is None:
         wrong = False
     elif solution.objective.interchangeable:
-        best = recheck.agreement_of_best_names(problem, mapping)
+        best = agreement_of_best_names(problem, mapping)
         named_better = engine == "search" and best > solution.buckets.agreement(mapping)
         wrong = breaks or (finished and worse) or named_better
     else:
-        value = recheck.log_likelihood(problem, mapping)
+        value = log_likelihood(problem, mapping)
         wrong = breaks or (solution.certificate.proof is Proof.PROVED and _beaten(solution, value, problem.space))
     if not wrong:
         return None

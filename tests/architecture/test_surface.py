@@ -83,39 +83,6 @@ def imported_by(path: Path) -> set[str]:
     return found
 
 
-def reached_from(module: str, but_not: tuple[str, ...]) -> set[str]:
-    """Every module of the package that a module imports, directly or by way of others, leaving some out."""
-    reached, open_ends = set(), {module}
-    while open_ends:
-        name = open_ends.pop()
-        if name.startswith(but_not):
-            continue
-        path = SOURCE.joinpath(*name.split(".")[1:])
-        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        if name == "crowdopt" or not path.is_file():
-            continue  # the package itself offers everything; a name that is no module is a thing in one
-        reached.add(name)
-        open_ends |= {found for found in imported_by(path) if found.startswith("crowdopt")} - reached
-    return reached
-
-
-def test_what_checks_a_certificate_reaches_no_engine():
-    # A solution can draw its report, which runs other methods beside it, and soften its matrices, by a method that
-    # proves nothing; the check never asks for either.
-    reached = reached_from("crowdopt.verify.verify", but_not=("crowdopt.report", "crowdopt.engines.em.soft"))
-    assert "crowdopt.data.load" in reached
-    assert "crowdopt.results.file_format" in reached
-    assert not [name for name in reached if name.startswith("crowdopt.engines")]
-
-
-def test_verification_knows_every_engine():
-    from crowdopt.engines.registry import ENGINES
-    from crowdopt.verify.verify import OTHER_ENGINES, PROVING_ENGINES
-
-    assert {*ENGINES, "trivial"} == PROVING_ENGINES | OTHER_ENGINES
-    assert PROVING_ENGINES.isdisjoint(OTHER_ENGINES)
-
-
 def test_engines_know_nothing_of_tables_or_of_the_check():
     for path in (SOURCE / "engines").rglob("*.py"):
         rooms = {name.split(".")[1] for name in imported_by(path) if name.startswith("crowdopt.")}

@@ -18,9 +18,9 @@ from crowdopt.cli.app import main
 from crowdopt.data.encode import Coded, code_responses
 from crowdopt.errors import ClassError, InputError
 from crowdopt.model.certificate import Proof, Space
-from crowdopt.report.verdict import verdict_of
+from crowdopt.results.sentences import verdict_of
 from crowdopt.results.summary import summarise
-from crowdopt.verify.verify import Verdict
+from crowdopt.verify.verdict import Verdict
 from support.commands import aggregate_command
 
 

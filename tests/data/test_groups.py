@@ -18,7 +18,7 @@ from crowdopt.data import groups
 from crowdopt.data.tables import table as frames
 from crowdopt.errors import ColumnError, CrowdoptError, InputError, SolutionFileError
 from crowdopt.results.solutions import NOT_SOLVED_YET
-from crowdopt.verify.verify import Verdict
+from crowdopt.verify.verdict import Verdict
 from support.ways import BACKENDS, plain
 
 SCALES = {"colour": ["blue", "green", "red"], "is it?": ["no", "yes"], "how much": ["1", "2", "3"]}

@@ -21,7 +21,7 @@ from crowdopt.data.worker_classes import WorkerClass
 from crowdopt.errors import ClassError, ColumnError, InputError
 from crowdopt.model.certificate import Proof, Space
 from crowdopt.verify.optimum import log_likelihood
-from crowdopt.verify.verify import Verdict
+from crowdopt.verify.verdict import Verdict
 from support import oracle
 from support.commands import aggregate_command, text
 from support.ways import BACKENDS, plain

@@ -21,6 +21,7 @@ from crowdopt.model.offsets import Offsets
 from crowdopt.model.order import Order, TooManyUpSets, TooMuchMemory
 from crowdopt.model.problem import Problem
 from support import oracle
+from support.lattice import respects
 from support.problems import KINDS, oracle_choice, oracle_ties, random_objective, random_tasks
 
 
@@ -205,7 +206,7 @@ def test_past_the_time_limit_the_answer_is_bounded_never_proved(shares):
     problem = Problem(random_crowd(1, 4, 4), objective=objective)
     short = certificate_of(problem, outcome := chain(problem, Limits(seconds=0.0)))
     assert (short.proof, short.stop, short.space) == (Proof.BOUNDED, Stop.TIME, Space.DOMINANCE)
-    assert Order.of(problem.buckets.counts).respected_by(outcome.mapping)
+    assert respects(Order.of(problem.buckets.counts), outcome.mapping)
     assert short.objective == problem.objective.of_mapping(problem.buckets, outcome.mapping) > -np.inf
     full = certificate_of(problem, chain(problem, Limits()))
     assert (full.proof, full.stop) == (Proof.PROVED, Stop.FINISHED)

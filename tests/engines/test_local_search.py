@@ -23,6 +23,7 @@ from crowdopt.model.order import Order
 from crowdopt.model.problem import Problem
 from crowdopt.studies.simulate import random_matrix
 from support import oracle, problems
+from support.lattice import respects
 
 module = sys.modules["crowdopt.engines.local_search"]  # the package has a function of that name
 
@@ -108,7 +109,7 @@ def test_finds_the_optimum_of_chain_in_nearly_all_crowds(n_labels, n_responses, 
         buckets = random_crowd(rng, n_labels, n_responses, ordered=seed % 2 == 0)
         problem = Problem(buckets, objective=random_objective(rng, KINDS[seed % 3], n_labels))
         best, outcome = chain(problem, Limits()), search(problem, Limits())
-        assert Order.of(buckets.counts).respected_by(outcome.mapping)
+        assert respects(Order.of(buckets.counts), outcome.mapping)
         assert outcome.objective <= best.bound + 1e-9
         if outcome.objective < best.objective - problem.tolerance(best.objective):
             missed.append(seed)
@@ -150,9 +151,9 @@ def test_no_closure_move_improves_the_answer_and_starts_respect_the_order(kind, 
         buckets, _ = Buckets.from_arrays(rng.integers(0, 4, (25, n_classes, 4)), rng.integers(1, 50, 25))
         problem = Problem(buckets, objective=random_objective(rng, kind, 4, n_classes))
         order = Order.of(buckets.counts)
-        assert all(order.respected_by(mapping) for mapping in module.starts(problem, 50))
+        assert all(respects(order, mapping) for mapping in module.starts(problem, 50))
         outcome = search(problem, Limits())
-        assert order.respected_by(outcome.mapping)
+        assert respects(order, outcome.mapping)
         assert Steps(problem).gains(outcome.mapping[None]).max() <= 1e-6
         expected = closure_moves(problem, outcome.mapping)
         assert outcome.margins.kind == "upper"
@@ -179,7 +180,7 @@ def test_no_time_still_gives_a_valid_answer(kind, space):
     assert np.isfinite(outcome.objective)
     assert outcome.bound >= search(problem, Limits()).objective
     if space is Space.DOMINANCE:
-        assert Order.of(buckets.counts).respected_by(outcome.mapping)
+        assert respects(Order.of(buckets.counts), outcome.mapping)
 
 
 @pytest.mark.parametrize("space", list(Space))
@@ -217,7 +218,7 @@ def test_too_many_buckets_for_the_order(monkeypatch):
     problem = Problem(buckets)
     outcome = search(problem, Limits())
     assert outcome.stop is Stop.FINISHED
-    assert Order.of(buckets.counts).respected_by(outcome.mapping)
+    assert respects(Order.of(buckets.counts), outcome.mapping)
     alone = [problem.objective.of_mapping(buckets, np.full(buckets.n_buckets, j)) for j in range(3)]
     assert outcome.objective >= max(alone)
     exact = chain(problem, Limits())

@@ -16,7 +16,8 @@ from crowdopt.model.certificate import Stop
 from support import oracle
 
 chain_module = sys.modules["crowdopt.engines.chain"]  # the package has a function of that name
-solve_module = sys.modules["crowdopt.engines.registry"]
+columns_module = sys.modules["crowdopt.engines.columns.engine"]
+registry = sys.modules["crowdopt.engines.registry"]
 
 
 def ratings(rng: np.random.Generator, n_labels: int, n_tasks: int, size: int) -> np.ndarray:
@@ -61,7 +62,7 @@ def test_past_the_number_of_up_sets_prices_take_over(monkeypatch):
 def test_past_the_number_of_buckets_nothing_is_priced(monkeypatch):
     tasks = ratings(np.random.default_rng(1), 3, 40, 5)
     monkeypatch.setattr(chain_module, "MAX_UP_SETS", 10)
-    monkeypatch.setattr(solve_module, "MAX_BUCKETS", 10)
+    monkeypatch.setattr(columns_module, "MAX_BUCKETS", 10)
     certificate = solve(tasks).certificate
     assert (certificate.engine, certificate.proof) == ("search", Proof.BOUNDED)
     with pytest.raises(InputError, match="at most 10"):
@@ -84,17 +85,17 @@ def test_engines_that_cannot_answer_say_so(options, message):
 
 def test_a_gap_that_listing_cannot_close_in_time_keeps_the_bound_of_prices(monkeypatch):
     tasks = ratings(np.random.default_rng(1), 3, 40, 5)
-    monkeypatch.setattr(solve_module, "FEW_UP_SETS", 10)
+    monkeypatch.setattr(registry, "FEW_UP_SETS", 10)
     listed = solve(tasks).certificate.objective
 
     def with_a_gap(problem, limits):
         outcome = columns(problem, limits)
         return replace(outcome, bound=outcome.objective + 0.01)
 
-    monkeypatch.setattr(solve_module, "columns", with_a_gap)
+    monkeypatch.setattr(registry, "columns", with_a_gap)
     closed = solve(tasks).certificate
     assert (closed.engine, closed.proof, closed.objective) == ("chain", Proof.PROVED, pytest.approx(listed, abs=1e-9))
-    monkeypatch.setattr(solve_module, "chain", stopped_chain(solve_module.chain))
+    monkeypatch.setattr(registry, "chain", stopped_chain(registry.chain))
     certificate = solve(tasks).certificate
     assert (certificate.engine, certificate.proof, certificate.stop) == ("columns", Proof.BOUNDED, Stop.TIME)
     assert certificate.gap == pytest.approx(0.01, abs=1e-6)

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdopt.engines.base import Limits
-from crowdopt.engines.registry import run, solve
+from crowdopt.engines.registry import run
 from crowdopt.engines.scan import rank_by_share, scan
+from crowdopt.engines.solve import solve
 from crowdopt.errors import InputError
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Proof, Space, Stop

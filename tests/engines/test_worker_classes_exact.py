@@ -20,8 +20,8 @@ from crowdopt.model.offsets import Offsets
 from crowdopt.model.order import Order, tails, violation
 from crowdopt.model.problem import Problem
 from crowdopt.studies.simulate import uniform_errors
-from crowdopt.verify.optimum import Recheck
 from crowdopt.verify.optimum_ordered import OrderedOptimum
+from crowdopt.verify.recheck import Recheck
 from support import oracle
 from support.problems import random_classed_tasks as random_tasks
 

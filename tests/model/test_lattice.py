@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdopt.engines.enumeration import full_lattice
-from crowdopt.model.order import Order, TooManyUpSets, UpSets, join, meet, tails
+from crowdopt.model.order import Order, TooManyUpSets, UpSets, tails
 from support import oracle
+from support.lattice import join, meet
 
 LATTICES = [(n_labels, size) for n_labels in (2, 3, 4) for size in range(1, 6)]
 

@@ -17,7 +17,7 @@ from crowdopt.errors import InputError
 from crowdopt.model.certificate import Proof, Space
 from crowdopt.model.offsets import Offsets
 from crowdopt.verify.optimum import always_above, log_likelihood
-from crowdopt.verify.verify import Verdict
+from crowdopt.verify.verdict import Verdict
 from support.effort import effort
 from support.extremes import TRILLION, Extreme, draw, extreme
 from support.precise import Exact

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdopt.engines.registry import Problem
 from crowdopt.errors import InputError
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.objective import (
@@ -22,6 +21,7 @@ from crowdopt.model.objective import (
     times_log_share,
     tolerance,
 )
+from crowdopt.model.problem import Problem
 from crowdopt.verify.optimum import log_likelihood
 
 SIZES = [1, 3, 10, 1000, 10**6, 10**9, 10**12]

@@ -14,6 +14,7 @@ from crowdopt.model.order import Order
 from crowdopt.report.lattice import heaviest
 from crowdopt.report.safe_text import visible
 from support.browsing import Page
+from support.lattice import respects
 from support.reports import CASES, HOSTILE, ODD_TASKS, TURNED, crowd, hostile, solved, turned
 
 
@@ -82,14 +83,14 @@ def test_moving_a_bucket_shows_the_likelihood_of_the_library(open_page, name):
 def test_kept_in_order_what_is_above_and_below_follows(open_page, name):
     solution, report = solved(name), open_page(name)
     order = Order.of(solution.buckets.counts[heaviest(solution.buckets)], ranked=solution.ranked)
-    assert order.respected_by(report.labels)
+    assert respects(order, report.labels)
     rng = np.random.default_rng(1)
     for bucket in rng.choice(len(report.labels), 6, replace=False):
         label = int(rng.integers(solution.scale.n_labels))
         report.page.locator(f'[data-bucket="{bucket}"]').dispatch_event("click")
         report.page.select_option("#bucket-label", index=label)
         assert report.labels[bucket] == label
-        assert order.respected_by(report.labels)
+        assert respects(order, report.labels)
         assert report.value == pytest.approx(likelihood(solution, report.labels), rel=1e-9)
 
 
@@ -105,7 +106,7 @@ def test_stepping_a_cut_moves_one_bucket_across_it(open_page, name):
             changed = np.flatnonzero(report.labels != before)
             assert len(changed) <= 1
             assert all((before[b], report.labels[b]) == (low, high) for b in changed)
-            assert order.respected_by(report.labels)
+            assert respects(order, report.labels)
             assert report.value == pytest.approx(likelihood(solution, report.labels), rel=1e-9)
             moved += len(changed)
     assert moved > 0

@@ -12,11 +12,11 @@ import crowdopt
 from crowdopt.errors import InputError, MissingExtraError
 from crowdopt.report.content import compare_engines
 from crowdopt.studies.compare import comparison
-from crowdopt.studies.compare.methods import CROWD_KIT, ENGINES
+from crowdopt.studies.compare.methods import CROWD_KIT, OUR_METHODS
 from support.commands import Text, run
 from support.reports import HOSTILE, crowd, hostile
 
-OURS = list(ENGINES)
+OURS = list(OUR_METHODS)
 
 PEERS = """
 import os, time
@@ -85,7 +85,7 @@ def test_our_methods_are_what_aggregate_gives(options):
     assert found.n_truth == 50
     values = []
     for one in found.outcomes:
-        _, engine, space = ENGINES[one.method]
+        _, engine, space = OUR_METHODS[one.method]
         space = space.value if space == "all" or options.get("scale") != "nominal" else None
         solution = crowdopt.aggregate(frame, truth=truth, engine=engine, space=space, **options)
         assert one.error is None
@@ -153,7 +153,7 @@ def test_every_method_of_crowd_kit_runs_with_what_is_installed(method):
 def test_without_crowd_kit_the_rest_runs_and_the_extra_is_named(monkeypatch):
     monkeypatch.setattr(comparison, "has_crowd_kit", lambda: False)
     frame = crowd(20, 2, (3, 3), 55)
-    monkeypatch.setattr(comparison, "ENGINES", {"vote": ENGINES["vote"]})
+    monkeypatch.setattr(comparison, "OUR_METHODS", {"vote": OUR_METHODS["vote"]})
     found = crowdopt.compare(frame)
     assert [one.method for one in found.outcomes] == ["vote"]
     assert found.notes == ("crowd-kit's methods are left out: pip install 'crowdopt[compare]'",)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,15 +13,19 @@ from crowdopt import Solution
 from crowdopt.data.counts import Totals
 from crowdopt.data.reading import Reading
 from crowdopt.data.worker_classes import WorkerClass
-from crowdopt.engines.registry import Limits, run
+from crowdopt.engines.base import Limits
+from crowdopt.engines.registry import run
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Space
 from crowdopt.model.objective import Objective
 from crowdopt.model.offsets import Offsets
 from crowdopt.model.problem import Problem
 from crowdopt.model.scale import Scale
-from crowdopt.verify.verify import Verification, check_against
+from crowdopt.verify.check import check_against
 from support.precise import Exact
+
+if TYPE_CHECKING:
+    from crowdopt.verify.verdict import Verification
 
 TRILLION = 10**12
 

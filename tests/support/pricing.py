@@ -13,7 +13,7 @@ from crowdopt.model.problem import Problem
 from support.problems import random_objective
 
 if TYPE_CHECKING:
-    from crowdopt.engines.columns.set_terms import Goods, Term
+    from crowdopt.engines.columns.set_terms import BucketSet, Term
 
 MOST_BUCKETS = 9
 
@@ -29,19 +29,19 @@ def random_problem(rng: np.random.Generator, kind: str, n_labels: int, *, equal:
     return Problem(Buckets.from_arrays(counts, weights)[0], Space.ALL, objective)
 
 
-def random_prices(rng: np.random.Generator, goods: Goods, term: Term) -> np.ndarray:
+def random_prices(rng: np.random.Generator, buckets: BucketSet, term: Term) -> np.ndarray:
     """About what a bucket adds to a random set: where prices matter most."""
-    share = rng.dirichlet(np.ones(goods.responses.shape[1]))
+    share = rng.dirichlet(np.ones(buckets.responses.shape[1]))
     per_task = np.log(rng.uniform(0.1, 0.9)) if rng.random() < 0.5 else 0.0
-    prices = goods.responses @ np.log(share) + goods.tasks * per_task
-    return prices * rng.choice([0.5, 1.0, 1.0]) + rng.normal(size=len(goods)) * rng.choice([0.0, 1.0, 5.0])
+    prices = buckets.responses @ np.log(share) + buckets.tasks * per_task
+    return prices * rng.choice([0.5, 1.0, 1.0]) + rng.normal(size=len(buckets)) * rng.choice([0.0, 1.0, 5.0])
 
 
-def every_worth(goods: Goods, term: Term, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def every_worth(buckets: BucketSet, term: Term, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """All sets, and what they are worth."""
-    sets = (np.arange(1 << len(goods))[:, None] >> np.arange(len(goods))) & 1 == 1
+    sets = (np.arange(1 << len(buckets))[:, None] >> np.arange(len(buckets))) & 1 == 1
     with np.errstate(invalid="ignore"):
-        worth = term.values(*goods.sums(sets)) - sets @ prices
+        worth = term.values(*buckets.sums(sets)) - sets @ prices
     return sets, worth
 
 

@@ -34,10 +34,10 @@ def test_an_engine_that_errs_is_caught_and_the_problem_made_small(tmp_path, monk
     vote = ENGINES["vote"]
 
     def boast(problem, limits):
-        outcome = vote(problem, limits)
+        outcome = vote.run(problem, limits)
         return campaign.replace(outcome, bound=outcome.objective)
 
-    monkeypatch.setitem(ENGINES, "vote", boast)
+    monkeypatch.setitem(ENGINES, "vote", campaign.replace(vote, run=boast))
     tally = Tally()
     campaign.campaign(lambda number: number < 12 and not tally.wrong, 2, tally, tmp_path)
     (path,) = tmp_path.glob("*.json")

@@ -40,5 +40,5 @@ def test_no_forged_file_is_confirmed_unless_it_is_true(made, tmp_path):
 )
 def test_a_confirmed_forgery_is_seen(made, tmp_path, monkeypatch, check, change):
     """Without one of its checks, verify confirms what is wrong."""
-    monkeypatch.setattr(sys.modules["crowdopt.verify.verify"], check, lambda *_: iter(()))
+    monkeypatch.setattr(sys.modules["crowdopt.verify.check"], check, lambda *_: iter(()))
     assert forge(made, 30, 7, tmp_path, [change]).wrong

@@ -16,8 +16,7 @@ from crowdopt.model.buckets import Buckets
 from crowdopt.model.objective import Objective
 from crowdopt.model.offsets import Offsets
 from crowdopt.model.problem import Problem
-from crowdopt.verify import optimum as recheck
-from crowdopt.verify import optimum_ordered as recheck_order
+from crowdopt.verify import optimum_ordered
 from crowdopt.verify.optimum import Undecided
 from crowdopt.verify.optimum_ordered import OrderedOptimum
 from support import oracle
@@ -147,7 +146,7 @@ def test_more_than_64_buckets_need_more_than_one_word():
 def test_up_sets_of_more_than_64_buckets():
     """The 78 buckets of three labels and eleven responses: 2^12 up-sets, C(25, 12) nested pairs."""
     problem = Problem(Buckets.from_arrays(full_lattice(3, 11))[0])
-    sets = recheck_order._UpSets(problem, NEVER)
+    sets = optimum_ordered._UpSets(problem, NEVER)
     members = np.array([sets.members(at) for at in range(len(sets))])
     assert len(np.unique(members, axis=0)) == len(sets) == 2**12
     assert not members[0].any()
@@ -208,7 +207,7 @@ def test_a_deadline_that_passes_later_stops_margins_and_ties(monkeypatch):
     optimum = OrderedOptimum(problem, time.monotonic() + 3600)
     mapping = np.zeros(problem.buckets.n_buckets, np.int64)
     now = time.monotonic()
-    monkeypatch.setattr(recheck.time, "monotonic", lambda: now + 7200)
+    monkeypatch.setattr(time, "monotonic", lambda: now + 7200)
     with pytest.raises(Undecided, match="time limit"):
         optimum.margins(mapping, optimum.value)
     with pytest.raises(Undecided, match="time limit"):
@@ -220,6 +219,6 @@ def test_too_many_up_sets_leave_it_undecided(monkeypatch, limit, value):
     """The 21 buckets of three labels and five responses have 64 up-sets."""
     problem = Problem(Buckets.from_arrays(full_lattice(3, 5))[0])
     assert OrderedOptimum(problem, NEVER).value < 0
-    monkeypatch.setattr(recheck_order, limit, value)
+    monkeypatch.setattr(optimum_ordered, limit, value)
     with pytest.raises(Undecided, match="more than 63 up-sets"):
         OrderedOptimum(problem, NEVER)

@@ -15,9 +15,11 @@ from crowdopt.errors import InputError, SolutionFileError
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Proof, Space
 from crowdopt.model.problem import Problem
-from crowdopt.verify import optimum as recheck
-from crowdopt.verify.optimum import Recheck, Undecided
-from crowdopt.verify.verify import Verdict
+from crowdopt.verify import recheck as checks_module
+from crowdopt.verify.alternatives import agreement_of_best_names, alternatives
+from crowdopt.verify.optimum import Undecided, always_above
+from crowdopt.verify.recheck import Recheck
+from crowdopt.verify.verdict import Verdict
 from support import oracle
 from support.problems import KINDS as ALL_KINDS
 from support.problems import random_objective, random_tasks
@@ -202,7 +204,7 @@ def test_claims_about_other_numbers_of_labels_are_judged_and_do_not_crash(labels
         bound = lied["certificate"]["objective"]
         engine = "trivial" if len(labels) == 1 else "search"
         lied["certificate"] |= {"proof": claim, "bound": bound, "gap": 0.0, "engine": engine}
-        lied["buckets"]["tied"] = recheck.alternatives(
+        lied["buckets"]["tied"] = alternatives(
             problem_of(solution), solution.mapping, bound, frozenset({"moves"})
         ).tied.tolist()
     found = verify(Solution.from_dict(lied), data)
@@ -219,7 +221,7 @@ def test_claims_about_other_numbers_of_labels_are_judged_and_do_not_crash(labels
 
 def test_past_the_time_limit_the_bound_is_not_rechecked():
     solution, data = solved((False, "estimate", "all", True), 0)
-    assert 2**solution.buckets.n_buckets > recheck.MAX_ENUMERATED
+    assert 2**solution.buckets.n_buckets > checks_module.MAX_ENUMERATED
     found = verify(solution, data, time_limit=-1)
     assert (found.verdict, found.exit_code) == (Verdict.BOUND_NOT_RECHECKED, 3)
     assert "time limit" in found.reasons[0]
@@ -230,7 +232,7 @@ def test_past_the_time_limit_the_bound_is_not_rechecked():
 @pytest.mark.parametrize("kind", ALL_KINDS)
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
 def test_recheck_finds_the_optimum(monkeypatch, equal, kind, space, enumerated):
-    monkeypatch.setattr(recheck, "MAX_ENUMERATED", enumerated)
+    monkeypatch.setattr(checks_module, "MAX_ENUMERATED", enumerated)
     for seed in range(80):
         rng = np.random.default_rng([seed, equal, ALL_KINDS.index(kind)])
         n_labels = 2 + seed % 3
@@ -239,9 +241,9 @@ def test_recheck_finds_the_optimum(monkeypatch, equal, kind, space, enumerated):
         problem = Problem(Buckets.from_arrays(tasks)[0], space, objective)
         value = oracle.brute_force(tasks, space=space, shares=shares).value
         checks = Recheck(problem, time.monotonic() + 60)
-        assert recheck.always_above(problem) >= value - 1e-9
-        assert checks.better_than(recheck.always_above(problem)) is None
-        if recheck.always_above(problem) <= value + 1e-6:
+        assert always_above(problem) >= value - 1e-9
+        assert checks.better_than(always_above(problem)) is None
+        if always_above(problem) <= value + 1e-6:
             continue
         if n_labels > 2 and space is Space.ALL and not enumerated:
             with pytest.raises(Undecided, match="checked by prices"):
@@ -263,4 +265,4 @@ def test_the_best_names_are_found():
             names = itertools.permutations(range(n_labels), len(used))
             kept = [name for name in names if space is Space.ALL or list(name) == sorted(name)]
             expected = max(buckets.agreement(np.array([name[used.index(j)] for j in mapping])) for name in kept)
-            assert recheck.agreement_of_best_names(Problem(buckets, space), mapping) == expected
+            assert agreement_of_best_names(Problem(buckets, space), mapping) == expected

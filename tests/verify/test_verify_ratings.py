@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,8 +29,9 @@ from crowdopt._option import complete
 from crowdopt.data.counts import Totals
 from crowdopt.data.load import Source, load
 from crowdopt.data.reading import Reading
+from crowdopt.engines.base import Limits
 from crowdopt.engines.enumeration import TooManyMappings, enumerate_mappings
-from crowdopt.engines.registry import ENGINES, Limits, run
+from crowdopt.engines.registry import ENGINES, run
 from crowdopt.errors import InputError, SolutionFileError
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Space
@@ -40,9 +42,11 @@ from crowdopt.model.problem import Problem
 from crowdopt.model.scale import Scale
 from crowdopt.options import SolveOptions
 from crowdopt.results.solve_counts import solve_counted
-from crowdopt.verify import optimum as recheck
-from crowdopt.verify import optimum_ordered as recheck_order
-from crowdopt.verify.verify import Verdict, check_against
+from crowdopt.verify import optimum_ordered
+from crowdopt.verify import recheck as checks_module
+from crowdopt.verify.check import check_against
+from crowdopt.verify.optimum import always_above
+from crowdopt.verify.verdict import Verdict
 from support import oracle
 
 KINDS = ["none", "estimate", "given", "gold", "prior", "smoothing"]
@@ -249,7 +253,7 @@ def assert_lies_are_rejected(
         facts = (lie.__name__, what, solution.certificate.engine, found)
         if found.verdict is Verdict.BOUND_NOT_RECHECKED:
             assert (lied["certificate"]["space"], found.exit_code) == ("all", 3), facts
-            assert n_mappings > recheck.MAX_ENUMERATED, facts
+            assert n_mappings > checks_module.MAX_ENUMERATED, facts
         else:
             assert (found.verdict, found.exit_code) == (Verdict.REJECTED, 1), facts
             assert found.reasons
@@ -354,12 +358,12 @@ def test_of_equally_likely_labels_those_that_agree_less_are_rejected(engine):
 @pytest.mark.parametrize("space", ["dominance", "all"])
 def test_the_verdict_on_a_bound_is_that_of_brute_force(monkeypatch, space, enumerated):
     """The bound that always holds is taken without a look, and only that one."""
-    monkeypatch.setattr(recheck, "MAX_ENUMERATED", enumerated)
+    monkeypatch.setattr(checks_module, "MAX_ENUMERATED", enumerated)
     seen = set()
     for seed in range(24):
         setting = Setting(3 + seed % 3, equal=seed % 2 == 0, kind=[k for k in KINDS if k != "gold"][seed % 5])
         solution = solution_of(random_tasks(setting, seed), "search", setting, stopped=True, space=space)
-        best, above = optimum(solution, Space(space)), recheck.always_above(problem_of(solution))
+        best, above = optimum(solution, Space(space)), always_above(problem_of(solution))
         assert above >= best - 1e-9
         can_be_checked = space == "dominance" or solution.buckets.n_labels**solution.buckets.n_buckets <= enumerated
         for bound in (above, above - 1e-6, best + 1e-6, best - 1e-6, best - 1):
@@ -421,7 +425,7 @@ def test_whenever_time_runs_out_no_lie_is_confirmed(monkeypatch):
     for told, about, true in ((honest.to_dict(), honest, True), (lied, honest, False), (early_lie, early, False)):
         n = 0
         while True:
-            monkeypatch.setattr(recheck.time, "monotonic", Clock(n))
+            monkeypatch.setattr(time, "monotonic", Clock(n))
             found = judge(told, about, data).verdict
             monkeypatch.undo()
             if found is not Verdict.BOUND_NOT_RECHECKED:
@@ -450,7 +454,7 @@ def tied_beyond_counting() -> Solution:
     tasks = np.array([[k, 0, k, 0, 0] for k in range(1, 7)] + [[0, 9, 0, 0, 0]])
     known = np.array([[4, 0, 4, 0, 0], [0, 9, 0, 0, 0], *[[4, 0, 4, 0, 0]] * 3], float)
     solution = solution_of(tasks, "chain", Setting(5, equal=False, kind="none"), known=known)
-    ordered = recheck_order.OrderedOptimum(problem_of(solution), math.inf)
+    ordered = optimum_ordered.OrderedOptimum(problem_of(solution), math.inf)
     assert ordered.tied(solution.mapping, ordered.value - 1e-9) is None
     assert solution.margins.kind == "exact"
     return solution

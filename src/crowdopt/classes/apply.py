@@ -14,7 +14,7 @@ from crowdopt.data.responses import Responses, count_tasks
 from crowdopt.data.tables.spark import is_spark
 from crowdopt.data.worker_classes import MAX_CLASSES, WorkerClass, with_classes
 from crowdopt.errors import ClassError
-from crowdopt.model.objective import objective_from
+from crowdopt.model.objective import read_selectivity
 from crowdopt.model.offsets import checked_number
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _shares(selectivity: str | dict[Any, float] | None, scale: Scale) -> Shares 
     """What a user says of the shares of the labels, in the words of an alternation; None if that is nothing."""
     if selectivity is None:
         return None
-    objective = objective_from(selectivity, scale)
+    objective = read_selectivity(selectivity, scale.labels)
     return objective.shares or ("estimate" if objective.kind == "estimated" else "none")
 
 

@@ -203,7 +203,7 @@ def verify(solution: SolutionFile, inputs: Inputs, **options: Unpack[VerifyComma
     checked: a file is not there or the data cannot be read) or 3 (BOUND NOT RE-CHECKED).
     """
     from crowdopt.cli.console import Console
-    from crowdopt.verify.verify import Verdict
+    from crowdopt.verify.verdict import Verdict
     from crowdopt.verify.verify import verify as run
 
     with Console(quiet=options["quiet"]) as console:

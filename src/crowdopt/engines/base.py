@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from crowdopt.errors import InputError
 from crowdopt.model.certificate import Certificate, Proof, Space, Stop
@@ -99,12 +99,28 @@ class Outcome:
     witness: dict[str, Any] | None = None
 
 
-class Engine(Protocol):
-    """An engine: a function of a problem and limits."""
+@dataclass(frozen=True)
+class Engine:
+    """An engine, as its own file declares it; its title, and what its answers promise, are in model/claims.py.
 
-    def __call__(self, problem: Problem, limits: Limits) -> Outcome:
-        """Solves the problem as well as the limits allow."""
-        ...
+    Attributes:
+        name: By which users ask for it, and certificates name it.
+        run: Solves a problem as well as the limits allow. Raises TooManyUpSets if there are more than it lists.
+        refuses: Why it cannot answer a problem, as the rest of a sentence; None if it can.
+        one_label: Whether it also answers where there is but one label to give.
+    """
+
+    name: str
+    run: Callable[[Problem, Limits], Outcome]
+    refuses: Callable[[Problem], str | None] = lambda _: None
+    one_label: bool = False
+
+
+def needs_order(problem: Problem) -> str | None:
+    """Refuses problems where labels need not respect the order."""
+    if problem.space is Space.DOMINANCE:
+        return None
+    return "searches labels that respect the order: ask for the space 'dominance'"
 
 
 def is_tight(problem: Problem, outcome: Outcome) -> bool:

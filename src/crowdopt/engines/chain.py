@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.engines.base import Limits, Outcome
+from crowdopt.engines.base import Engine, Limits, Outcome, needs_order
 from crowdopt.engines.chain_paths import Paths, other_labels
 from crowdopt.engines.local_search import search, starts
 from crowdopt.engines.tie_breaking import choose, renamed
@@ -159,3 +159,6 @@ def _unfinished(problem: Problem, found: Outcome | None, work: int, stop: Stop) 
     value = problem.objective.of_mapping(buckets, mapping)
     margins = closure_moves(problem, mapping)
     return Outcome(mapping, value, max(problem.plain_bound, value), Space.DOMINANCE, work, stop, margins)
+
+
+CHAIN = Engine("chain", chain, refuses=needs_order)

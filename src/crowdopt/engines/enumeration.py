@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdopt.engines.base import Limits, Outcome
+from crowdopt.engines.base import Engine, Limits, Outcome, needs_order
 from crowdopt.engines.tie_breaking import choose, renamed
 from crowdopt.errors import InputError
 from crowdopt.model.certificate import Space, Stop
@@ -173,3 +173,6 @@ def _unfinished(problem: Problem, found: SmallInts, work: int, stop: Stop) -> Ou
     value = problem.objective.of_mapping(buckets, mapping)
     margins = closure_moves(problem, mapping)
     return Outcome(mapping, value, max(problem.plain_bound, value), Space.DOMINANCE, work, stop, margins)
+
+
+ENUMERATION = Engine("enumerate", enumerate_all, refuses=needs_order)

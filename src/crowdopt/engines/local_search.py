@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.engines.base import Limits, Outcome
+from crowdopt.engines.base import Engine, Limits, Outcome
 from crowdopt.engines.tie_breaking import choose, renamed
 from crowdopt.model.certificate import Space, Stop
 from crowdopt.model.margins import Moves, closure_moves
@@ -36,7 +36,7 @@ MIN_STARTS, MAX_STARTS, START_WORK = 12, 128, 100_000_000  # the last bounds the
 MAX_TABLE = 5_000_000  # entries of a table in which logarithms are looked up
 KEPT = 16  # best climbs that are renamed and climbed once more
 _BLOCK = 1 << 19  # counts worked on at once: bounds memory
-_TINY = 1e-300
+_TINY = 1e-300  # of a probability, whose logarithm must be finite
 
 
 def search(problem: Problem, limits: Limits) -> Outcome:
@@ -123,6 +123,7 @@ class Steps(Moves):
         table = CountTable(problem.objective, problem.buckets, MAX_TABLE)
         super().__init__(problem, table if table.complete else None)
         self.error = 4 * self.n_labels * table.error if table.complete else 0.0
+        # A move must gain more than rounding may pretend, or climbs could go in circles.
         self.step = self.error + problem.tolerance(problem.plain_bound)
         size = self.mass.size * self.n_labels
         cost = size * (problem.buckets.n_buckets if self.ordered and self.usable else 10)
@@ -222,3 +223,6 @@ def _from_seeds(problem: Problem, n_labels: int, n_starts: int, rng: np.random.G
         seeds = counts[rng.integers(0, len(counts), n_labels)] + rng.uniform(0.05, 1)
         log = np.log(seeds / seeds.sum(axis=-1, keepdims=True))
         yield np.einsum("bki,jki->bj", counts, log).round(9).argmax(axis=1)
+
+
+SEARCH = Engine("search", search)

@@ -66,7 +66,7 @@ def _shaken(climbs: Climbs, mapping: Ints, rng: np.random.Generator) -> Floats:
     """Answer probabilities (label, class, answer) of a mapping, after one or two labels were begun anew."""
     problem = climbs.problem
     counts = problem.buckets.counts.astype(float)
-    by_label = problem.buckets.by_label(mapping)[0] + 0.5
+    by_label = problem.buckets.by_label(mapping)[0] + 0.5  # or what was never answered would stay impossible
     if problem.objective.offsets is not None:
         by_label = by_label + problem.objective.offsets.counts
     for label in rng.permutation(_allowed(climbs))[: rng.integers(1, 3)]:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crowdopt.engines.base import Limits, Outcome
+from crowdopt.engines.base import Engine, Limits, Outcome
 from crowdopt.engines.scan_lines import Search, best_lines
 from crowdopt.engines.tie_breaking import choose
 from crowdopt.model.certificate import Space, Stop
@@ -45,8 +45,15 @@ LARGEST_COUNT_FOR_LINES = 2**25
 """Slopes between buckets with smaller counts are told apart exactly in double precision."""
 
 
+def in_plane(problem: Problem) -> bool:
+    """Whether counts are points of a plane, which the scan can cut."""
+    return problem.buckets.n_labels == 2 and problem.buckets.n_classes == 1
+
+
 def proves(problem: Problem) -> bool:
     """Whether the scan finds the optimum of the space: all but the last cell of the module's table."""
+    if not in_plane(problem):
+        return False
     told_apart = not problem.objective.interchangeable
     return not told_apart or problem.space is Space.ALL or problem.buckets.equal_sizes
 
@@ -215,3 +222,15 @@ def _mend_runs(order: Ints, quotient: Floats, exact: Ints) -> Ints:
         run = np.flatnonzero(sorted_quotient == value)
         order[run] = sorted(order[run], key=lambda b: Fraction(int(exact[b, 0]), int(exact[b, 1])))
     return order
+
+
+def _refuses(problem: Problem) -> str | None:
+    """Counts must lie in a plane; one label is answered for it."""
+    n_labels, n_classes = problem.buckets.n_labels, problem.buckets.n_classes
+    if n_labels == 1 or in_plane(problem):
+        return None
+    here = f"{n_labels} labels" + (f" and {n_classes} classes" if n_classes > 1 else "")
+    return f"is for two labels and one class; here are {here}"
+
+
+SCAN = Engine("scan", scan, refuses=_refuses)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.engines.base import Limits, Outcome
+from crowdopt.engines.base import Engine, Limits, Outcome
 from crowdopt.errors import InputError
 from crowdopt.model.margins import Margins, single_moves
 
@@ -42,3 +42,6 @@ def vote(problem: Problem, limits: Limits) -> Outcome:
         work=problem.buckets.n_buckets,
         margins=Margins(losses.values, "upper", tied),
     )
+
+
+VOTE = Engine("vote", vote, one_label=True)

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Bools, Counts, Floats, Ints
     from crowdopt.model.buckets import Buckets
     from crowdopt.model.offsets import Offsets
-    from crowdopt.model.scale import Scale
 
 SelectivityKind = Literal["none", "given", "estimated"]
 
@@ -116,11 +115,6 @@ class Objective:
         shares = np.asarray(self.shares) if self.kind == "given" else tasks / tasks.sum()
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(shares), dtype=float)
-
-    def share_table(self, n_labels: int, n_total: int) -> Floats:
-        """The selectivity term of every label (row) for every number of tasks (column)."""
-        tasks = np.arange(n_total + 1)
-        return np.array([np.broadcast_to(self._share_term(j, tasks, n_total), tasks.shape) for j in range(n_labels)])
 
     def _share_term(self, label: int, tasks: Ints, n_total: int) -> Floats | float:
         if self.kind == "none":
@@ -262,6 +256,20 @@ def posterior(counts: Ints, matrix: Floats, log_shares: Floats) -> Floats:
     return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
 
 
+def read_selectivity(selectivity: str | dict[Any, float] | None, labels: Sequence[str]) -> Objective:
+    """What a user says of the shares of the labels; nothing if None."""
+    if selectivity is None:
+        return Objective()
+    if isinstance(selectivity, str):
+        return parse_selectivity(selectivity, labels)
+    if not isinstance(selectivity, dict):
+        raise InputError("selectivity must be none, estimate, or a dict with the share of each label")
+    shares = {canonical_text(name): share for name, share in selectivity.items()}
+    if set(shares) != set(labels):
+        raise InputError(f"selectivity must give a share for each of {', '.join(labels)}")
+    return Objective("given", tuple(checked_number(shares[label], "a share") for label in labels))
+
+
 def parse_selectivity(text: str, labels: Sequence[str]) -> Objective:
     """Reads ``none``, ``estimate`` or ``LABEL=P,LABEL=P``.
 
@@ -290,17 +298,3 @@ def parse_selectivity(text: str, labels: Sequence[str]) -> Objective:
     if missing := [label for label in labels if label not in shares]:
         raise InputError(f"--selectivity must give a share for every label; missing: {', '.join(missing)}")
     return Objective("given", tuple(shares[label] for label in labels))
-
-
-def objective_from(selectivity: str | dict[Any, float] | None, scale: Scale) -> Objective:
-    """What a user says of the shares of the labels; nothing if None."""
-    if selectivity is None:
-        return Objective()
-    if isinstance(selectivity, str):
-        return parse_selectivity(selectivity, scale.labels)
-    if not isinstance(selectivity, dict):
-        raise InputError("selectivity must be none, estimate, or a dict with the share of each label")
-    shares = {canonical_text(name): share for name, share in selectivity.items()}
-    if set(shares) != set(scale.labels):
-        raise InputError(f"selectivity must give a share for each of {', '.join(scale.labels)}")
-    return Objective("given", tuple(checked_number(shares[label], "a share") for label in scale.labels))

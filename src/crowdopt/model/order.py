@@ -76,10 +76,6 @@ class Order:
         """The diagram as data: pairs (dominating, dominated) with nothing between them."""
         return [(int(a), int(b)) for a, b in np.argwhere(self.covers)]
 
-    def respected_by(self, mapping: Ints) -> bool:
-        """Whether no bucket has a lower label than one it dominates."""
-        return violation(self.counts, mapping, ranked=self.ranked) is None
-
 
 def tails(counts: Ints, *, ranked: bool = False) -> Ints:
     """For each bucket the numbers that dominance compares, all "more is higher", shape (bucket, class * 2(R-1)).
@@ -91,38 +87,6 @@ def tails(counts: Ints, *, ranked: bool = False) -> Ints:
     above = np.cumsum(counts[:, :, ::-1], axis=2)[:, :, ::-1][:, :, 1:]
     below = np.cumsum(counts, axis=2)[:, :, :-1]
     return np.concatenate([above, -below], axis=2).reshape(len(counts), -1)
-
-
-def from_tail(above: Ints, size: int) -> Ints:
-    """The bucket of ``size`` responses with ``above[t]`` of them at or above label t + 1: the inverse of tails.
-
-    >>> from_tail(np.array([3, 1]), 4).tolist()
-    [1, 2, 1]
-    """
-    full = np.concatenate([[size], above, [0]])
-    return np.asarray(full[:-1] - full[1:])
-
-
-def meet(a: Ints, b: Ints) -> Ints:
-    """The highest bucket that both a and b dominate (or equal), for one class and equal numbers of responses.
-
-    >>> meet(np.array([0, 0, 2]), np.array([1, 0, 1])).tolist()
-    [1, 0, 1]
-    """
-    return _componentwise(a, b, np.minimum)
-
-
-def join(a: Ints, b: Ints) -> Ints:
-    """The lowest bucket that dominates (or equals) both a and b, for one class and equal numbers of responses."""
-    return _componentwise(a, b, np.maximum)
-
-
-def _componentwise(a: Ints, b: Ints, pick: np.ufunc) -> Ints:
-    size = int(a.sum())
-    if int(b.sum()) != size:
-        raise ValueError("meet and join are defined for equal numbers of responses")
-    above = [np.cumsum(bucket[::-1])[::-1][1:] for bucket in (a, b)]
-    return from_tail(pick(*above), size)
 
 
 def violation(counts: Ints, mapping: Ints, *, ranked: bool = False) -> tuple[int, int] | None:

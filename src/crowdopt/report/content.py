@@ -16,12 +16,13 @@ from crowdopt.data.reading import Reading
 from crowdopt.data.tables.table import fetch
 from crowdopt.errors import InputError
 from crowdopt.model.certificate import Space
+from crowdopt.model.claims import titles
 from crowdopt.model.order import violation
 from crowdopt.model.scale import canonical_text
 from crowdopt.report.lattice import lattice_of
 from crowdopt.report.safe_text import clip, isolated, visible, with_safe_names
-from crowdopt.report.verdict import METHODS, verdict_of
 from crowdopt.results.answers import answer_table
+from crowdopt.results.sentences import verdict_of
 from crowdopt.results.summary import summarise
 from crowdopt.results.workers.table import workers_of
 
@@ -167,11 +168,12 @@ def _workers(solution: Solution, source: Source) -> dict[str, Any]:
 
 def compare_engines(solution: Solution) -> list[dict[str, Any]]:
     """What the usual methods make of the same counts: how likely, how many tasks differ, how many of them are right."""
-    from crowdopt.engines.registry import Limits, run
+    from crowdopt.engines.base import Limits
+    from crowdopt.engines.registry import run
 
     optimum = solution.certificate.objective
     rows: list[dict[str, Any]] = []
-    for engine, name in METHODS.items():
+    for engine, name in titles().items():
         row: dict[str, Any] = {"engine": engine, "name": name}
         try:
             solved = run(solution.problem, Limits(COMPARED_SECONDS), labels=solution.scale.labels, engine=engine)

@@ -9,7 +9,7 @@ from crowdopt.errors import MissingExtraError
 from crowdopt.report.charts import GREEN, ORANGE, RED
 from crowdopt.report.colours import ink_on
 from crowdopt.report.safe_text import with_safe_names
-from crowdopt.report.verdict import verdict_of
+from crowdopt.results.sentences import verdict_of
 from crowdopt.results.summary import summarise
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from crowdopt.errors import MissingExtraError
 from crowdopt.report.charts import DARK
 from crowdopt.report.charts import check_charts_installed as check_charts
 from crowdopt.report.likelihood_curve import curve_of
-from crowdopt.report.verdict import nats
+from crowdopt.results.sentences import nats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

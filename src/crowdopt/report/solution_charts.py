@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt.report.charts import Axis, bars, chart_of, described, histogram, svg_of
-from crowdopt.report.verdict import nats
+from crowdopt.results.sentences import nats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

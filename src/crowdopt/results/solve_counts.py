@@ -9,7 +9,7 @@ from crowdopt.engines.base import Limits
 from crowdopt.engines.registry import run
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.model.certificate import Space
-from crowdopt.model.objective import objective_from
+from crowdopt.model.objective import read_selectivity
 from crowdopt.model.offsets import Offsets, checked_number
 from crowdopt.model.problem import Problem
 from crowdopt.results.advice import advise, advise_ranks, advise_scale, advise_unanswered
@@ -39,7 +39,7 @@ def solve_counted(counted: CountedProblem, wanted: SolveOptions, limits: Limits)
         prior=read_prior(wanted["prior_matrix"], scale, buckets, names),
         smoothing=0.0 if wanted["smoothing"] is None else checked_number(wanted["smoothing"], "smoothing"),
     )
-    objective = replace(objective_from(wanted["selectivity"], scale), offsets=offsets)
+    objective = replace(read_selectivity(wanted["selectivity"], scale.labels), offsets=offsets)
     reading = counted.reading
     space = space_of(wanted["space"], scale)
     problem = Problem(buckets, space, objective, len(reading.ranked) > 1, reading.classes_found)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.model.certificate import Proof, Space, Stop
 from crowdopt.results.facts import next_best
+from crowdopt.results.sentences import headline, smoothing_found
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,12 +19,6 @@ if TYPE_CHECKING:
 
 UNCERTAIN_BELOW = 0.8
 """Tasks whose label is less probable than this are called uncertain."""
-
-_STOPPED = {
-    Stop.TIME: "stopped by the time limit",
-    Stop.MEMORY: "stopped by a limit on size",
-    Stop.INTERRUPT: "interrupted",
-}
 
 
 @dataclass(frozen=True)
@@ -58,7 +52,7 @@ def summarise(solution: Solution) -> Summary:
         "uncertain": f"{uncertain:.1%} of the tasks have a label less probable than {UNCERTAIN_BELOW:.0%}"
         + _but(int(buckets.weights[solution.margins.tied].sum()), "tied with another answer"),
     }
-    if _smoothing_found(solution):
+    if smoothing_found(solution):
         facts["smoothing"] = (
             "found along with the classes of workers; it is part of the log-likelihood, which does not compare with "
             "one under another smoothing"
@@ -87,44 +81,6 @@ def export_words(reading: Reading, notes: Sequence[str] = ()) -> str:
     parts += [f"question {reading.question!r}"] if reading.question else []
     parts += [*notes, *(["known labels ignored"] if reading.ignore_gold else [])]
     return "; ".join(parts)
-
-
-def headline(solution: Solution, *, run: bool = True) -> str:
-    """What was proved, in one sentence, and what was taken for granted; of the ``run`` also by whom and how fast."""
-    scale, proved = solution.scale, _proved(solution, run=run)
-    if scale.inferred and scale.kind == "ordinal" and scale.n_labels > 2:
-        return f"{proved}; the labels are numbers and were taken as ordered (--scale nominal if they are not)"
-    return proved
-
-
-def _proved(solution: Solution, *, run: bool) -> str:
-    certificate = solution.certificate
-    value = f"log-likelihood {certificate.objective:,.2f}"
-    if certificate.proof is Proof.NONE:
-        return f"UNPROVED: {certificate.engine} gives {value}"
-    where = (
-        "all possible answers" if certificate.space is Space.ALL else "all answers that respect the order of the labels"
-    )
-    if certificate.given:
-        where += f", given the {' and '.join(given_of(solution))}"
-    how = f" ({certificate.engine}, {certificate.seconds:.3f} s)" if run else ""
-    if certificate.proof is Proof.PROVED:
-        return f"PROVED: the most likely among {where}; {value}{how}"
-    stopped = "; " + _STOPPED.get(certificate.stop, "search finished") if run else ""
-    gap = f"{certificate.gap:,.0f}" if (certificate.gap or 0.0) >= 1000 else f"{certificate.gap:,.3g}"
-    return f"BOUNDED: within {gap} nats of the most likely among {where}; {value}{stopped}{how}"
-
-
-def given_of(solution: Solution) -> tuple[str, ...]:
-    """What the proof takes for granted, by name; a prior that was found with the classes is no prior of the user's."""
-    found = {"prior matrix": "found smoothing"} if _smoothing_found(solution) else {}
-    return tuple(found.get(name, name) for name in solution.certificate.given)
-
-
-def _smoothing_found(solution: Solution) -> bool:
-    """Whether how far matrices are smoothed was found with the classes: nobody else can then have given a prior."""
-    offsets = solution.objective.offsets
-    return solution.classes_found and offsets is not None and offsets.prior is not None
 
 
 def share_uncertain(solution: Solution) -> float:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from crowdopt._parallel import n_cores, run_all
 from crowdopt.errors import ClassError, CrowdoptError
-from crowdopt.verify.verify import Verdict, Verification, check_against
+from crowdopt.verify.check import check_against
+from crowdopt.verify.verdict import Verdict, Verification
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

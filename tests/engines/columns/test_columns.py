@@ -10,7 +10,7 @@ from crowdopt.engines.chain import chain
 from crowdopt.engines.columns.engine import columns
 from crowdopt.engines.columns.master_lp import Master
 from crowdopt.engines.columns.prover import Prover
-from crowdopt.engines.columns.relaxation import Market
+from crowdopt.engines.columns.relaxation import Relaxation
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Proof, Space, Stop
 from crowdopt.model.objective import Objective
@@ -53,15 +53,15 @@ def test_no_proof_of_what_is_not_the_best(n_labels, kind):
         tasks = random_tasks(rng, n_labels, equal=bool(seed % 2))
         objective, shares = random_objective(rng, kind, n_labels)
         problem = Problem(Buckets.from_arrays(tasks)[0], Space.ALL, objective)
-        market = Market.of(problem)
+        relaxation = Relaxation.of(problem)
         best = oracle.brute_force(tasks, space="all", shares=shares).value
         tolerance = problem.price_tolerance(best)
         allowed = np.flatnonzero(objective.shares or np.ones(n_labels))
         mappings = [rng.choice(allowed, problem.buckets.n_buckets) for _ in range(4)]
-        short = [mapping for mapping in mappings if market.values(mapping).sum() < best - 2 * tolerance]
+        short = [mapping for mapping in mappings if relaxation.values(mapping).sum() < best - 2 * tolerance]
         for mapping in short[:3]:
-            value = float(market.values(mapping).sum())
-            finding = Prover(market, mapping, value, tolerance, rng, lambda *_: True).run({})
+            value = float(relaxation.values(mapping).sum())
+            finding = Prover(relaxation, mapping, value, tolerance, rng, lambda *_: True).run({})
             assert not finding.proved
             assert finding.bound >= best - 1e-9
             offered += 1

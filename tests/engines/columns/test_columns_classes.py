@@ -16,17 +16,18 @@ from crowdopt.engines.columns.pricing import Pricing
 from crowdopt.engines.columns.pricing_cells import cut, whole_space
 from crowdopt.engines.columns.pricing_ordered import OrderedPricing
 from crowdopt.engines.columns.prover import Prover
-from crowdopt.engines.columns.relaxation import Market
+from crowdopt.engines.columns.relaxation import Relaxation
 from crowdopt.engines.columns.set_shapes import Items, Shape, allows
-from crowdopt.engines.columns.set_terms import Goods, Term, terms_of
+from crowdopt.engines.columns.set_terms import BucketSet, Term, terms_of
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Proof, Space, Stop
 from crowdopt.model.problem import Problem
 from crowdopt.studies.simulate import uniform_errors
-from crowdopt.verify.verify import Verdict
+from crowdopt.verify.verdict import Verdict
 from crowdopt.verify.witness import doubt
 from support import oracle
 from support.effort import effort
+from support.lattice import respects
 from support.pricing import NEVER, every_worth, go_on, leaves
 from support.problems import KINDS, certificate_of, random_objective
 from support.problems import random_classed_tasks as random_tasks
@@ -45,22 +46,24 @@ def random_problem(rng: np.random.Generator, kind: str, n_classes: int, n_labels
     return Problem(Buckets.from_arrays(counts, weights)[0], Space.ALL, objective)
 
 
-def random_prices(rng: np.random.Generator, goods: Goods) -> np.ndarray:
+def random_prices(rng: np.random.Generator, buckets: BucketSet) -> np.ndarray:
     """About what a bucket adds to a random set: where prices matter most."""
-    shares = rng.dirichlet(np.ones(goods.responses.shape[1] // goods.n_classes), goods.n_classes)
-    return goods.responses @ np.log(shares.ravel()) + rng.normal(size=len(goods)) * rng.choice([0.0, 1.0, 5.0])
+    shares = rng.dirichlet(np.ones(buckets.responses.shape[1] // buckets.n_classes), buckets.n_classes)
+    return buckets.responses @ np.log(shares.ravel()) + rng.normal(size=len(buckets)) * rng.choice([0.0, 1.0, 5.0])
 
 
-def check_priced(goods: Goods, term: Term, prices: np.ndarray, sets: np.ndarray, worth: np.ndarray, search) -> None:
+def check_priced(
+    buckets: BucketSet, term: Term, prices: np.ndarray, sets: np.ndarray, worth: np.ndarray, search
+) -> None:
     """The bound, best set and thresholds of a search, against what all sets are worth."""
     best = worth.max()
-    rounding = 1e-12 * float(np.abs(prices).sum() + goods.responses.sum())  # which every bound adds, and more
+    rounding = 1e-12 * float(np.abs(prices).sum() + buckets.responses.sum())  # which every bound adds, and more
     found = search(-np.inf)
     assert found.finished
     assert best - 1e-9 <= found.bound <= best + 1.1e-7 + rounding
     assert found.best == pytest.approx(best, abs=1e-7)
     if best > worth[~sets.any(axis=1)].max() + 1e-6:
-        values = [float(term.values(*goods.sums(s[None]))[0] - s @ prices) for s in found.sets]
+        values = [float(term.values(*buckets.sums(s[None]))[0] - s @ prices) for s in found.sets]
         assert max(values) == pytest.approx(best, abs=1e-7)
     assert search(best - 1e-5).bound >= best - 1e-9
     over = search(best + 1e-3)
@@ -73,17 +76,17 @@ def test_pricing_equals_trying_every_set(n_classes, n_labels, kind):
     for seed in range(effort(6)):
         rng = np.random.default_rng([seed, n_classes, n_labels, KINDS.index(kind), 41])
         problem = random_problem(rng, kind, n_classes, n_labels, most=8)
-        goods = Goods.of(problem)
+        buckets = BucketSet.of(problem)
         term = terms_of(problem)[int(rng.integers(len(terms_of(problem))))]
         if term.log_share == -np.inf:
             continue
-        prices = random_prices(rng, goods)
-        sets, worth = every_worth(goods, term, prices)
+        prices = random_prices(rng, buckets)
+        sets, worth = every_worth(buckets, term, prices)
 
-        def search(threshold, goods=goods, term=term, prices=prices):
-            return Pricing(goods, term, prices, threshold, 1e-7).run(go_on)
+        def search(threshold, buckets=buckets, term=term, prices=prices):
+            return Pricing(buckets, term, prices, threshold, 1e-7).run(go_on)
 
-        check_priced(goods, term, prices, sets, worth, search)
+        check_priced(buckets, term, prices, sets, worth, search)
 
 
 @pytest.mark.parametrize("shape", [Shape.LOWER, Shape.UPPER, Shape.BETWEEN])
@@ -93,15 +96,15 @@ def test_ordered_pricing_equals_trying_every_set(shape, ranked):
         rng = np.random.default_rng([seed, n_classes, n_labels, ranked, 42])
         free = random_problem(rng, KINDS[seed], n_classes, n_labels, most=7)
         problem = Problem(free.buckets, Space.DOMINANCE, free.objective, ranked)
-        goods, term, items = Goods.of(problem), terms_of(problem)[0], Items(shape, problem.order)
-        prices = random_prices(rng, goods)
-        sets, worth = every_worth(goods, term, prices)
+        buckets, term, items = BucketSet.of(problem), terms_of(problem)[0], Items(shape, problem.order)
+        prices = random_prices(rng, buckets)
+        sets, worth = every_worth(buckets, term, prices)
         allowed = allows(shape, problem.order, sets)
 
-        def search(threshold, goods=goods, term=term, items=items, prices=prices, none=sets[:0]):
-            return OrderedPricing(goods, term, items, prices, threshold, 1e-7, none).run(go_on)
+        def search(threshold, buckets=buckets, term=term, items=items, prices=prices, none=sets[:0]):
+            return OrderedPricing(buckets, term, items, prices, threshold, 1e-7, none).run(go_on)
 
-        check_priced(goods, term, prices, sets[allowed], worth[allowed], search)
+        check_priced(buckets, term, prices, sets[allowed], worth[allowed], search)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -140,7 +143,7 @@ def test_equals_brute_force_under_dominance(ranked, kind):
         truth = oracle.brute_force(tasks, space="dominance", shares=shares, ranked=ranked).value
         assert outcome.objective <= truth + 1e-9
         assert outcome.bound >= truth - 1e-9
-        assert problem.order.respected_by(outcome.mapping)
+        assert respects(problem.order, outcome.mapping)
         if certificate_of(problem, outcome).proof is Proof.PROVED:
             assert outcome.objective == pytest.approx(truth, abs=1e-6)
         if outcome.witness is not None and n_classes * n_labels < 6:  # with more the check takes seconds
@@ -156,14 +159,14 @@ def test_no_proof_of_what_is_not_the_best(kind):
         tasks = random_tasks(rng, n_classes, n_labels, equal=bool(seed % 2))
         objective, shares = random_objective(rng, kind, n_labels, n_classes)
         problem = Problem(Buckets.from_arrays(tasks)[0], Space.ALL, objective)
-        market = Market.of(problem)
+        relaxation = Relaxation.of(problem)
         best = oracle.brute_force(tasks, space="all", shares=shares).value
         tolerance = problem.price_tolerance(best)
         allowed = np.flatnonzero(objective.shares or np.ones(n_labels))
         for mapping in rng.choice(allowed, (2, problem.buckets.n_buckets)):
-            value = float(market.values(mapping).sum())
+            value = float(relaxation.values(mapping).sum())
             if value < best - 2 * tolerance:
-                finding = Prover(market, mapping, value, tolerance, rng, lambda *_: True).run({})
+                finding = Prover(relaxation, mapping, value, tolerance, rng, lambda *_: True).run({})
                 assert not finding.proved
                 assert finding.bound >= best - 1e-9
                 offered += 1

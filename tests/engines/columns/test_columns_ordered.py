@@ -10,7 +10,7 @@ from crowdopt.engines.chain import chain
 from crowdopt.engines.columns.engine import columns
 from crowdopt.engines.columns.engine_ordered import OrderedColumns
 from crowdopt.engines.columns.prover import Prover
-from crowdopt.engines.columns.relaxation import Market
+from crowdopt.engines.columns.relaxation import Relaxation
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Proof, Space, Stop
 from crowdopt.model.order import Order
@@ -18,6 +18,7 @@ from crowdopt.model.problem import Problem
 from crowdopt.verify.witness import doubt
 from support import oracle
 from support.effort import effort
+from support.lattice import respects
 from support.problems import KINDS, certificate_of, random_objective, random_tasks
 
 
@@ -61,16 +62,16 @@ def test_no_proof_of_what_is_not_the_best(n_labels, kind):
         tasks = random_tasks(rng, n_labels, equal=bool(seed % 2))
         objective, shares = random_objective(rng, kind, n_labels)
         problem = Problem(Buckets.from_arrays(tasks)[0], Space.DOMINANCE, objective)
-        market = Market.of(problem)
+        relaxation = Relaxation.of(problem)
         best = oracle.brute_force(tasks, space="dominance", shares=shares).value
         tolerance = problem.price_tolerance(best)
         mappings = oracle.consistent_mappings(problem.buckets.counts[:, 0])
         mappings = mappings[rng.permutation(len(mappings))[:20]]
-        values = np.array([market.values(mapping).sum() for mapping in mappings])
+        values = np.array([relaxation.values(mapping).sum() for mapping in mappings])
         short = mappings[(values < best - 2 * tolerance) & (values > -np.inf)]
         for mapping in short[:2]:
-            value = float(market.values(mapping).sum())
-            finding = Prover(market, mapping, value, tolerance, rng, lambda *_: True).run({}, 500)
+            value = float(relaxation.values(mapping).sum())
+            finding = Prover(relaxation, mapping, value, tolerance, rng, lambda *_: True).run({}, 500)
             assert not finding.proved
             assert finding.bound >= best - 1e-9
             offered += 1
@@ -97,7 +98,7 @@ def test_equals_the_chain(n_labels, sizes, n_crowds, monkeypatch):
         outcome, truth = columns(problem, Limits(np.inf)), chain(problem, Limits(np.inf))
         assert outcome.objective == pytest.approx(truth.objective, abs=1e-6)
         assert outcome.bound >= truth.objective - 1e-9
-        assert Order.of(problem.buckets.counts).respected_by(outcome.mapping)
+        assert respects(Order.of(problem.buckets.counts), outcome.mapping)
 
 
 @pytest.mark.parametrize(("n_labels", "sizes"), [(3, (6,)), (4, (4,)), (3, (2, 3, 5))])
@@ -118,7 +119,7 @@ def test_stopped_anywhere_the_bound_holds(n_labels, sizes, by_cases, monkeypatch
         outcome = columns(problem, Limits(np.inf, stop))
         assert outcome.bound >= best - outcome.tolerance
         assert all(progress.bound >= best - outcome.tolerance for progress in reports)
-        assert Order.of(problem.buckets.counts).respected_by(outcome.mapping)
+        assert respects(Order.of(problem.buckets.counts), outcome.mapping)
         if len(reports) >= stop_at:
             assert outcome.stop is Stop.INTERRUPT
         else:

@@ -16,7 +16,7 @@ from crowdopt.engines.columns.engine import columns
 from crowdopt.engines.columns.engine_ordered import OrderedColumns
 from crowdopt.engines.columns.pricing import Pricing
 from crowdopt.engines.columns.pricing_ordered import OrderedPricing
-from crowdopt.engines.columns.prover_by_cases import ProverByCases, market_of
+from crowdopt.engines.columns.prover_by_cases import ProverByCases, relaxation_of
 from crowdopt.engines.columns.set_shapes import Shape, allows
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Proof, Space
@@ -24,15 +24,16 @@ from crowdopt.model.problem import Problem
 from crowdopt.verify.witness import doubt
 from support import oracle
 from support.effort import effort
+from support.lattice import respects
 from support.pricing import every_worth, go_on, random_prices, random_problem
 from support.problems import KINDS, certificate_of, random_objective, random_tasks
 
 
 def prover(problem: Problem, mapping: np.ndarray, rng: np.random.Generator) -> ProverByCases:
     """A prover for a mapping."""
-    market = market_of(problem)
-    value = float(market.values(mapping).sum())
-    return ProverByCases(market, mapping, value, problem.price_tolerance(value), rng, go_on)
+    relaxation = relaxation_of(problem)
+    value = float(relaxation.values(mapping).sum())
+    return ProverByCases(relaxation, mapping, value, problem.price_tolerance(value), rng, go_on)
 
 
 def dominance(rng: np.random.Generator, kind: str, n_labels: int, *, equal: bool) -> Problem:
@@ -50,7 +51,7 @@ def test_every_convex_set_is_in_one_case(n_labels, monkeypatch):
         rng = np.random.default_rng([seed, n_labels, 71])
         problem = dominance(rng, "none", n_labels, equal=bool(seed % 2))
         search = prover(problem, np.zeros(problem.buckets.n_buckets, np.int64), rng)
-        sets, _ = every_worth(search.market.goods, search.market.terms[0], search.prices.prices)
+        sets, _ = every_worth(search.relaxation.buckets, search.relaxation.terms[0], search.prices.prices)
         convex = allows(Shape.BETWEEN, problem.order, sets)
         search.begin()
         for _ in range(30):
@@ -68,7 +69,7 @@ def test_every_convex_set_is_in_one_case(n_labels, monkeypatch):
 def split_at_random(search: ProverByCases, sets: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
     """Splits a case by one of the sets that are not convex, and returns it; None if there is none left."""
     holds = np.array([members(case, sets) for case in search.cases[0]])
-    which, at = np.nonzero(holds & ~allows(Shape.BETWEEN, search.market.order, sets))
+    which, at = np.nonzero(holds & ~allows(Shape.BETWEEN, search.relaxation.order, sets))
     if not len(which):
         return None
     chosen = int(rng.integers(len(which)))
@@ -93,22 +94,22 @@ def test_pricing_equals_trying_every_set(n_labels, kind, first, monkeypatch):
         allowed = int(np.flatnonzero(problem.objective.shares or np.ones(n_labels))[0])
         search = prover(problem, np.full(problem.buckets.n_buckets, allowed), rng)
         at = search.active[-1]
-        goods, term = search.market.goods, search.market.terms[at]
-        prices = random_prices(rng, goods, term)
-        sets, worth = every_worth(goods, term, prices)
+        buckets, term = search.relaxation.buckets, search.relaxation.terms[at]
+        prices = random_prices(rng, buckets, term)
+        sets, worth = every_worth(buckets, term, prices)
         convex = allows(Shape.BETWEEN, problem.order, sets)
         best = worth[convex].max()
         for above in (1e-3, -1e-3):
             search.begin()
             found = search.priced(at, prices, best + above, 1e-7, go_on, first=first)
             assert found.bound >= best - 1e-9
-            assert allows(Shape.BETWEEN, problem.order, np.array(found.sets, bool).reshape(-1, len(goods))).all()
+            assert allows(Shape.BETWEEN, problem.order, np.array(found.sets, bool).reshape(-1, len(buckets))).all()
             if above > 0:
                 assert found.finished
                 assert found.bound == pytest.approx(best + above, abs=1e-9)
                 assert not found.sets
             else:
-                values = [float(term.values(*goods.sums(one[None]))[0] - one @ prices) for one in found.sets]
+                values = [float(term.values(*buckets.sums(one[None]))[0] - one @ prices) for one in found.sets]
                 assert found.best == values[0] == max(values) == pytest.approx(best, abs=1.1e-3)
 
 
@@ -121,9 +122,9 @@ def test_stopped_anywhere_nothing_false_is_said(n_labels, monkeypatch):
         rng = np.random.default_rng([seed, n_labels, 76])
         problem = dominance(rng, KINDS[seed % 2], n_labels, equal=bool(seed % 3))
         search = prover(problem, np.zeros(problem.buckets.n_buckets, np.int64), rng)
-        goods, term = search.market.goods, search.market.terms[0]
-        prices = random_prices(rng, goods, term)
-        sets, worth = every_worth(goods, term, prices)
+        buckets, term = search.relaxation.buckets, search.relaxation.terms[0]
+        prices = random_prices(rng, buckets, term)
+        sets, worth = every_worth(buckets, term, prices)
         best = worth[allows(Shape.BETWEEN, problem.order, sets)].max()
         n_reports = 0
         for part in range(13):  # the first time it is not stopped, and the reports are counted
@@ -160,7 +161,7 @@ def test_classes_of_workers(ranked):
         buckets, _ = Buckets.from_arrays(counts, rng.integers(1, 40, len(counts)))
         problem = Problem(buckets, Space.DOMINANCE, ranked=ranked)
         every = np.array(list(itertools.product(range(n_labels), repeat=buckets.n_buckets)))
-        every = every[[problem.order.respected_by(mapping) for mapping in every]]
+        every = every[[respects(problem.order, mapping) for mapping in every]]
         values = np.array([problem.objective.of_mapping(buckets, mapping) for mapping in every])
         for at in (int(values.argmax()), int(rng.integers(len(values)))):
             finding = prover(problem, every[at], rng).run({})
@@ -181,9 +182,9 @@ def test_proofs_equal_brute_force(n_labels, kind):
         objective, shares = random_objective(rng, kind, n_labels)
         problem = Problem(Buckets.from_arrays(tasks)[0], Space.DOMINANCE, objective)
         mappings = oracle.consistent_mappings(problem.buckets.counts[:, 0])
-        market = market_of(problem)
+        relaxation = relaxation_of(problem)
         mappings = mappings[rng.permutation(len(mappings))[:400]]
-        values = np.array([market.values(mapping).sum() for mapping in mappings])
+        values = np.array([relaxation.values(mapping).sum() for mapping in mappings])
         best = oracle.brute_force(tasks, space="dominance", shares=shares).value
         for at in {int(values.argmax()), 0}:
             if values[at] == -np.inf:
@@ -194,7 +195,7 @@ def test_proofs_equal_brute_force(n_labels, kind):
                 assert not finding.proved
             if finding.proved:
                 proved += 1
-                gains = finding.gains[market.term_of]
+                gains = finding.gains[relaxation.term_of]
                 witness = {"prices": finding.prices.tolist(), "gains": gains.tolist()}
                 limit = finding.bound + problem.price_tolerance(best)
                 assert n_labels > 4 or doubt(problem, witness, limit, math.inf) is None

@@ -17,13 +17,14 @@ import pytest
 
 from crowdopt.engines.em.hard import named_start
 from crowdopt.engines.enumeration import count_mappings, enumerate_mappings, full_lattice
-from crowdopt.engines.registry import solve
+from crowdopt.engines.solve import solve
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Proof, Space
 from crowdopt.model.objective import response_matrix
-from crowdopt.model.order import Order, join, meet
+from crowdopt.model.order import Order
 from crowdopt.studies.simulate import random_matrix
 from support import oracle
+from support.lattice import join, meet
 from support.needs import ROOT
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from scipy.spatial.distance import jensenshannon
 from scipy.stats import wasserstein_distance
 
 import crowdopt
+from crowdopt.engines.base import Limits
 from crowdopt.engines.enumeration import likelihoods
-from crowdopt.engines.registry import ENGINES, Limits
+from crowdopt.engines.registry import ENGINES
 from crowdopt.errors import InputError
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Proof, Space
@@ -47,6 +48,7 @@ from crowdopt.studies.paper.setups import (
 from crowdopt.studies.paper.statistics import interval
 from crowdopt.studies.paper.trials import climb, measure_trials, simulated, solve_all
 from crowdopt.studies.paper.verdicts import versus
+from support.lattice import respects
 from support.needs import SHARED, need
 from support.oracle import log_likelihood, respects_order
 
@@ -140,7 +142,7 @@ def test_the_engines_of_the_library_say_the_same(name):
         problem = Problem(buckets, space)
         names = ("scan" if setup.n_labels == 2 else "chain", "em1", "em2", "em3", "em")
         for k, engine in enumerate(names):
-            outcome = ENGINES[engine](problem, Limits())
+            outcome = ENGINES[engine].run(problem, Limits())
             ours, theirs = mappings[trial, k, index >= 0], outcome.mapping[index[index >= 0]]
             if engine.startswith("em"):  # which names its labels by agreement; the paper's does not
                 pairs = set(zip(ours.tolist(), theirs.tolist(), strict=True))
@@ -149,7 +151,7 @@ def test_the_engines_of_the_library_say_the_same(name):
                 assert np.array_equal(ours, theirs)
             assert values[trial, k, setup.metrics.index(LIKELIHOOD)] == pytest.approx(outcome.objective, rel=1e-12)
         if setup.n_labels == 2:
-            found = ENGINES["scan"](Problem(buckets, space, Objective("estimated")), Limits()).mapping
+            found = ENGINES["scan"].run(Problem(buckets, space, Objective("estimated")), Limits()).mapping
             assert np.array_equal(mappings[trial, 5, index >= 0], found[index[index >= 0]])
 
 
@@ -163,7 +165,7 @@ def test_order_is_judged_under_every_naming():
     assert used.all()
     in_order = values[0, :, setup.metrics.index(IN_ORDER)]
     assert in_order.tolist() == [1, 1, 0, 1, 1]
-    assert [Order.of(counts).respected_by(f) for f in (ordered, 2 - ordered, mixed)] == [False, True, False]
+    assert [respects(Order.of(counts), f) for f in (ordered, 2 - ordered, mixed)] == [False, True, False]
 
 
 @pytest.mark.parametrize("name", ["filtering-0.9", "rating-3-mlr"])

@@ -1,7 +1,7 @@
 """Branching: the optimum over all mappings where no prices prove it at once.
 
 Maximises F over all mappings by branch and bound. A *node* has some buckets fixed under labels; its bound is the
-one that prices prove for the market of the rest (prover.py). A node whose bound is not down to the best mapping
+one that prices prove for the relaxation of the rest (prover.py). A node whose bound is not down to the best mapping
 known is split: one more bucket is fixed, under each label in turn, but under only one of several labels that
 nothing tells apart so far. The bound of the whole is the greatest of all open nodes, and the best mapping is
 optimal once there are none. Exact, as every mapping is, up to the names of such labels, in one of the nodes.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from crowdopt._arrays import Floats, Ints
     from crowdopt.engines.columns.column_pool import Pool
-    from crowdopt.engines.columns.relaxation import Market
+    from crowdopt.engines.columns.relaxation import Relaxation
     from crowdopt.engines.columns.set_terms import Term
 
 MOST_NUMBERS = 500_000
@@ -57,12 +57,12 @@ class Node:
     gains: Floats
     proof: dict[str, Any] = field(default_factory=dict)
 
-    def keep(self, market: Market, free: Ints, finding: Finding) -> None:
+    def keep(self, relaxation: Relaxation, free: Ints, finding: Finding) -> None:
         """Keeps the bound of a finding if it is better."""
         if finding.bound < self.bound:
             self.bound, self.prices = finding.bound, np.zeros(len(self.mapping))
             self.prices[free] = finding.prices
-            self.gains = finding.gains[market.term_of]
+            self.gains = finding.gains[relaxation.term_of]
 
     def part(self, bucket: int, label: int, mapping: Ints) -> Node:
         """The part in which a bucket has a label: its price is added to what the label can gain, rounded up."""
@@ -90,7 +90,7 @@ class Branching:
 
     def __init__(
         self,
-        whole: Market,
+        whole: Relaxation,
         mapping: Ints,
         tolerance: float,
         rng: np.random.Generator,
@@ -99,7 +99,7 @@ class Branching:
     ) -> None:
         self.whole, self.tolerance, self.rng, self.told, self.pool = whole, tolerance, rng, go_on, pool
         self.value = float(whole.values(mapping).sum())
-        self.sizes = whole.goods.responses.sum(axis=1)
+        self.sizes = whole.buckets.responses.sum(axis=1)
         self.better: Ints | None = None
         self.nodes, self.closed = 0, -np.inf
         self.root = Node({}, mapping, np.inf, np.zeros(len(mapping)), np.zeros(whole.n_labels))
@@ -136,9 +136,9 @@ class Branching:
         while self.heap and self.better is None and len(self.heap) < most:
             node = heapq.heappop(self.heap)[2]
             self.nodes += 1
-            market, free = self.whole.part(node.fixed)
-            finding = self._settle(node, market, free)
-            node.keep(market, free, finding)
+            relaxation, free = self.whole.part(node.fixed)
+            finding = self._settle(node, relaxation, free)
+            node.keep(relaxation, free, finding)
             if finding.stopped:
                 self._push(node)
                 return
@@ -148,33 +148,33 @@ class Branching:
                 if self._fits():
                     node.leaf()
             else:
-                self._split(node, market, free, finding)
+                self._split(node, relaxation, free, finding)
 
     def _push(self, node: Node) -> None:
         heapq.heappush(self.heap, (-node.bound, -self.nodes - len(self.heap), node))
 
-    def _settle(self, node: Node, market: Market, free: Ints) -> Finding:
+    def _settle(self, node: Node, relaxation: Relaxation, free: Ints) -> Finding:
         """Tries to prove that nothing in the node is better than the best mapping known."""
         rest = self.bound
         if not len(free):
-            values = np.array([term.empty for term in market.terms])
+            values = np.array([term.empty for term in relaxation.terms])
             return Finding(proved=True, bound=float(values.sum()), prices=np.zeros(0), gains=values)
 
         def go_on(bound: float, work: int) -> bool:
             return self.told(max(rest, min(bound, node.bound)), work)
 
-        prover = Prover(market, node.mapping[free], self.value, self.tolerance, self.rng, go_on)
-        finding = prover.run(self.pool.known(node.fixed, market, free, prover.prices.prices))
-        self.pool.keep(node.fixed, market, free, prover.found())
+        prover = Prover(relaxation, node.mapping[free], self.value, self.tolerance, self.rng, go_on)
+        finding = prover.run(self.pool.known(node.fixed, relaxation, free, prover.prices.prices))
+        self.pool.keep(node.fixed, relaxation, free, prover.found())
         return finding
 
-    def _split(self, node: Node, market: Market, free: Ints, finding: Finding) -> None:
+    def _split(self, node: Node, relaxation: Relaxation, free: Ints, finding: Finding) -> None:
         """Fixes one more bucket, under one label of every term; looks for a better mapping on the way."""
-        self._try(node, market, free, self._rounded(market, node.mapping[free], finding))
-        bucket = int(free[self._choose(market, finding)])
+        self._try(node, relaxation, free, self._rounded(relaxation, node.mapping[free], finding))
+        bucket = int(free[self._choose(relaxation, finding)])
         children: dict[str, Any] = {}
         node.proof |= {"bucket": bucket, "children": children}
-        for term in market.terms:
+        for term in relaxation.terms:
             if term.log_share == -np.inf:
                 continue
             label = term.labels[0]
@@ -193,36 +193,36 @@ class Branching:
         mapping[bucket] = label
         return mapping
 
-    def _try(self, node: Node, market: Market, free: Ints, mapping: Ints) -> None:
+    def _try(self, node: Node, relaxation: Relaxation, free: Ints, mapping: Ints) -> None:
         """Climbs from a mapping of the free buckets; keeps it if it is the node's best, or the best of all."""
         climbed = node.mapping.copy()
-        climbed[free] = market.climb(mapping, self.tolerance / 10)
+        climbed[free] = relaxation.climb(mapping, self.tolerance / 10)
         before, after = (float(self.whole.values(m).sum()) for m in (node.mapping, climbed))
         if after > before:
             node.mapping = climbed
         if max(before, after) > self.value + self.tolerance:
             self.better = node.mapping
 
-    def _rounded(self, market: Market, mapping: Ints, finding: Finding) -> Ints:
+    def _rounded(self, relaxation: Relaxation, mapping: Ints, finding: Finding) -> Ints:
         """A mapping by the sets with the greatest shares; what they leave over stays where it is."""
         rounded, used = np.full(len(mapping), -1), set()
         for _, at, members in finding.mixture:
-            label = next((label for label in market.terms[at].labels if label not in used), None)
+            label = next((label for label in relaxation.terms[at].labels if label not in used), None)
             if label is not None and (members & (rounded < 0)).any():
                 used.add(label)
                 rounded[members & (rounded < 0)] = label
         return np.where(rounded < 0, mapping, rounded)
 
-    def _choose(self, market: Market, finding: Finding) -> int:
+    def _choose(self, relaxation: Relaxation, finding: Finding) -> int:
         """The bucket, by size, of which the mixture is least decided which term has it, or which buckets go with it."""
-        sizes, n = market.goods.responses.sum(axis=1), len(market.goods)
-        held, together = np.zeros((len(market.terms), n)), np.zeros((n, n))
+        sizes, n = relaxation.buckets.responses.sum(axis=1), len(relaxation.buckets)
+        held, together = np.zeros((len(relaxation.terms), n)), np.zeros((n, n))
         for share, at, members in finding.mixture:
             held[at] += share * members
             together += share * np.outer(members, members)
-        held /= np.maximum(held.sum(axis=0), 1e-300)
+        held /= np.maximum(held.sum(axis=0), 1e-300)  # a bucket that no set of the mixture holds
         undecided = (1 - held.max(axis=0)) * sizes
-        if undecided.max(initial=0.0) > 1e-6 * sizes.max():
+        if undecided.max(initial=0.0) > 1e-6 * sizes.max():  # by more than shares are rounded
             return int(undecided.argmax())
         pairs = np.clip(together, 0.0, 1.0)
         loose = (pairs * (1 - pairs)) @ sizes * sizes

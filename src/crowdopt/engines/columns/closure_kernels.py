@@ -45,6 +45,7 @@ def settle(weights, flows, tails, heads, first_out, by_head, first_in, enough, i
     nodes, path = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
     for row in range(n_rows):
         flow = flows[row]
+        # Smaller flows than this are rounding, and would be pushed about without end.
         least = 1e-15 * _rest(weights[row], flow, tails, heads, rest)
         if _above(rest) > enough[row]:
             _sweep(rest, flow, tails, heads)

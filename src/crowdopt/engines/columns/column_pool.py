@@ -10,7 +10,7 @@ from crowdopt.engines.columns.set_terms import distinct
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Bools, Floats, Ints
-    from crowdopt.engines.columns.relaxation import Market
+    from crowdopt.engines.columns.relaxation import Relaxation
     from crowdopt.engines.columns.set_terms import Term
 
 MOST_KEPT = 20_000
@@ -23,20 +23,20 @@ MOST_KNOWN = 300
 class Pool:
     """Sets of all buckets, by term of the whole problem, for parts of it in which some buckets are fixed."""
 
-    def __init__(self, whole: Market) -> None:
+    def __init__(self, whole: Relaxation) -> None:
         self.whole = whole
-        self.sets = [np.zeros((0, len(whole.goods)), bool) for _ in whole.terms]
+        self.sets = [np.zeros((0, len(whole.buckets)), bool) for _ in whole.terms]
 
-    def keep(self, fixed: dict[int, int], part: Market, free: Ints, found: dict[int, Bools]) -> None:
+    def keep(self, fixed: dict[int, int], part: Relaxation, free: Ints, found: dict[int, Bools]) -> None:
         """Keeps sets of free buckets, by term of the part; of too many, the latest."""
         for at, sets in found.items():
-            every = np.zeros((len(sets), len(self.whole.goods)), bool)
+            every = np.zeros((len(sets), len(self.whole.buckets)), bool)
             every[:, free] = sets
             every[:, self._members(fixed, part.terms[at])] = True
             term = self._term(part.terms[at])
             self.sets[term] = distinct(np.concatenate([self.sets[term], every])[-MOST_KEPT:])
 
-    def known(self, fixed: dict[int, int], part: Market, free: Ints, prices: Floats) -> dict[int, Bools]:
+    def known(self, fixed: dict[int, int], part: Relaxation, free: Ints, prices: Floats) -> dict[int, Bools]:
         """The sets that fit a part, as sets of free buckets by its terms: those that are worth most at these prices."""
         known = {}
         for at, term in enumerate(part.terms):
@@ -44,7 +44,7 @@ class Pool:
             members = self._members(fixed, term)
             others = [b for b in fixed if b not in members]
             here = distinct(sets[sets[:, members].all(axis=1) & ~sets[:, others].any(axis=1)][:, free])
-            worth = term.values(*part.goods.sums(here)) - here @ prices
+            worth = term.values(*part.buckets.sums(here)) - here @ prices
             known[at] = here[np.argsort(-worth, kind="stable")[:MOST_KNOWN]]
         return known
 

@@ -22,7 +22,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Bools, Floats, Ints
-    from crowdopt.engines.columns.relaxation import Market
+    from crowdopt.engines.columns.relaxation import Relaxation
 
 FIRST_SHARE = 0.4
 """Where the gain of labels lies at first between the least and the most that the prices of single moves allow."""
@@ -58,37 +58,38 @@ class Prices:
         cuts: Term and set of every cut.
     """
 
-    def __init__(self, market: Market, mapping: Ints, target: float, tolerance: float) -> None:
-        self.market, self.own, self.values = market, market.sets(mapping), market.values(mapping)
-        self.high, would_add = market.moves(mapping)
+    def __init__(self, relaxation: Relaxation, mapping: Ints, target: float, tolerance: float) -> None:
+        self.relaxation, self.own, self.values = relaxation, relaxation.sets(mapping), relaxation.values(mapping)
+        self.high, would_add = relaxation.moves(mapping)
         second = would_add.max(axis=1, initial=-np.inf)
         self.low = np.where(np.isfinite(second), np.minimum(second, self.high), self.high - np.abs(self.high) - 1.0)
-        sizes = market.goods.responses.sum(axis=1)
+        sizes = relaxation.buckets.responses.sum(axis=1)
+        # How far a price can be moved; never zero, as lengths are measured by it.
         self.width = np.maximum(self.high - self.low, 1e-9 * (1.0 + sizes))
-        if market.order is not None:  # where single moves say little, as few of them are allowed
+        if relaxation.order is not None:  # where single moves say little, as few of them are allowed
             self.width = np.clip(np.abs(self.high - self.low), 0.02 * sizes, 1.5 * sizes)
-        self.prices, self.gains = self.high.copy(), np.zeros(len(market.terms))
-        for at, term in enumerate(market.terms):
+        self.prices, self.gains = self.high.copy(), np.zeros(len(relaxation.terms))
+        for at, term in enumerate(relaxation.terms):
             self._start(at, list(term.labels))
         room = target - float(self.values.sum())
         self.tight = room <= tolerance
         if not self.tight:
-            self.gains += room / market.n_labels
+            self.gains += room / relaxation.n_labels
         pad = np.zeros(len(sizes)) if self.tight else np.maximum(2 * self.width, 0.05 * sizes)
-        if market.order is not None:
+        if relaxation.order is not None:
             pad = 4 * self.width + sizes
         self.least, self.most = self.low - pad, self.high + pad
         self._metric()
         size = len(self.prices) + len(self.gains)
         self.rows, self.directions, self.products = np.zeros((0, size)), np.zeros((0, size)), np.zeros((0, 0))
         self.values_of_cuts, self.lengths, self.margins = np.zeros(0), np.zeros(0), np.zeros(0)
-        self.neighbours = market.neighbours(mapping)
+        self.neighbours = relaxation.neighbours(mapping)
         self.cuts: list[tuple[int, Bools]] = []
         self.keys: set[tuple[int, bytes]] = set()
 
     def _start(self, at: int, labels: list[int]) -> None:
         """Sets the gain of a term, and the prices of the buckets of its labels."""
-        empty = self.market.terms[at].empty
+        empty = self.relaxation.terms[at].empty
         used = [label for label in labels if self.own[label].any()]
         at_high = {label: self.values[label] - self.high[self.own[label]].sum() for label in used}
         room = {label: self.width[self.own[label]].sum() for label in used}
@@ -101,11 +102,11 @@ class Prices:
 
     def _metric(self) -> None:
         """What projections must not change, and lengths relative to the room that single moves leave."""
-        terms, n = self.market.terms, len(self.prices)
+        terms, n = self.relaxation.terms, len(self.prices)
         room = [max(float(self.width[own].sum()), 1e-9) for own in self.own]
         scale = [0.1 * min(room[label] for label in term.labels) for term in terms]
         self.scale = np.concatenate([self.width, scale]) ** 2
-        gain = np.eye(len(terms))[self.market.term_of]
+        gain = np.eye(len(terms))[self.relaxation.term_of]
         self.kept = np.unique(np.concatenate([self.own.astype(float), gain], axis=1), axis=0)
         scaled = self.kept * self.scale
         self.to_kept = np.linalg.pinv(scaled @ self.kept.T) @ scaled
@@ -132,7 +133,7 @@ class Prices:
         directions = self.direction(rows)
         squares = (directions * rows).sum(axis=1)
         free = squares > 1e-12 * (rows**2 @ self.scale)  # on the others these projections have no influence
-        values = self.market.terms[term].values(*self.market.goods.sums(chosen))
+        values = self.relaxation.terms[term].values(*self.relaxation.buckets.sums(chosen))
         self._append(rows[free], directions[free], values[free], np.sqrt(squares[free]))
         return len(new)
 
@@ -156,7 +157,7 @@ class Prices:
 
         Where it does not, the cuts that stood in the way are asked for less distance, and it is tried again.
         """
-        return any(self._project() for _ in range(TRIES if self.market.order is None else TRIES_IN_ORDER))
+        return any(self._project() for _ in range(TRIES if self.relaxation.order is None else TRIES_IN_ORDER))
 
     def _project(self) -> bool:
         """One attempt."""
@@ -175,7 +176,7 @@ class Prices:
                 x += by * self.directions[cut]
                 short -= by * self.products[cut] / self.lengths
                 hit[cut] = True
-            elif beyond[side] > 1e-9:
+            elif beyond[side] > 1e-9:  # in the metric of the projections: less is rounding
                 by = (1.0 if x[side] < self.least[side] else -1.0) * beyond[side] / self.box_lengths[side]
                 x += by * self.box[side]
                 short -= by * self.directions[:, side] / self.lengths  # projections are symmetric

@@ -21,154 +21,29 @@ for three labels and two or three classes. Past the limits the answer is BOUNDED
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from crowdopt.engines.base import Limits, Outcome
-from crowdopt.engines.columns.branch_and_bound import Branching
-from crowdopt.engines.columns.column_pool import Pool
-from crowdopt.engines.columns.prover import Finding, Prover
-from crowdopt.engines.columns.relaxation import Market
-from crowdopt.engines.local_search import Climbs
-from crowdopt.engines.perturbation import shake
-from crowdopt.model.certificate import Space, Stop
-from crowdopt.model.margins import closure_moves
+from crowdopt.engines.base import Engine, Limits, Outcome
+from crowdopt.engines.columns.engine_all import Columns
+from crowdopt.engines.columns.engine_ordered import OrderedColumns
+from crowdopt.model.certificate import Space
 
 if TYPE_CHECKING:
-    from crowdopt._arrays import Ints
     from crowdopt.model.problem import Problem
-
 
 MAX_BUCKETS = 2_000
 """Buckets beyond which prices are not tried: projections keep a product for every two of them."""
 
-FEW_STARTS = 16
-"""Climbs before the first attempt at a proof: where it succeeds, more would have been in vain."""
-
-CELLS_FOR_THE_WHOLE = 400_000
-"""Cells that are looked at, per term, for the bound over the whole space where it has to be split."""
-
 
 def columns(problem: Problem, limits: Limits) -> Outcome:
     """The optimum over the space, or the best found and a bound when the limits are reached."""
-    if problem.space is Space.ALL:
-        return Columns(problem, limits).run()
-    from crowdopt.engines.columns.engine_ordered import OrderedColumns
-
-    return OrderedColumns(problem, limits).run()
+    return (Columns if problem.space is Space.ALL else OrderedColumns)(problem, limits).run()
 
 
-class Columns:
-    """One run.
+def _refuses(problem: Problem) -> str | None:
+    if problem.buckets.n_buckets <= MAX_BUCKETS:
+        return None
+    return f"is for at most {MAX_BUCKETS:,} different counts; here are {problem.buckets.n_buckets:,}"
 
-    Attributes:
-        bound: No mapping is better, so far.
-        witness: What proves that.
-        work: Steps of climbs, cells and rounds of projections.
-    """
 
-    def __init__(self, problem: Problem, limits: Limits) -> None:
-        self.problem, self.limits, self.bound = problem, limits, problem.plain_bound
-        self.witness: dict[str, Any] | None = None
-        self.stop = Stop.FINISHED
-        self.climbs = Climbs(problem, limits)
-        self.rng = np.random.Generator(np.random.PCG64([limits.seed, 1]))
-        self.market = Market.of(problem)
-        self.pool = Pool(self.market)
-        self.proving = 0
-
-    @property
-    def work(self) -> int:
-        """All work so far."""
-        return self.climbs.work + self.proving
-
-    def run(self) -> Outcome:
-        """Searches, proves, and improves what cannot be proved, until that is of no use."""
-        self.climbs.run(FEW_STARTS)
-        self.stop = self.climbs.stop
-        searched = shaken = False
-        while self.stop is Stop.FINISHED:
-            mapping, value = self._best()
-            tolerance = self.problem.price_tolerance(value)
-            finding = self._prove(mapping, value, tolerance)
-            if finding.proved or finding.stopped:
-                break
-            if not searched:
-                searched = True
-                self.climbs.run()
-                self.stop = self.climbs.stop
-                if self.stop is not Stop.FINISHED or self._best()[1] > value + tolerance:
-                    continue
-            if not shaken:
-                shaken = True
-                self.climbs.bound = self.bound
-                better = shake(self.climbs, self.rng, tolerance)
-                self.stop = self.climbs.stop
-                if better or self.stop is not Stop.FINISHED:
-                    continue
-            if not self._branch(mapping, tolerance, finding):
-                break
-        return self._outcome()
-
-    def _best(self) -> tuple[Ints, float]:
-        """The best mapping so far."""
-        key = max(self.climbs.found, key=lambda key: (self.climbs.found[key], key))
-        mapping = np.frombuffer(key, np.int64)
-        return mapping, float(self.market.values(mapping).sum())
-
-    def _go_on(self, bound: float, work: int) -> bool:
-        """Counts work, keeps a better bound, asks the limits."""
-        self.proving += work
-        value = max(self.climbs.found.values())
-        stop = self.limits.reached(value, max(min(self.bound, bound), value), self.work)
-        self.stop = stop or self.stop
-        return stop is None
-
-    def _prove(self, mapping: Ints, value: float, tolerance: float, cells: int = CELLS_FOR_THE_WHOLE) -> Finding:
-        """Tries to prove at once that no mapping of all is better; ``cells`` are for the bound if that fails."""
-        prover = Prover(self.market, mapping, value, tolerance, self.rng, self._go_on)
-        every = np.arange(len(mapping))
-        finding = prover.run(self.pool.known({}, self.market, every, prover.prices.prices), cells)
-        self.pool.keep({}, self.market, every, prover.found())
-        self._keep_finding(finding)
-        return finding
-
-    def _keep_finding(self, finding: Finding) -> None:
-        """Keeps the bound of prices for the whole space, if it is the best."""
-        gains = finding.gains[self.market.term_of]
-        self._keep(finding.bound, {"prices": finding.prices.tolist(), "gains": gains.tolist()})
-
-    def _branch(self, mapping: Ints, tolerance: float, finding: Finding) -> bool:
-        """Splits the space until all is proved or the limits are reached; or returns True when it finds better."""
-        tree = Branching(self.market, mapping, tolerance, self.rng, self._go_on, self.pool)
-        tree.run(finding)
-        if tree.better is not None:
-            self.climbs.keep(tree.better[None])
-            self.climbs.climb(tree.better[None].copy())
-            return True
-        if self.stop is Stop.FINISHED and tree.heap:
-            self.stop = Stop.MEMORY
-        self._keep(tree.bound, tree.witness())
-        return False
-
-    def _keep(self, bound: float, witness: dict[str, Any] | None) -> None:
-        """Keeps a bound if it is the best."""
-        if bound < self.bound:
-            self.bound, self.witness = bound, witness
-
-    def _outcome(self) -> Outcome:
-        """The best mapping under its best names, with its bound."""
-        problem, mapping = self.problem, self.climbs.chosen()
-        value = problem.objective.of_mapping(problem.buckets, mapping)
-        return Outcome(
-            mapping,
-            value,
-            max(self.bound, value),
-            problem.space,
-            self.work,
-            self.stop,
-            margins=closure_moves(problem, mapping) if problem.space is Space.DOMINANCE else None,
-            tolerance=problem.price_tolerance(value),
-            witness=self.witness,
-        )
+COLUMNS = Engine("columns", columns, refuses=_refuses)

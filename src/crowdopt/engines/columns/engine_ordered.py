@@ -1,8 +1,8 @@
 """Ratings with too many up-sets to list: the likeliest mapping that respects the order, proved by prices.
 
 Maximises the log-likelihood over dominance-consistent mappings, for any number of labels and classes of workers and
-every objective. Prices bound it as they do over all mappings (engine.py), but a label bids only for sets that it can
-have: the lowest label for down-sets, the highest for up-sets, the others for what is between two up-sets
+every objective. Prices bound it as they do over all mappings (engine_all.py), but a label is priced only by sets that
+it can have: the lowest label by down-sets, the highest by up-sets, the others by what is between two up-sets
 (set_shapes.py). For any prices λ, F ≤ Σ_b λ_b + Σ_j g_j(λ), g_j(λ) being the most that such a set is worth to label j,
 computed exactly (pricing_ordered.py). That holds for every order, and so for equal and varying numbers of responses,
 and for the orders of several classes, ranked or not.
@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.engines.columns.engine import FEW_STARTS, Columns
+from crowdopt.engines.columns.engine_all import FEW_STARTS, Columns
 from crowdopt.engines.columns.prover import Prover
-from crowdopt.engines.columns.prover_by_cases import ProverByCases, market_of
+from crowdopt.engines.columns.prover_by_cases import ProverByCases, relaxation_of
 from crowdopt.engines.isotone_em import IsotoneEM
 from crowdopt.engines.perturbation import shake
 from crowdopt.model.certificate import Stop
@@ -86,10 +86,10 @@ class OrderedColumns(Columns):
     def prove_by_cases(self) -> bool:
         """Tries the proof that needs no minimum cuts; returns whether that is the end, as it succeeds or time is up."""
         mapping, value = self._best()
-        prover = ProverByCases(market_of(self.problem), mapping, value, self._tolerance(), self.rng, self._go_on)
+        prover = ProverByCases(relaxation_of(self.problem), mapping, value, self._tolerance(), self.rng, self._go_on)
         finding = prover.run({})
         if finding.bound < np.inf:
-            gains = finding.gains[prover.market.term_of]
+            gains = finding.gains[prover.relaxation.term_of]
             self._keep(finding.bound, {"prices": finding.prices.tolist(), "gains": gains.tolist()})
         return finding.proved or finding.stopped
 
@@ -109,9 +109,9 @@ class OrderedColumns(Columns):
         room = max(room, LEAST * high)  # as hints that miss the best sets tell too little
         while self.stop is Stop.FINISHED and high - low > CLOSE * high:
             room = min(room, (low + high) / 2)
-            prover = Prover(self.market, mapping, value + room, COARSE * room, self.rng, self._go_on)
-            finding = prover.run(self.pool.known({}, self.market, every, prover.prices.prices), 0)
-            self.pool.keep({}, self.market, every, prover.found())
+            prover = Prover(self.relaxation, mapping, value + room, COARSE * room, self.rng, self._go_on)
+            finding = prover.run(self.pool.known({}, self.relaxation, every, prover.prices.prices), 0)
+            self.pool.keep({}, self.relaxation, every, prover.found())
             self._keep_finding(finding)
             low, high = (low, room) if finding.proved else (room, high)
             room = LESS * high if not low else (low + min(high, MORE * low)) / 2

@@ -31,7 +31,7 @@ STEPS_AT_ONCE = 500
 
 
 class Master:
-    """The program of one market.
+    """The program of one relaxation.
 
     Attributes:
         prices: λ, after :meth:`solve`.
@@ -43,24 +43,25 @@ class Master:
         """Makes the program around the mapping of ``prices``."""
         import highspy
 
-        self.market, self.own, self.width = prices.market, prices.own, prices.width
+        self.relaxation, self.own, self.width = prices.relaxation, prices.own, prices.width
+        # The solver's tolerances are absolute: in these units no number is large.
         self.unit = max(1.0, abs(target) / 1000)
         self.n, self.n_terms = len(prices.prices), len(prices.gains)
         self.solver: Any = highspy.Highs()
         for option, value in (("output_flag", False), ("threads", 1), ("presolve", "off")):
             self.solver.setOptionValue(option, value)
         for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
-            self.solver.setOptionValue(option, 1e-9)
+            self.solver.setOptionValue(option, 1e-9)  # 1e-7, the default, is coarse for sums over many buckets
         self.solver.setOptionValue("simplex_iteration_limit", STEPS_AT_ONCE)
         self.infinite = highspy.kHighsInf
-        pad = 4 * prices.width + 0.1 * self.market.goods.responses.sum(axis=1)
+        pad = 4 * prices.width + 0.1 * self.relaxation.buckets.responses.sum(axis=1)
         for low, high in zip((prices.least - pad) / self.unit, (prices.most + pad) / self.unit, strict=True):
             self.solver.addVar(float(low), float(high))
-        for term in self.market.terms:
+        for term in self.relaxation.terms:
             self.solver.addVar(term.empty / self.unit, self.infinite)
         self.solver.addVar(-self.infinite, 1.0)
         self.solver.changeColCost(self.n + self.n_terms, -1.0)
-        every = np.concatenate([np.ones(self.n), [len(term.labels) for term in self.market.terms]])
+        every = np.concatenate([np.ones(self.n), [len(term.labels) for term in self.relaxation.terms]])
         self._row(-self.infinite, target / self.unit, np.arange(self.n + self.n_terms), every)
         self.rows: list[int] = []
         self.n_cuts = 0
@@ -77,11 +78,11 @@ class Master:
         """Adds cuts to those that are known; they come into the program when they are violated."""
         if not len(sets):
             return
-        own = self.own[list(self.market.terms[term].labels)]
+        own = self.own[list(self.relaxation.terms[term].labels)]
         away = np.stack([(sets != one) @ self.width for one in own]).min(axis=0)
         self.sets = np.concatenate([self.sets, sets])
         self.terms = np.concatenate([self.terms, np.full(len(sets), term)])
-        values = self.market.terms[term].values(*self.market.goods.sums(sets))
+        values = self.relaxation.terms[term].values(*self.relaxation.buckets.sums(sets))
         self.values = np.concatenate([self.values, values / self.unit])
         self.away = np.concatenate([self.away, away / self.unit])
 
@@ -99,11 +100,11 @@ class Master:
             self.duals = np.array(solution.row_dual)
             prices, gains, self.margin = x[: self.n], x[self.n : -1], float(x[-1])
             solved = self._status() == "kOptimal" and bool(np.isfinite(x).all())
-            if not solved or self.margin < -1e-9:
+            if not solved or self.margin < -1e-9:  # negative by more than the solver's tolerance
                 return False
             short = self.values + self.away * self.margin - self.sets @ prices - gains[self.terms]
             worst = np.argsort(-short, kind="stable")[:ROWS_AT_ONCE]
-            worst = worst[short[worst] > 1e-8]
+            worst = worst[short[worst] > 1e-8]  # rows that are less violated are so by the solver's rounding
             if not len(worst):
                 self.prices, self.gains = prices * self.unit, gains * self.unit
                 return True
@@ -128,7 +129,7 @@ class Master:
 
     def mixture(self) -> list[tuple[float, int, Bools]]:
         """The sets of the dual with their shares, greatest first: together they cover every bucket about once."""
-        whole = max(abs(float(self.duals[0])), 1e-300)
+        whole = max(abs(float(self.duals[0])), 1e-300)  # so that nothing is divided by zero
         share = np.abs(self.duals[1:]) / whole
-        order = [i for i in np.argsort(-share, kind="stable") if share[i] > 1e-7]
+        order = [i for i in np.argsort(-share, kind="stable") if share[i] > 1e-7]  # the rest is rounding
         return [(float(share[i]), int(self.terms[self.rows[i]]), self.sets[self.rows[i]]) for i in order]

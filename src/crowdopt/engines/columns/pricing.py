@@ -43,12 +43,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crowdopt._arrays import Bools, Floats, Ints
-    from crowdopt.engines.columns.set_terms import Goods, Term
+    from crowdopt.engines.columns.set_terms import BucketSet, Term
 
 BLOCK = 1 << 18
 """Cells times buckets worked on at once."""
 
 MOST_CELLS_AT_ONCE = 2_048
+"""However few buckets there are: a good set that one cell leads to spares only cells that come later."""
+
 MAX_OPEN, MAX_BYTES = 200_000, 1 << 29
 """Open cells, and the size of their corners and facets, beyond which the deepest are worked on first.
 
@@ -68,7 +70,7 @@ KEPT = 40
 """Sets found on the way that are handed back."""
 
 _EPS = float(np.finfo(float).eps)
-_TINY = 1e-300
+_TINY = 1e-300  # a divisor or probability that is not zero, and changes no sum
 _NEVER = -1e15  # stands for the logarithm of zero: times a count it outweighs any price
 
 
@@ -95,30 +97,30 @@ class Pricing:
     """One search for the best set.
 
     Args:
-        goods: The buckets.
+        buckets: The buckets.
         term: The term of the label.
         prices: λ.
         threshold: Sets that are worth less are of no interest: a bound need not be below it.
         slack: How far the bound may be above the best set found.
     """
 
-    def __init__(self, goods: Goods, term: Term, prices: Floats, threshold: float, slack: float) -> None:
-        self.goods, self.term, self.threshold = goods, term, threshold
-        self.used = goods.responses.sum(axis=0) + term.offset > 0
-        self.prices = prices - goods.tasks * term.log_share if term.log_share else prices
-        responses, offset = goods.responses[:, self.used], term.offset[self.used]
-        class_of = np.repeat(np.arange(goods.n_classes), len(self.used) // goods.n_classes)
+    def __init__(self, buckets: BucketSet, term: Term, prices: Floats, threshold: float, slack: float) -> None:
+        self.buckets, self.term, self.threshold = buckets, term, threshold
+        self.used = buckets.responses.sum(axis=0) + term.offset > 0
+        self.prices = prices - buckets.tasks * term.log_share if term.log_share else prices
+        responses, offset = buckets.responses[:, self.used], term.offset[self.used]
+        class_of = np.repeat(np.arange(buckets.n_classes), len(self.used) // buckets.n_classes)
         self.classes = np.unique(class_of[self.used], return_inverse=True)[1]
         self.firsts = np.unique(self.classes, return_index=True)[1]  # the first coordinate of each class
         self.impossible = np.where(self.classes[:, None] == self.classes, _NEVER, 0.0)
         self.n_answers, self.sizes = responses.shape[1], responses.sum(axis=1)
         self.vectors, self.start = responses, offset
         if term.total:
-            self.vectors = np.column_stack([responses, goods.tasks, np.zeros(len(goods))])
+            self.vectors = np.column_stack([responses, buckets.tasks, np.zeros(len(buckets))])
             self.start = np.array([*offset, term.known, 1.0])
         self.whole = self.vectors.sum(axis=0) + self.start
         self.paid = float(np.abs(self.prices).sum())
-        self.unit = (len(goods) + 2 * len(self.start) + 64) * _EPS
+        self.unit = (len(buckets) + 2 * len(self.start) + 64) * _EPS
         self.best = term.empty - term.constant
         self.slack = max(slack, 8 * self._error(2 * float(np.log(self.whole.sum() + 1)) + self.n_answers))
         self.found: dict[bytes, float] = {}
@@ -153,12 +155,12 @@ class Pricing:
         return Priced(bound, self.best + constant, [np.frombuffer(key, bool) for key in sets], self.cells, finished)
 
     def _most(self) -> int:
-        return min(MOST_CELLS_AT_ONCE, max(64, BLOCK // max(1, len(self.goods))))
+        return min(MOST_CELLS_AT_ONCE, max(64, BLOCK // max(1, len(self.buckets))))
 
     def _first_cells(self) -> Cells:
-        tasks = self.goods.tasks
+        tasks = self.buckets.tasks
         low, high = (self.term.known + tasks.min(), self.term.known + tasks.sum()) if self.term.total else (0.0, 0.0)
-        return whole_space(self.start, self.classes, low, high, self.term.total, len(self.goods))
+        return whole_space(self.start, self.classes, low, high, self.term.total, len(self.buckets))
 
     def _work_on(self, cells: Cells) -> Cells | None:
         """Bounds cells, and cuts those that are not settled."""
@@ -215,7 +217,7 @@ class Pricing:
 
     def _decide(self, cells: Cells) -> None:
         """Decides buckets (module, 2) and bounds by the best set at the centre of the cell (module, 3), in place."""
-        sizes, tasks = self.sizes[cells.which], self.goods.tasks[cells.which]
+        sizes, tasks = self.sizes[cells.which], self.buckets.tasks[cells.which]
         prices, centre = self.prices[cells.which], cells.centre
         least, gain, most = self._gains(cells, centre)
         doubt = 64 * _EPS * (np.abs(prices) + 32 * (sizes + tasks))
@@ -231,7 +233,7 @@ class Pricing:
 
     def _gains(self, cells: Cells, centre: Floats) -> tuple[Floats, Floats, Floats]:
         """By (cell, bucket): at least, at the centre and at most, what a bucket gains in a cell beyond its price."""
-        responses, tasks = self.vectors[cells.which, : self.n_answers], self.goods.tasks[cells.which]
+        responses, tasks = self.vectors[cells.which, : self.n_answers], self.buckets.tasks[cells.which]
         gain = np.log(centre) @ responses.T - self.prices[cells.which]
         rises = np.matmul(cells.corners / centre[:, None, :], responses.T)
         rise = np.maximum.reduceat(rises, self.firsts, axis=1).sum(axis=1) - self.sizes[cells.which]
@@ -266,7 +268,7 @@ class Pricing:
         """Keeps the set that is best at the centre of a cell: decided buckets are on the same side all over it."""
         gain = np.log(centre) @ self.vectors[:, : self.n_answers].T - self.prices
         if self.term.total:
-            gain += self.goods.tasks * (1 + np.log((cells.low[row] + cells.high[row]) / 2 / self.term.total))
+            gain += self.buckets.tasks * (1 + np.log((cells.low[row] + cells.high[row]) / 2 / self.term.total))
         self.found[(gain > 0).tobytes()] = worth
 
     def _cut(self, cells: Cells, at: Floats) -> Cells | None:

@@ -43,7 +43,7 @@ FIRST_CUTS = {1: 3, 3: 5}
 COMMON = {"common": True}
 """Marks what is not by cell."""
 
-_TINY = 1e-300
+_TINY = 1e-300  # a divisor that is not zero, and changes no sum
 
 
 @dataclass(eq=False)

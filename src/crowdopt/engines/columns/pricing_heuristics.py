@@ -12,23 +12,24 @@ from crowdopt.engines.columns.set_terms import class_sums, distinct
 if TYPE_CHECKING:
     from crowdopt._arrays import Bools, Floats
     from crowdopt.engines.columns.set_shapes import Items
-    from crowdopt.engines.columns.set_terms import Goods, Term
+    from crowdopt.engines.columns.set_terms import BucketSet, Term
     from crowdopt.model.order import Order
 
 ROUNDS = 30
 """Rounds of refitting."""
 
-_TINY = 1e-300
+_TINY = 1e-300  # of a probability, whose logarithm must be finite
 _LEAST = 1e-12  # of a probability, where an order makes buckets of all kinds go together
 
 
-def starts(goods: Goods, n_starts: int, rng: np.random.Generator) -> Floats:
+def starts(buckets: BucketSet, n_starts: int, rng: np.random.Generator) -> Floats:
     """Answer probabilities (start, coordinate): random ones, and those of random buckets, smoothed."""
-    n_coordinates = goods.responses.shape[1]
-    n_answers = n_coordinates // goods.n_classes
-    some = goods.responses[rng.integers(len(goods), size=n_starts // 3)]
-    near = 0.8 * shares(some, goods.n_classes) + 0.2 / n_answers
-    drawn = rng.dirichlet(np.full(n_answers, 0.7), size=(n_starts - len(near), goods.n_classes))
+    n_coordinates = buckets.responses.shape[1]
+    n_answers = n_coordinates // buckets.n_classes
+    some = buckets.responses[rng.integers(len(buckets), size=n_starts // 3)]
+    # Smoothed, so that no answer is impossible; and drawn (0.7 < 1) rather far from even.
+    near = 0.8 * shares(some, buckets.n_classes) + 0.2 / n_answers
+    drawn = rng.dirichlet(np.full(n_answers, 0.7), size=(n_starts - len(near), buckets.n_classes))
     return np.concatenate([drawn.reshape(-1, n_coordinates), near])
 
 
@@ -37,7 +38,7 @@ def shares(counts: Floats, n_classes: int) -> Floats:
     return np.asarray(counts / np.maximum(class_sums(counts, n_classes), _TINY))
 
 
-def good_sets(goods: Goods, term: Term, prices: Floats, probabilities: Floats) -> tuple[Bools, Floats]:
+def good_sets(buckets: BucketSet, term: Term, prices: Floats, probabilities: Floats) -> tuple[Bools, Floats]:
     """Distinct sets that refitting leads to, and what they are worth, best first.
 
     From each row of ``probabilities`` in turn: all buckets that are worth their price at these probabilities, then the
@@ -49,28 +50,28 @@ def good_sets(goods: Goods, term: Term, prices: Floats, probabilities: Floats) -
         per_task = np.full(len(logs), term.log_share)
         if term.total:
             per_task = 1 + np.log(np.linspace(0.02, 0.98, len(logs)))
-        sets = np.zeros((len(logs), len(goods)), bool)
+        sets = np.zeros((len(logs), len(buckets)), bool)
         for _ in range(ROUNDS):
-            chosen = logs @ goods.responses.T + per_task[:, None] * goods.tasks > prices
+            chosen = logs @ buckets.responses.T + per_task[:, None] * buckets.tasks > prices
             if (chosen == sets).all():
                 break
             sets = chosen
-            logs, per_task = _refitted(goods, term, sets, _TINY)
-    return best_first(goods, term, prices, sets)
+            logs, per_task = _refitted(buckets, term, sets, _TINY)
+    return best_first(buckets, term, prices, sets)
 
 
 def good_closed_sets(
-    goods: Goods, term: Term, items: Items, prices: Floats, probabilities: Floats
+    buckets: BucketSet, term: Term, items: Items, prices: Floats, probabilities: Floats
 ) -> tuple[Bools, Floats]:
     """The same for sets of a shape: the best of them at the probabilities of each step (closure_kernels.py)."""
     logs, flows = np.log(np.maximum(probabilities, _LEAST)), items.arcs.no_flows(len(probabilities))
     per_task = np.full(len(logs), term.log_share)
     if term.total:
         per_task = 1 + np.log(np.linspace(0.02, 0.98, len(logs)))
-    sets = np.ones((len(logs), len(goods)), bool)
+    sets = np.ones((len(logs), len(buckets)), bool)
     ends = [sets[:0]]
     for _ in range(ROUNDS):
-        gains = logs @ goods.responses.T + per_task[:, None] * goods.tasks - prices
+        gains = logs @ buckets.responses.T + per_task[:, None] * buckets.tasks - prices
         chosen = items.sets(items.settle(gains, flows).inside)
         moving = (chosen != sets).any(axis=1)
         ends.append(chosen[~moving])
@@ -80,34 +81,36 @@ def good_closed_sets(
         sets, flows = chosen[moving], flows[moving]
         if not len(sets):
             break
-        logs, per_task = _refitted(goods, term, sets, _LEAST)
-    return best_first(goods, term, prices, np.concatenate([*ends, sets]))
+        logs, per_task = _refitted(buckets, term, sets, _LEAST)
+    return best_first(buckets, term, prices, np.concatenate([*ends, sets]))
 
 
-def _refitted(goods: Goods, term: Term, sets: Bools, least: float) -> tuple[Floats, Floats]:
+def _refitted(buckets: BucketSet, term: Term, sets: Bools, least: float) -> tuple[Floats, Floats]:
     """What a response (set, coordinate) and a task (set) add by the probabilities of the buckets of each set."""
-    responses, tasks = goods.sums(sets)
+    responses, tasks = buckets.sums(sets)
     logs = np.log(np.maximum(shares(responses + term.offset, term.n_classes), least))
     if not term.total:
         return logs, np.full(len(sets), term.log_share)
     return logs, 1 + np.log(np.maximum(tasks + term.known, _TINY) / term.total)
 
 
-def flipped(goods: Goods, term: Term, prices: Floats, sets: Bools) -> tuple[Bools, Floats]:
+def flipped(buckets: BucketSet, term: Term, prices: Floats, sets: Bools) -> tuple[Bools, Floats]:
     """The sets after the one bucket was put in, or taken out, that makes most of each."""
-    responses, tasks = goods.sums(sets)
+    responses, tasks = buckets.sums(sets)
     sign = np.where(sets, -1.0, 1.0)
-    after = term.values(responses[:, None, :] + sign[:, :, None] * goods.responses, tasks[:, None] + sign * goods.tasks)
+    after = term.values(
+        responses[:, None, :] + sign[:, :, None] * buckets.responses, tasks[:, None] + sign * buckets.tasks
+    )
     best = (after - sign * prices).argmax(axis=1)
     turned = sets.copy()
     rows = np.arange(len(sets))
     turned[rows, best] = ~turned[rows, best]
-    return best_first(goods, term, prices, turned)
+    return best_first(buckets, term, prices, turned)
 
 
-def flipped_along(goods: Goods, term: Term, order: Order, prices: Floats, sets: Bools) -> tuple[Bools, Floats]:
+def flipped_along(buckets: BucketSet, term: Term, order: Order, prices: Floats, sets: Bools) -> tuple[Bools, Floats]:
     """The same for sets of a shape: a bucket takes along what the order asks for."""
-    alone = np.eye(len(goods), dtype=bool)
+    alone = np.eye(len(buckets), dtype=bool)
     above, below = order.dominates.T | alone, order.dominates | alone
     turned = []
     for one in sets:
@@ -118,14 +121,14 @@ def flipped_along(goods: Goods, term: Term, order: Order, prices: Floats, sets: 
         leaves = [one & ~above] if term.shape is not Shape.UPPER else []
         leaves += [one & ~below] if term.shape is not Shape.LOWER else []
         options = np.concatenate([joins[~one], *(left[one] for left in leaves)])
-        worth = term.values(*goods.sums(options)) - options @ prices
+        worth = term.values(*buckets.sums(options)) - options @ prices
         turned.append(options[worth.argmax()])
-    return best_first(goods, term, prices, np.array(turned))
+    return best_first(buckets, term, prices, np.array(turned))
 
 
-def best_first(goods: Goods, term: Term, prices: Floats, sets: Bools) -> tuple[Bools, Floats]:
+def best_first(buckets: BucketSet, term: Term, prices: Floats, sets: Bools) -> tuple[Bools, Floats]:
     """The different ones among sets, and what they are worth, best first."""
     sets = distinct(sets)
-    worth = term.values(*goods.sums(sets)) - sets @ prices
+    worth = term.values(*buckets.sums(sets)) - sets @ prices
     order = np.argsort(-worth, kind="stable")
     return sets[order], worth[order]

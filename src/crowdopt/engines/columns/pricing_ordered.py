@@ -35,7 +35,7 @@ from crowdopt.engines.columns.pricing_cells import Cells, above
 if TYPE_CHECKING:
     from crowdopt._arrays import Bools, Floats, Ints
     from crowdopt.engines.columns.set_shapes import Items
-    from crowdopt.engines.columns.set_terms import Goods, Term
+    from crowdopt.engines.columns.set_terms import BucketSet, Term
 
 MOST_BYTES = 1 << 28
 """Memory for the flows of open cells."""
@@ -67,7 +67,7 @@ class OrderedPricing(Pricing):
     """One search for the best set of a shape.
 
     Args:
-        goods: The buckets.
+        buckets: The buckets.
         term: The term of the label.
         items: The items of its shape.
         prices: λ.
@@ -77,9 +77,9 @@ class OrderedPricing(Pricing):
     """
 
     def __init__(
-        self, goods: Goods, term: Term, items: Items, prices: Floats, threshold: float, slack: float, known: Bools
+        self, buckets: BucketSet, term: Term, items: Items, prices: Floats, threshold: float, slack: float, known: Bools
     ) -> None:
-        super().__init__(goods, term, prices, threshold, slack)
+        super().__init__(buckets, term, prices, threshold, slack)
         self.items, self.known = items, known
         self.whole, self.paid = items.layers * self.whole, items.layers * self.paid
         arcs = items.arcs
@@ -97,7 +97,7 @@ class OrderedPricing(Pricing):
         parts = {part.name: getattr(cells, part.name) for part in fields(cells)}
         parts |= {
             "open": np.ones((len(cells), 0), bool),
-            "which": np.arange(len(self.goods)),
+            "which": np.arange(len(self.buckets)),
             "bound": cells.bound.copy(),
         }
         return OrderedCells(**parts, flows=self.items.arcs.no_flows(len(cells)))

@@ -1,4 +1,4 @@
-"""Proving: that no mapping of a market is better than a target, or how much better one could be."""
+"""Proving: that no mapping of a relaxation is better than a target, or how much better one could be."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crowdopt._arrays import Bools, Floats, Ints
-    from crowdopt.engines.columns.relaxation import Market
+    from crowdopt.engines.columns.relaxation import Relaxation
     from crowdopt.engines.columns.set_terms import Term
 
     Told = Callable[[float, int], bool]
@@ -52,7 +52,7 @@ class Finding:
 
     Attributes:
         proved: Whether no mapping is better than the target, within the tolerance.
-        bound: No mapping of the market is better than this.
+        bound: No mapping of the relaxation is better than this.
         prices: The prices behind the bound.
         gains: By term, what a label can gain at most.
         likely: About the bound that the best prices seen would prove, as far as hints tell.
@@ -73,7 +73,7 @@ class Prover:
     """One attempt.
 
     Args:
-        market: The market.
+        relaxation: The relaxation.
         mapping: A good mapping of it, best a local optimum.
         target: What no mapping should be better than; at least what ``mapping`` reaches.
         tolerance: Within which.
@@ -83,20 +83,20 @@ class Prover:
 
     def __init__(
         self,
-        market: Market,
+        relaxation: Relaxation,
         mapping: Ints,
         target: float,
         tolerance: float,
         rng: np.random.Generator,
         go_on: Callable[[float, int], bool],
     ) -> None:
-        self.market, self.target, self.tolerance, self.rng, self.go_on = market, target, tolerance, rng, go_on
-        self.prices = Prices(market, mapping, target, tolerance)
-        self.share = SHARE * tolerance / market.n_labels
-        allowed = [at for at, term in enumerate(market.terms) if term.log_share > -np.inf]
+        self.relaxation, self.target, self.tolerance, self.rng, self.go_on = relaxation, target, tolerance, rng, go_on
+        self.prices = Prices(relaxation, mapping, target, tolerance)
+        self.share = SHARE * tolerance / relaxation.n_labels
+        allowed = [at for at, term in enumerate(relaxation.terms) if term.log_share > -np.inf]
         # What takes longest comes last: its bounds, as they come, are then those of the whole.
-        self.active = sorted(allowed, key=lambda at: market.terms[at].shape is Shape.BETWEEN)
-        self.probabilities = np.zeros((0, market.goods.responses.shape[1]))
+        self.active = sorted(allowed, key=lambda at: relaxation.terms[at].shape is Shape.BETWEEN)
+        self.probabilities = np.zeros((0, relaxation.buckets.responses.shape[1]))
         self.master: Master | None = None
         self.best = self.prices.prices, math.inf
         self.stopped = False
@@ -134,7 +134,8 @@ class Prover:
 
     def _cuts_of(self, at: int) -> Bools:
         """The sets of the cuts of a term."""
-        return np.array([cut for term, cut in self.prices.cuts if term == at], bool).reshape(-1, len(self.market.goods))
+        cuts = [cut for term, cut in self.prices.cuts if term == at]
+        return np.array(cuts, bool).reshape(-1, len(self.relaxation.buckets))
 
     def _mend(self) -> bool:
         """Moves the prices away from violated cuts; returns whether that worked, and there is time."""
@@ -142,24 +143,24 @@ class Prover:
 
     def _find_cuts(self) -> bool:
         """Adds cuts that are violated; returns whether hints found any. Under an order first with little effort."""
-        many = 30 * self.market.n_labels + 20
-        return (self.market.order is not None and self._look_around(many // 5)) or self._look_around(many)
+        many = 30 * self.relaxation.n_labels + 20
+        return (self.relaxation.order is not None and self._look_around(many // 5)) or self._look_around(many)
 
     def _look_around(self, n_starts: int) -> bool:
         """The same with so many starts; remembers the best prices, as far as they tell."""
-        prices, goods = self.prices, self.market.goods
-        worth_most = np.array([term.empty for term in self.market.terms])
+        prices, buckets = self.prices, self.relaxation.buckets
+        worth_most = np.array([term.empty for term in self.relaxation.terms])
         found = False
         for at in self.active:
-            term = self.market.terms[at]
-            begin = np.concatenate([hints.starts(goods, n_starts, self.rng), self.probabilities[-2 * n_starts :]])
+            term = self.relaxation.terms[at]
+            begin = np.concatenate([hints.starts(buckets, n_starts, self.rng), self.probabilities[-2 * n_starts :]])
             sets, worth = self._good_sets(term, begin)
             worth_most[at] = max(worth_most[at], worth[0])
             violated = sets[worth > prices.gains[at] + self.share][:CUTS_AT_ONCE]
             if len(violated):
                 found = True
                 prices.add(at, violated)
-                self._remember(violated @ goods.responses + term.offset)
+                self._remember(violated @ buckets.responses + term.offset)
         likely = self.sum(prices.prices, worth_most)
         if likely < self.best[1]:
             self.best = prices.prices.copy(), likely
@@ -167,28 +168,28 @@ class Prover:
 
     def _good_sets(self, term: Term, begin: Floats) -> tuple[Bools, Floats]:
         """Sets that are worth much to a label of the term, best first."""
-        goods, prices, order = self.market.goods, self.prices.prices, self.market.order
-        enough = self.prices.gains[self.market.term_of[term.labels[0]]] + self.share
+        buckets, prices, order = self.relaxation.buckets, self.prices.prices, self.relaxation.order
+        enough = self.prices.gains[self.relaxation.term_of[term.labels[0]]] + self.share
         if order is None:
-            sets, worth = hints.good_sets(goods, term, prices, begin)
-            return (sets, worth) if worth[0] > enough else hints.flipped(goods, term, prices, sets[:FLIPPED])
-        items = self.market.items[term.shape]
+            sets, worth = hints.good_sets(buckets, term, prices, begin)
+            return (sets, worth) if worth[0] > enough else hints.flipped(buckets, term, prices, sets[:FLIPPED])
+        items = self.relaxation.items[term.shape]
         step = max(1, AT_ONCE // items.arcs.n_items)
         parts: list[Bools] = []
         for at in range(0, len(begin), step):
             if self._has_time() or not parts:
-                parts.append(hints.good_closed_sets(goods, term, items, prices, begin[at : at + step])[0])
-        sets, worth = hints.best_first(goods, term, prices, np.concatenate(parts))
-        return (sets, worth) if worth[0] > enough else hints.flipped_along(goods, term, order, prices, sets[:FLIPPED])
+                parts.append(hints.good_closed_sets(buckets, term, items, prices, begin[at : at + step])[0])
+        sets, worth = hints.best_first(buckets, term, prices, np.concatenate(parts))
+        return (sets, worth) if worth[0] > enough else hints.flipped_along(buckets, term, order, prices, sets[:FLIPPED])
 
     def _remember(self, counts: Floats) -> None:
         """Keeps the answer probabilities of sets, to begin with next time."""
-        found = hints.shares(counts, self.market.goods.n_classes)
+        found = hints.shares(counts, self.relaxation.buckets.n_classes)
         self.probabilities = np.concatenate([self.probabilities, found])
 
     def sum(self, prices: Floats, gains: Floats) -> float:
         """Prices and the gains of all labels in one sum, rounded once: they may be far larger than what they sum to."""
-        return math.fsum([*prices, *gains[self.market.term_of]])
+        return math.fsum([*prices, *gains[self.relaxation.term_of]])
 
     def _settle(self, cells: int) -> Finding | None:
         """Exact pricing: the proof if no set is worth more than its label gains; else adds what was found as cuts."""
@@ -206,7 +207,7 @@ class Prover:
         self, prices: Floats, thresholds: Floats, slack: float, *, first: bool, most: float = math.inf
     ) -> tuple[Floats, dict[int, Priced]]:
         """The most that a label of each term can gain, within slack or below the threshold."""
-        bounds = np.array([term.empty for term in self.market.terms])
+        bounds = np.array([term.empty for term in self.relaxation.terms])
         priced = {}
         for at in self.active:
             seen = 0
@@ -225,11 +226,11 @@ class Prover:
 
     def priced(self, at: int, prices: Floats, threshold: float, slack: float, told: Told, *, first: bool) -> Priced:
         """The search for the set that is worth most to a label of a term."""
-        goods, term = self.market.goods, self.market.terms[at]
-        if self.market.order is None:
-            return Pricing(goods, term, prices, threshold, slack).run(told, first=first)
-        items, known = self.market.items[term.shape], self._cuts_of(at)
-        return OrderedPricing(goods, term, items, prices, threshold, slack, known).run(told, first=first)
+        buckets, term = self.relaxation.buckets, self.relaxation.terms[at]
+        if self.relaxation.order is None:
+            return Pricing(buckets, term, prices, threshold, slack).run(told, first=first)
+        items, known = self.relaxation.items[term.shape], self._cuts_of(at)
+        return OrderedPricing(buckets, term, items, prices, threshold, slack, known).run(told, first=first)
 
     def _find_room(self) -> bool:
         """Asks the linear program for prices within all cuts; returns whether there are any."""
@@ -253,8 +254,8 @@ class Prover:
     def _failed(self, cells: int) -> Finding:
         """The bound of the best prices seen, and where to branch."""
         slack = max(0.02 * (self.best[1] - self.target), self.share)
-        nothing = np.full(len(self.market.terms), -np.inf)
-        bounds, _ = self.bounds(self.best[0], nothing, slack / self.market.n_labels, first=False, most=cells)
+        nothing = np.full(len(self.relaxation.terms), -np.inf)
+        bounds, _ = self.bounds(self.best[0], nothing, slack / self.relaxation.n_labels, first=False, most=cells)
         bound = self.sum(self.best[0], bounds)
         mixture = self.master.mixture() if self.master is not None else []
         proved = bound <= self.target + self.tolerance / 2

@@ -26,9 +26,9 @@ import numpy as np
 from crowdopt.engines.columns import pricing_heuristics as hints
 from crowdopt.engines.columns.pricing import KEPT, Priced, Pricing
 from crowdopt.engines.columns.prover import FLIPPED, Finding, Prover
-from crowdopt.engines.columns.relaxation import Market
+from crowdopt.engines.columns.relaxation import Relaxation
 from crowdopt.engines.columns.set_shapes import Shape, allows
-from crowdopt.engines.columns.set_terms import Goods, Term, terms_of
+from crowdopt.engines.columns.set_terms import BucketSet, Term, terms_of
 from crowdopt.model.certificate import Space
 
 if TYPE_CHECKING:
@@ -59,10 +59,10 @@ class Case:
         """The buckets that are not fixed."""
         return np.asarray(~(self.inside | self.outside))
 
-    def term(self, term: Term, goods: Goods) -> Term:
+    def term(self, term: Term, buckets: BucketSet) -> Term:
         """The term of a label for sets of free buckets, with those that are fixed inside."""
-        tasks = float(goods.tasks[self.inside].sum())
-        return term.with_buckets(term.labels[0], goods.responses[self.inside].sum(axis=0), tasks)
+        tasks = float(buckets.tasks[self.inside].sum())
+        return term.with_buckets(term.labels[0], buckets.responses[self.inside].sum(axis=0), tasks)
 
     def whole(self, sets: Bools) -> Bools:
         """Sets of free buckets as sets of all buckets."""
@@ -84,13 +84,13 @@ class _TooMuch(Exception):  # noqa: N818 -- ends an attempt
     """There would have to be more cases, or cells of one, than there may be."""
 
 
-def market_of(problem: Problem) -> Market:
-    """The market of a problem under dominance in which labels bid for sets of any kind."""
-    return Market(Goods.of(problem), tuple(terms_of(replace(problem, space=Space.ALL))), problem.order)
+def relaxation_of(problem: Problem) -> Relaxation:
+    """The relaxation of a problem under dominance in which labels may have sets of any kind."""
+    return Relaxation(BucketSet.of(problem), tuple(terms_of(replace(problem, space=Space.ALL))), problem.order)
 
 
 class ProverByCases(Prover):
-    """One attempt; the market is that of :func:`market_of`."""
+    """One attempt; the relaxation is that of :func:`relaxation_of`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -98,7 +98,7 @@ class ProverByCases(Prover):
 
     def begin(self) -> None:
         """Makes all sets one case of each term."""
-        nothing = np.zeros(len(self.market.goods), bool)
+        nothing = np.zeros(len(self.relaxation.buckets), bool)
         self.cases = {at: [Case(nothing, nothing)] for at in self.active}
 
     def run(self, known: dict[int, Bools], cells: int = 0) -> Finding:
@@ -115,7 +115,7 @@ class ProverByCases(Prover):
 
     def _good_sets(self, term: Term, begin: Floats) -> tuple[Bools, Floats]:
         """Convex sets that are worth much to a label of the term, best first; splits cases whose best is not convex."""
-        at, goods, prices = int(self.market.term_of[term.labels[0]]), self.market.goods, self.prices.prices
+        at, buckets, prices = int(self.relaxation.term_of[term.labels[0]]), self.relaxation.buckets, self.prices.prices
         enough, cases = self.prices.gains[at] + self.share, self.cases[at]
         good, done = [cases[0].inside[None]], 0
         while done < len(cases) and self._has_time():
@@ -129,11 +129,12 @@ class ProverByCases(Prover):
                 self.split(at, done, broken[0])
             else:
                 done += 1
-        return hints.best_first(goods, term, prices, np.concatenate(good))
+        return hints.best_first(buckets, term, prices, np.concatenate(good))
 
     def _good_in(self, case: Case, term: Term, asked: float, begin: Floats) -> tuple[Bools, Floats]:
         """Sets of a case, and what they are worth before what is inside is paid for, best first."""
-        some, label, prices = self.market.goods.only(case.free), case.term(term, self.market.goods), self.prices.prices
+        buckets, prices = self.relaxation.buckets, self.prices.prices
+        some, label = buckets.only(case.free), case.term(term, buckets)
         if not len(some):
             return case.inside[None], np.array([label.empty])
         sets, worth = hints.good_sets(some, label, prices[case.free], begin)
@@ -162,7 +163,7 @@ class ProverByCases(Prover):
                 self.split(at, done, sets[0])
                 continue
             bound, done, finished = max(bound, priced.bound), done + 1, finished and priced.finished
-        sets, worth = hints.best_first(self.market.goods, self.market.terms[at], prices, found)
+        sets, worth = hints.best_first(self.relaxation.buckets, self.relaxation.terms[at], prices, found)
         best = float(worth.max(initial=-math.inf))
         all_done = done == len(cases)
         return Priced(bound if all_done else math.inf, best, list(sets[:KEPT]), looked, finished and all_done)
@@ -171,8 +172,8 @@ class ProverByCases(Prover):
         self, at: int, case: Case, prices: Floats, threshold: float, slack: float, told: Told, *, first: bool
     ) -> Priced:
         """The search for the set of a case that is worth most, whatever the order."""
-        goods, paid = self.market.goods, math.fsum(prices[case.inside])
-        some, term = goods.only(case.free), case.term(self.market.terms[at], goods)
+        buckets, paid = self.relaxation.buckets, math.fsum(prices[case.inside])
+        some, term = buckets.only(case.free), case.term(self.relaxation.terms[at], buckets)
         least = term.empty - paid
         known = [case.inside] if least > threshold else []
         if not len(some):
@@ -187,14 +188,14 @@ class ProverByCases(Prover):
         return replace(priced, bound=bound, best=priced.best - paid, sets=sets)
 
     def _convex(self, sets: Bools) -> Bools:
-        order = self.market.order
-        assert order is not None  # noqa: S101 -- such is the market
+        order = self.relaxation.order
+        assert order is not None  # noqa: S101 -- such is the relaxation
         return allows(Shape.BETWEEN, order, sets)
 
     def split(self, at: int, which: int, broken: Bools) -> None:
         """Puts three cases in the place of one that has a set that is not convex."""
-        order, cases = self.market.order, self.cases[at]
-        assert order is not None  # noqa: S101 -- such is the market
+        order, cases = self.relaxation.order, self.cases[at]
+        assert order is not None  # noqa: S101 -- such is the relaxation
         end, lacks = self._gap(order, at, broken)
         fixed: list[tuple[list[int], list[int]]] = [([], [end]), ([end, lacks], []), ([end], [lacks])]
         options = [cases[which].with_fixed(order, inside, outside) for inside, outside in fixed]
@@ -207,13 +208,13 @@ class ProverByCases(Prover):
 
         Such that as few as possible of the set are on its side; of several, the set would lose most by what it lacks.
         """
-        dominates, goods = order.dominates, self.market.goods
+        dominates, buckets = order.dominates, self.relaxation.buckets
         above, below = dominates & broken[:, None], (dominates & broken).T  # [a, b]: a of the set is above, below b
         n_above, n_below = above.sum(axis=0), below.sum(axis=0)
         lacking = np.flatnonzero((n_above > 0) & (n_below > 0) & ~broken)
-        counts = broken @ goods.responses + self.market.terms[at].offset
-        logs = np.log(np.maximum(hints.shares(counts, goods.n_classes), _LEAST))
-        loss = self.prices.prices[lacking] - goods.responses[lacking] @ logs
+        counts = broken @ buckets.responses + self.relaxation.terms[at].offset
+        logs = np.log(np.maximum(hints.shares(counts, buckets.n_classes), _LEAST))
+        loss = self.prices.prices[lacking] - buckets.responses[lacking] @ logs
         fewest = np.minimum(n_above, n_below)[lacking]
         lacks = int(lacking[np.lexsort((-loss, fewest))[0]])
         side = above if n_above[lacks] <= n_below[lacks] else below

@@ -1,12 +1,13 @@
-"""A market: labels bid for buckets.
+"""The Lagrangian relaxation: that every bucket has one label is no longer asked for, but priced.
 
-With a price λ_b for every bucket, label j gains at most g_j(λ) = max over sets S of Ψ_j(S) − λ(S), so for every
-mapping
+With a price λ_b for every bucket, what a set S is worth to label j is Ψ_j(S) − λ(S), and label j gains at most
+g_j(λ), the most that any set is worth to it. So for every mapping
 
     F = Σ_j Ψ_j(S_j) ≤ Σ_b λ_b + Σ_j g_j(λ).
 
-Any prices give a bound. It is tight where every label likes its own buckets best: then no mapping is better. A
-market has the free buckets and the terms of all labels; buckets that are fixed under a label are part of its term.
+Any prices give a bound. It is tight where no set is worth more to a label than its own buckets: then no mapping is
+better. A relaxation has the free buckets and the terms of all labels; buckets that are fixed under a label are part of
+its term.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdopt.engines.columns.set_shapes import Items, Shape
-from crowdopt.engines.columns.set_terms import Goods, Term, distinct, terms_of
+from crowdopt.engines.columns.set_terms import BucketSet, Term, distinct, terms_of
 from crowdopt.model.certificate import Space
 
 if TYPE_CHECKING:
@@ -31,18 +32,18 @@ MAX_MOVES = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class Market:
-    """Free buckets, labels that bid for them, and the order between buckets where mappings have to respect it."""
+class Relaxation:
+    """Free buckets, the terms of the labels, and the order between buckets where mappings have to respect it."""
 
-    goods: Goods
+    buckets: BucketSet
     terms: tuple[Term, ...]
     order: Order | None = None
 
     @classmethod
-    def of(cls, problem: Problem) -> Market:
-        """The market of all buckets."""
+    def of(cls, problem: Problem) -> Relaxation:
+        """The relaxation with all buckets free."""
         order = problem.order if problem.space is Space.DOMINANCE else None
-        return cls(Goods.of(problem), tuple(terms_of(problem)), order)
+        return cls(BucketSet.of(problem), tuple(terms_of(problem)), order)
 
     @cached_property
     def n_labels(self) -> int:
@@ -63,9 +64,9 @@ class Market:
         shapes = {term.shape for term in self.terms} - {Shape.ANY}
         return {shape: Items(shape, self.order) for shape in shapes if self.order is not None}
 
-    def part(self, fixed: dict[int, int]) -> tuple[Market, Ints]:
-        """The market of the buckets that are left when some are fixed under labels; and which these are."""
-        free = np.array([b for b in range(len(self.goods)) if b not in fixed], np.int64)
+    def part(self, fixed: dict[int, int]) -> tuple[Relaxation, Ints]:
+        """The relaxation of what is left when some are fixed under labels; and which these are."""
+        free = np.array([b for b in range(len(self.buckets)) if b not in fixed], np.int64)
         terms: list[Term] = []
         for term in self.terms:
             unused = tuple(label for label in term.labels if label not in fixed.values())
@@ -74,9 +75,9 @@ class Market:
             for label in term.labels:
                 if label not in unused:
                     here = [b for b, at in fixed.items() if at == label]
-                    tasks = float(self.goods.tasks[here].sum())
-                    terms.append(term.with_buckets(label, self.goods.responses[here].sum(axis=0), tasks))
-        return Market(self.goods.only(free), tuple(terms)), free
+                    tasks = float(self.buckets.tasks[here].sum())
+                    terms.append(term.with_buckets(label, self.buckets.responses[here].sum(axis=0), tasks))
+        return Relaxation(self.buckets.only(free), tuple(terms)), free
 
     def sets(self, mapping: Ints) -> Bools:
         """The buckets under each label: (label, bucket)."""
@@ -84,7 +85,7 @@ class Market:
 
     def values(self, mapping: Ints) -> Floats:
         """Ψ of every label."""
-        responses, tasks = self.goods.sums(self.sets(mapping))
+        responses, tasks = self.buckets.sums(self.sets(mapping))
         terms = [self.terms[at] for at in self.term_of]
         return np.array([t.values(n[None], k[None])[0] for t, n, k in zip(terms, responses, tasks, strict=True)])
 
@@ -95,15 +96,15 @@ class Market:
             Ψ_j(S_j) − Ψ_j(S_j without b) for the label j of b, by bucket; and Ψ_j(S_j with b) − Ψ_j(S_j) by (bucket,
             label), minus infinity for the label that b has.
         """
-        sets, before, goods = self.sets(mapping), self.values(mapping), self.goods
-        responses, tasks = goods.sums(sets)
-        adds = np.zeros(len(goods))
-        would_add = np.full((len(goods), self.n_labels), -np.inf)
+        sets, before, buckets = self.sets(mapping), self.values(mapping), self.buckets
+        responses, tasks = buckets.sums(sets)
+        adds = np.zeros(len(buckets))
+        would_add = np.full((len(buckets), self.n_labels), -np.inf)
         for label in range(self.n_labels):
             term, here = self.terms[self.term_of[label]], sets[label]
-            left = term.values(responses[label] - goods.responses[here], tasks[label] - goods.tasks[here])
+            left = term.values(responses[label] - buckets.responses[here], tasks[label] - buckets.tasks[here])
             adds[here] = before[label] - left
-            joined = term.values(responses[label] + goods.responses[~here], tasks[label] + goods.tasks[~here])
+            joined = term.values(responses[label] + buckets.responses[~here], tasks[label] + buckets.tasks[~here])
             would_add[~here, label] = joined - before[label]
         return adds, would_add
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Goods:
+class BucketSet:
     """Buckets that are free to go under any label.
 
     Attributes:
@@ -38,7 +38,7 @@ class Goods:
     n_classes: int = 1
 
     @classmethod
-    def of(cls, problem: Problem) -> Goods:
+    def of(cls, problem: Problem) -> BucketSet:
         """All buckets of a problem."""
         buckets = problem.buckets
         responses = buckets.responses.reshape(buckets.n_buckets, -1).astype(float)
@@ -47,9 +47,9 @@ class Goods:
     def __len__(self) -> int:
         return len(self.tasks)
 
-    def only(self, which: Ints | Bools) -> Goods:
+    def only(self, which: Ints | Bools) -> BucketSet:
         """Some of the buckets."""
-        return Goods(self.responses[which], self.tasks[which], self.n_classes)
+        return BucketSet(self.responses[which], self.tasks[which], self.n_classes)
 
     def sums(self, sets: Bools) -> tuple[Floats, Floats]:
         """Responses (set, coordinate) and tasks (set) of sets of buckets (set, bucket)."""

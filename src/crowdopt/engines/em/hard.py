@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from crowdopt.engines.base import Limits, Outcome
+from crowdopt.engines.base import Engine, Limits, Outcome
 from crowdopt.engines.em.steps import (
     MAX_ROUNDS,
     START_NAMES,
@@ -189,3 +189,9 @@ def likeliest(problem: Problem, runs: Sequence[HardRun]) -> HardRun:
     """The likeliest of several runs, the first of equals: rounding is not to choose between mirror images."""
     best = max(run.value for run in runs)
     return next(run for run in runs if run.value >= best - problem.tolerance(best))
+
+
+EM1 = Engine("em1", em1)
+EM2 = Engine("em2", em2)
+EM3 = Engine("em3", em3)
+EM = Engine("em", em)

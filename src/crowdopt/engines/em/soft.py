@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.engines.base import Limits, Outcome
+from crowdopt.engines.base import Engine, Limits, Outcome
 from crowdopt.engines.em.steps import (
     MAX_ROUNDS,
     Watch,
@@ -157,3 +157,6 @@ def _times_log(counts: Counts | int, probabilities: Floats) -> float:
 def _known_tasks(problem: Problem) -> Ints:
     """Tasks that are known to have each label."""
     return np.array([problem.objective.offset_tasks(label) for label in range(problem.buckets.n_labels)])
+
+
+SOFT_EM = Engine("soft-em", soft_em_engine)

@@ -140,6 +140,7 @@ def scores_of(problem: Problem, matrix: Floats, log_shares: Floats) -> Floats:
 def best_labels(scores: Floats) -> Bools:
     """Whether a score is the highest of its row, or only rounding may tell the two apart."""
     best = scores.max(axis=1, keepdims=True)
+    # A score is a sum of products of counts and logarithms: some hundred units in its last place are rounding.
     return np.asarray(scores >= best - np.maximum(MIN_TOLERANCE, 1e-13 * np.abs(best)))
 
 

@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt.engines.base import Limits
-from crowdopt.studies.compare.methods import ENGINES, MethodInput, objective_from_plain, prepared_method
+from crowdopt.model.objective import Objective
+from crowdopt.model.offsets import Offsets
+from crowdopt.studies.compare.methods import OUR_METHODS, MethodInput, prepared_method
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Ints
@@ -50,13 +52,14 @@ def main(folder: Path, method: str) -> None:
     warnings.simplefilter("ignore")  # of other libraries about each other
     options = json.loads((folder / "options.json").read_text(encoding="utf-8"))
     columns = np.load(folder / "rows.npz")
-    objective = objective_from_plain(options["kind"], options["shares"], options["smoothing"], options["n_labels"])
+    offsets = Offsets.of(options["n_labels"], smoothing=options["smoothing"])
+    objective = Objective(options["kind"], tuple(options["shares"]), offsets)
     rows = MethodInput(columns["task"], columns["worker"], columns["label"], options["n_labels"], objective)
     try:
         fit = prepared_method(
             method, rows, lambda: Limits(options["time_limit"], seed=options["seed"]), options["seed"]
         )
-        if method not in ENGINES:  # which stop by themselves, with an answer
+        if method not in OUR_METHODS:  # which stop by themselves, with an answer
             _stop_after(options["time_limit"], folder / f"{method}.json")
         before = _start_memory()
         started = time.perf_counter()

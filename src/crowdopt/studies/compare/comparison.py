@@ -25,10 +25,9 @@ from crowdopt.results.accuracy import NO_LABEL, known_labels
 from crowdopt.studies.compare.child_process import read_result, write_input
 from crowdopt.studies.compare.methods import (
     CROWD_KIT,
-    ENGINES,
+    OUR_METHODS,
     MethodInput,
     has_crowd_kit,
-    objective_from_plain,
     title_of,
 )
 
@@ -171,7 +170,7 @@ def compare(
             )
         wanted, notes = methods_for(solution, methods)
         smoothing = 0.0 if options["smoothing"] is None else checked_number(options["smoothing"], "smoothing")
-        rows = _rows(solution, smoothing)
+        rows = _rows(solution)
         true = None if truth is None else _truth(solution, truth)
     finally:
         if solution.source is not None and solution.source.workspace is not None:
@@ -196,7 +195,7 @@ def compare(
 
 def methods_for(solution: Solution, named: Sequence[str] = ()) -> tuple[list[str], tuple[str, ...]]:
     """The methods to run, and what is to be said of those that cannot."""
-    known = [*ENGINES, *CROWD_KIT]
+    known = [*OUR_METHODS, *CROWD_KIT]
     if unknown := [name for name in named if name not in known]:
         raise InputError(f"there is no method {unknown[0]!r}; there are {', '.join(known)}")
     ordered, notes = solution.scale.kind == "ordinal" or solution.scale.n_labels <= 2, []
@@ -206,12 +205,12 @@ def methods_for(solution: Solution, named: Sequence[str] = ()) -> tuple[list[str
     if not has_crowd_kit():
         if named and set(named) & set(CROWD_KIT):
             raise MissingExtraError("comparing with crowd-kit", "compare")
-        wanted = [name for name in wanted if name in ENGINES]
+        wanted = [name for name in wanted if name in OUR_METHODS]
         notes.append("crowd-kit's methods are left out: pip install 'crowdopt[compare]'")
     return wanted, tuple(notes)
 
 
-def _rows(solution: Solution, smoothing: float) -> MethodInput:
+def _rows(solution: Solution) -> MethodInput:
     """The responses as whole numbers: tasks and workers numbered as they are sorted."""
     source = solution.source
     if source is None:
@@ -229,10 +228,7 @@ def _rows(solution: Solution, smoothing: float) -> MethodInput:
     # In an order that does not depend on the one of the rows: sums of fractions do.
     order = np.lexsort((columns["label"], columns["worker_number"], columns["task_number"]))
     task, worker, label = (columns[name][order] for name in ("task_number", "worker_number", "label"))
-    kind, shares = solution.objective.kind, list(solution.objective.shares)
-    return MethodInput(
-        task, worker, label, scale.n_labels, objective_from_plain(kind, shares, smoothing, scale.n_labels)
-    )
+    return MethodInput(task, worker, label, scale.n_labels, solution.objective)
 
 
 def _truth(solution: Solution, truth: Any) -> Ints:

@@ -13,8 +13,7 @@ import numpy as np
 
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Space
-from crowdopt.model.objective import Objective
-from crowdopt.model.offsets import Offsets
+from crowdopt.model.claims import titles
 from crowdopt.model.problem import Problem
 
 if TYPE_CHECKING:
@@ -22,16 +21,12 @@ if TYPE_CHECKING:
 
     from crowdopt._arrays import Ints
     from crowdopt.engines.base import Limits
+    from crowdopt.model.objective import Objective
 
-ENGINES = {
+OUR_METHODS = {
     "opt-dominance": ("OPT, respecting the order", "auto", Space.DOMINANCE),
     "opt-all": ("OPT, over all answers", "auto", Space.ALL),
-    "vote": ("majority vote", "vote", Space.ALL),
-    "em1": ("EM(1), from workers mostly right", "em1", Space.ALL),
-    "em2": ("EM(2), from workers who guess", "em2", Space.ALL),
-    "em3": ("EM(3), from workers mostly wrong", "em3", Space.ALL),
-    "em": ("EM(*), the best of these", "em", Space.ALL),
-    "soft-em": ("soft EM", "soft-em", Space.ALL),
+    **{name: (title, name, Space.ALL) for name, title in titles().items()},
 }
 """Our own by name: what they are called, the engine, and the space it searches."""
 
@@ -84,14 +79,9 @@ class MethodInput:
         return float(self.objective.total(responses, np.bincount(labels, minlength=self.n_labels)))
 
 
-def objective_from_plain(kind: Any, shares: list[float], smoothing: float, n_labels: int) -> Objective:
-    """The objective, from plain values."""
-    return Objective(kind, tuple(shares), Offsets.of(n_labels, smoothing=smoothing))
-
-
 def title_of(method: str) -> str:
     """What a method is called."""
-    return ENGINES[method][0] if method in ENGINES else f"crowd-kit {method}"
+    return OUR_METHODS[method][0] if method in OUR_METHODS else f"crowd-kit {method}"
 
 
 def has_crowd_kit() -> bool:
@@ -114,10 +104,10 @@ def prepared_method(
     method: str, rows: MethodInput, limits: Callable[[], Limits], seed: int
 ) -> Callable[[], tuple[Ints, dict[str, Any]]]:
     """A function that does the work of a method and nothing else: what it needs is imported, and is there."""
-    if method in ENGINES:
+    if method in OUR_METHODS:
         from crowdopt.engines.registry import run
 
-        _, engine, space = ENGINES[method]
+        _, engine, space = OUR_METHODS[method]
 
         def solve() -> tuple[Ints, dict[str, Any]]:
             buckets, index = Buckets.from_arrays(rows.counts())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt.engines.enumeration import enumerate_mappings, full_lattice
-from crowdopt.engines.registry import solve
+from crowdopt.engines.solve import solve
 from crowdopt.model.order import Order
 from crowdopt.report.charts import BLUE, GRID, PALE_BLUE, PALE_GREEN, PALE_ORANGE, PAPER, RED, SOFT
 from crowdopt.studies.paper.svg import Drawing

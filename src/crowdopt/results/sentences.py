@@ -1,4 +1,7 @@
-"""The verdict: what was proved, in plain words that say no more than the certificate does."""
+"""What was proved, and why it went no further, in plain words that say no more than the certificate does.
+
+The headline is the one line of the summary and of ``verify``; the verdict is what a report and a notebook begin with.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +9,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crowdopt.model.certificate import Proof, Space, Stop
-from crowdopt.results.summary import given_of
+from crowdopt.model.claims import titles
 
 if TYPE_CHECKING:
     from crowdopt.results.solution import Solution
 
-METHODS = {
-    "vote": "majority vote",
-    "em1": "EM(1), from workers mostly right",
-    "em2": "EM(2), from workers who guess",
-    "em3": "EM(3), from workers mostly wrong",
-    "em": "EM(*), the best of these",
-    "soft-em": "soft EM",
-}
-"""What the engines that prove nothing are called among people."""
 
 _STOPPED = {
-    Stop.TIME: "The time limit stopped the search before it could prove more",
-    Stop.MEMORY: "A limit on size stopped the search before it could prove more",
-    Stop.INTERRUPT: "The search was interrupted before it could prove more",
+    Stop.FINISHED: ("search finished", "The search ended with this gap still open"),
+    Stop.TIME: ("stopped by the time limit", "The time limit stopped the search before it could prove more"),
+    Stop.MEMORY: ("stopped by a limit on size", "A limit on size stopped the search before it could prove more"),
+    Stop.INTERRUPT: ("interrupted", "The search was interrupted before it could prove more"),
 }
+"""Why an answer is BOUNDED: in the headline, and in the verdict."""
 
 _GIVEN = {
     "classes": "these classes of workers",
@@ -35,6 +31,45 @@ _GIVEN = {
     "gold": "the tasks of known label",
     "selectivity": "the shares of the labels",
 }
+"""What a proof takes for granted, in the verdict; the headline has the names as they are."""
+
+
+def headline(solution: Solution, *, run: bool = True) -> str:
+    """What was proved, in one sentence, and what was taken for granted; of the ``run`` also by whom and how fast."""
+    scale, proved = solution.scale, _proved(solution, run=run)
+    if scale.inferred and scale.kind == "ordinal" and scale.n_labels > 2:
+        return f"{proved}; the labels are numbers and were taken as ordered (--scale nominal if they are not)"
+    return proved
+
+
+def _proved(solution: Solution, *, run: bool) -> str:
+    certificate = solution.certificate
+    value = f"log-likelihood {certificate.objective:,.2f}"
+    if certificate.proof is Proof.NONE:
+        return f"UNPROVED: {certificate.engine} gives {value}"
+    where = (
+        "all possible answers" if certificate.space is Space.ALL else "all answers that respect the order of the labels"
+    )
+    if certificate.given:
+        where += f", given the {' and '.join(given_of(solution))}"
+    how = f" ({certificate.engine}, {certificate.seconds:.3f} s)" if run else ""
+    if certificate.proof is Proof.PROVED:
+        return f"PROVED: the most likely among {where}; {value}{how}"
+    stopped = "; " + _STOPPED[certificate.stop][0] if run else ""
+    gap = f"{certificate.gap:,.0f}" if (certificate.gap or 0.0) >= 1000 else f"{certificate.gap:,.3g}"
+    return f"BOUNDED: within {gap} nats of the most likely among {where}; {value}{stopped}{how}"
+
+
+def given_of(solution: Solution) -> tuple[str, ...]:
+    """What the proof takes for granted, by name; a prior that was found with the classes is no prior of the user's."""
+    found = {"prior matrix": "found smoothing"} if smoothing_found(solution) else {}
+    return tuple(found.get(name, name) for name in solution.certificate.given)
+
+
+def smoothing_found(solution: Solution) -> bool:
+    """Whether how far matrices are smoothed was found with the classes: nobody else can then have given a prior."""
+    offsets = solution.objective.offsets
+    return solution.classes_found and offsets is not None and offsets.prior is not None
 
 
 @dataclass(frozen=True)
@@ -57,7 +92,7 @@ def verdict_of(solution: Solution) -> ReportVerdict:
     certificate, model = solution.certificate, _model(solution)
     among = f"{_space(solution)}{_given(given_of(solution))}"
     if certificate.proof is Proof.NONE:
-        who = METHODS.get(certificate.engine, certificate.engine)
+        who = titles().get(certificate.engine, certificate.engine)
         sentence = f"These answers come from {who}. Nothing was proved: others may be more likely."
         return ReportVerdict("NOT PROVED", sentence, (model,))
     if certificate.proof is Proof.PROVED:
@@ -65,10 +100,8 @@ def verdict_of(solution: Solution) -> ReportVerdict:
         return ReportVerdict("PROVED", sentence, (_beyond(solution), model))
     gap = nats(certificate.gap or 0.0)
     sentence = f"These answers are within {gap} nats of the most likely among {among}."
-    stopped = _STOPPED.get(certificate.stop, "The search ended with this gap still open")
-    return ReportVerdict(
-        "BOUNDED", sentence, (f"{stopped}: an answer that is up to {gap} nats likelier may exist.", model)
-    )
+    stopped = f"{_STOPPED[certificate.stop][1]}: an answer that is up to {gap} nats likelier may exist."
+    return ReportVerdict("BOUNDED", sentence, (stopped, model))
 
 
 def _model(solution: Solution) -> str:
