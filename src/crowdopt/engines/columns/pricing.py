@@ -70,7 +70,7 @@ KEPT = 40
 """Sets found on the way that are handed back."""
 
 _EPS = float(np.finfo(float).eps)
-_TINY = 1e-300  # a divisor or probability that is not zero, and changes no sum
+_TINY = 1e-300  # a divisor that is not zero, and changes no sum
 _NEVER = -1e15  # stands for the logarithm of zero: times a count it outweighs any price
 
 
