@@ -21,6 +21,7 @@ from crowdopt.errors import InputError
 from crowdopt.model.offsets import number
 from crowdopt.model.scale import canonical_text
 from crowdopt.reading import Duplicates, Missing, Reading, ToolName
+from crowdopt.results.answers import check_kept
 from crowdopt.results.solution import Solution
 from crowdopt.results.solutions import INTERRUPTED, Solutions, with_own_readings
 from crowdopt.solving import LOST, Asked, solve_counted, solve_group
@@ -224,6 +225,7 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
             from crowdopt.data.groups import load_groups
 
             groups = load_groups(data, reading, workspace, n_bins=n_bins, classes=classes, on_phase=report)
+            check_kept(groups.reading)
             report("solving")
             solutions = solve_groups(groups, asked, seconds, n_bytes, jobs=jobs, on_group=on_group)
             if truth is not None:
@@ -231,6 +233,7 @@ def aggregate(  # type: ignore[misc]  # the overloads leave out the options, whi
                 solutions = replace(solutions, accuracy=group_accuracy(solutions, groups, truth))
             return solutions
         source = load(data, reading, workspace, n_bins=n_bins, gold=gold, classes=classes, on_phase=report)
+        check_kept(source.reading)
         start = None
         if find_classes is not None:
             check_alone(["the known labels of an export (--ignore-gold)"] if source.reading.gold else [])

@@ -9,11 +9,11 @@ import numpy as np
 
 from crowdopt.data.bins import bin_truth
 from crowdopt.data.columns import check_answer_columns, choose_group_truth
-from crowdopt.data.prepare import ANSWER_COLUMNS, GROUP_VALUE, clean
-from crowdopt.data.tables.table import Table, adopt, fetch, small_table, with_texts
+from crowdopt.data.prepare import GROUP_VALUE, clean
+from crowdopt.data.tables.table import Table, adopt, fetch, folds_case, small_table, with_texts
 from crowdopt.errors import InputError
 from crowdopt.results.accuracy import Accuracy
-from crowdopt.results.answers import as_typed, bucket_columns
+from crowdopt.results.answers import ANSWER_COLUMNS, as_typed, bucket_columns
 
 if TYPE_CHECKING:
     from crowdopt.data.groups import GroupedSource
@@ -25,7 +25,7 @@ def answer_table(solutions: Solutions, source: GroupedSource, *, probabilities: 
     columns = _columns(solutions, probabilities=probabilities)
     reading, table = source.reading, source.table
     named = [*ANSWER_COLUMNS, *(name for name in columns if name not in ANSWER_COLUMNS), *reading.keep]
-    check_answer_columns([reading.group, *named], fold=table.implementation.is_duckdb())
+    check_answer_columns([reading.group, *named], fold=folds_case(table))
     joined = _joined(solutions, source, columns)
     if source.prepared.kept is not None:
         joined = joined.join(source.prepared.kept, on=["group", "task"], how="left")
