@@ -15,7 +15,7 @@ from crowdopt.classes.apply import advise_classes, check_alone, checked_number, 
 from crowdopt.data.bins import parse_bins
 from crowdopt.data.columns import choose_group_truth, choose_truth
 from crowdopt.data.load import OnPhase, Source, load, opened, workspace_for
-from crowdopt.data.readers.database import database_of
+from crowdopt.data.readers.addresses import database_of
 from crowdopt.engines.registry import DEFAULT_TIME_LIMIT, Limits, OnProgress
 from crowdopt.errors import InputError
 from crowdopt.model.offsets import number

@@ -32,7 +32,7 @@ from crowdopt.cli.options import (
     ToolChoice,
 )
 from crowdopt.cli.parse import split_texts
-from crowdopt.data.readers.database import database_of, shown_argument
+from crowdopt.data.readers.addresses import database_of, shown_argument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -25,7 +25,7 @@ from crowdopt.cli.options import (  # noqa: TC001 - Typer reads these types
     Threads,
 )
 from crowdopt.cli.parse import shown, target_of
-from crowdopt.data.readers.database import database_of
+from crowdopt.data.readers.addresses import database_of
 
 if TYPE_CHECKING:
     from crowdopt.results.workers.table import Workers

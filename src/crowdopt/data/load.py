@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from crowdopt.data.columns import Choose, choose_classes, choose_responses, choose_truth
 from crowdopt.data.counts import Counted, Totals
-from crowdopt.data.readers.database import Database, database_of
+from crowdopt.data.readers.addresses import Database, database_of
 from crowdopt.data.readers.database_rows import read_database
 from crowdopt.data.readers.open_files import explain_errors, read_files
 from crowdopt.data.readers.postgres_counts import Repeated, Server, serving

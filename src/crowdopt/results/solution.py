@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Floats, Ints
     from crowdopt.data.counts import Totals
     from crowdopt.data.load import Source
-    from crowdopt.data.readers.database import Database
+    from crowdopt.data.readers.addresses import Database
     from crowdopt.data.tables.table import Table
     from crowdopt.data.worker_classes import WorkerClass
     from crowdopt.model.buckets import Buckets
@@ -183,7 +183,7 @@ class Solution:
         from crowdopt.results.write.files import write_table
 
         if output_format == "label-studio":
-            from crowdopt.data.readers.database import Database
+            from crowdopt.data.readers.addresses import Database
             from crowdopt.results.write.label_studio import write_predictions
 
             if isinstance(path, Database):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crowdopt.data.readers.database import database_of
+from crowdopt.data.readers.addresses import database_of
 from crowdopt.errors import ClassError, GoldError, InputError, SolutionFileError, one_line
 from crowdopt.model.certificate import Proof, Space, Stop
 from crowdopt.model.margins import MAX_BUCKETS

@@ -16,7 +16,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, cast
 
-from crowdopt.data.readers.database import check_path
+from crowdopt.data.readers.addresses import check_path
 from crowdopt.data.tables.workspace import path_literal
 from crowdopt.errors import InputError
 

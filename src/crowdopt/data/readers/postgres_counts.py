@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from crowdopt.data.readers.database import Database, connected
+from crowdopt.data.readers.database import connected
 from crowdopt.data.readers.database_rows import RowsLater, copy, find_columns, opened_copy
 from crowdopt.data.tables.table import fetch
 from crowdopt.data.tables.workspace import literal
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from crowdopt.data.columns import Choose
+    from crowdopt.data.readers.addresses import Database
     from crowdopt.data.readers.database_rows import Column
     from crowdopt.data.tables.table import Table
     from crowdopt.data.tables.workspace import Workspace

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Table: TypeAlias = "nw.LazyFrame[Any]"
 """A table of any kind, worked on lazily where its library is lazy."""
 
-EXACT = float(1 << 53)
+EXACT = 1 << 53
 """Beyond this, different integers are the same fraction."""
 
 BACKENDS = (duckdb, pandas, pyarrow, spark)
@@ -286,7 +286,7 @@ def _text(name: str, dtype: Any) -> nw.Expr:
     elif dtype.is_float():
         known &= ~column.is_nan()
         column = column.cast(nw.Float64)
-        whole = (column.round(0) == column) & (column.abs() < EXACT)
+        whole = (column.round(0) == column) & (column.abs() < float(EXACT))
         integer = nw.when(whole).then(column).otherwise(nw.lit(0.0)).cast(nw.Int64)
         text = nw.when(whole).then(integer.cast(nw.String)).otherwise(column.cast(nw.String))
     elif dtype.is_decimal():

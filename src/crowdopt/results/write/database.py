@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.data.readers.database import Database, connected
+from crowdopt.data.readers.addresses import Database
+from crowdopt.data.readers.database import connected
 from crowdopt.data.tables.workspace import quote
 from crowdopt.errors import InputError, OutputError
 

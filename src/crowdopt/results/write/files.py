@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.data.columns import check_answer_columns
-from crowdopt.data.readers.database import Database, check_path, is_address
+from crowdopt.data.readers.addresses import Database, check_path, is_address
 from crowdopt.data.tables.table import adopt
 from crowdopt.data.tables.workspace import Workspace, literal, query_errors, quote
 from crowdopt.errors import InputError, OutputError
