@@ -9,7 +9,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from crowdopt.data.readers.files import Packing, Source, open_bytes
+from crowdopt.data.readers.files import Source, open_bytes, packing_of
 from crowdopt.errors import InputError
 
 if TYPE_CHECKING:
@@ -114,11 +114,8 @@ def line_of_record(path: Path, record: int, delimiter: str) -> int | None:
     if record > COUNTED or not path.is_file():
         return None
     with path.open("rb") as stream:
-        head = stream.read(4)
-    packing: Packing = (
-        "gzip" if head.startswith(b"\x1f\x8b") else "zstd" if head == b"\x28\xb5\x2f\xfd" else "uncompressed"
-    )
-    with io.TextIOWrapper(open_bytes(Source(path, "", "csv", packing)), "utf-8-sig", "replace", newline="") as text:
+        source = Source(path, "", "csv", packing_of(stream.read(4)))
+    with io.TextIOWrapper(open_bytes(source), "utf-8-sig", "replace", newline="") as text:
         reader = csv.reader(text, delimiter=delimiter)
         try:
             for _ in islice(reader, record - 1):

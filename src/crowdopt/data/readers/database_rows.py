@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from crowdopt.data.readers.database import batches, connected
 from crowdopt.data.readers.files import explain_unreadable, new_copy
 from crowdopt.data.readers.union import Part, check_columns
-from crowdopt.data.tables.table import EXACT
-from crowdopt.data.tables.workspace import path_literal, quote
+from crowdopt.data.tables.workspace import EXACT, path_literal, quote
 from crowdopt.errors import ColumnError, InputError
 
 if TYPE_CHECKING:

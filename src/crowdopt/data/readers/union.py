@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crowdopt.data.readers.duckdb_errors import MARK
-from crowdopt.data.tables.table import EXACT
-from crowdopt.data.tables.workspace import literal, quote
+from crowdopt.data.tables.workspace import EXACT, literal, quote
 from crowdopt.errors import ColumnError
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.data.tables import duckdb, pandas, pyarrow, spark
+from crowdopt.data.tables.workspace import EXACT
 from crowdopt.errors import ColumnError, InputError
 from crowdopt.model.scale import as_number, canonical_text, plain_value
 
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
 Table: TypeAlias = "nw.LazyFrame[Any]"
 """A table of any kind, worked on lazily where its library is lazy."""
-
-EXACT = 1 << 53
-"""Beyond this, different integers are the same fraction."""
 
 BACKENDS = (duckdb, pandas, pyarrow, spark)
 """The modules that have functions of their own; Polars does with those here."""
