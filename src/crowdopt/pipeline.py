@@ -256,19 +256,19 @@ def solve_source(source: Source, *, limits: Limits, **options: Any) -> Solution:
 
 def accuracy(solution: Solution, truth: Any) -> Accuracy:
     """Compares the answers with known true labels, both as canonical text."""
-    from crowdopt.results.accuracy import compare
+    from crowdopt.results.accuracy import accuracy_of
 
     workspace = solution.source.workspace if solution.source else None
     with opened(truth, choose_truth(solution.reading), solution.reading, workspace) as table:
-        return compare(solution, table, same_place=workspace is not None and table is not truth)
+        return accuracy_of(solution, table, same_place=workspace is not None and table is not truth)
 
 
 def group_accuracy(solutions: Solutions, source: GroupedSource, truth: Any) -> dict[str | None, Accuracy]:
     """The same for groups: of each of them, and of all."""
-    from crowdopt.results.answers_grouped import compare
+    from crowdopt.results.answers_grouped import accuracy_by_group
 
     with opened(truth, choose_group_truth(solutions.reading), solutions.reading, source.workspace) as table:
-        return compare(solutions, source, table)
+        return accuracy_by_group(solutions, source, table)
 
 
 def solve_groups(
