@@ -61,7 +61,7 @@ def report(
     from dataclasses import replace
 
     from crowdopt.pipeline import accuracy
-    from crowdopt.report import write_report
+    from crowdopt.report.write_report import write_report
     from crowdopt.results.reread import reread
     from crowdopt.results.solution import Solution
 
@@ -148,7 +148,7 @@ def check_report(target: str | None, read: Sequence[str]) -> None:
     """Raises if a report is wanted and cannot be written, before any work is done."""
     if target is None:
         return
-    from crowdopt.report import SUFFIXES, check_installed
+    from crowdopt.report.page import SUFFIXES, check_installed
     from crowdopt.results.write.files import check_targets
 
     check_targets([target], read, SUFFIXES)

@@ -230,7 +230,7 @@ def png_of(svg: str) -> bytes:
     return picture
 
 
-def check_installed() -> None:
+def check_charts() -> None:
     """Raises if charts cannot be drawn here."""
     if not has_room(ROOM_OF_CHARTS):
         raise CrowdoptError(

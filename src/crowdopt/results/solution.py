@@ -266,7 +266,7 @@ class Solution:
         Raises:
             MissingExtraError: The packages of the extra ``report`` are not installed.
         """
-        from crowdopt.report import write_report
+        from crowdopt.report.write_report import write_report
 
         write_report(self, path, data, command)
 

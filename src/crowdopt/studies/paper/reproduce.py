@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from crowdopt._version import __version__
 from crowdopt.errors import InputError
-from crowdopt.report.charts import check_installed
+from crowdopt.report.charts import check_charts
 from crowdopt.studies.paper.catalogue import label_of, named, pick, single
 from crowdopt.studies.paper.claims import check_claims
 from crowdopt.studies.paper.experiments import SETUPS, Experiment, Piece, Rows, collect, pieces, run_piece
@@ -89,7 +89,7 @@ def reproduce(
         MissingExtraError: Charts cannot be drawn here.
     """
     start = time.monotonic()
-    check_installed()
+    check_charts()
     folders = folders or {}
     _check_data(only, folders)
     entries = pick(only)
