@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from crowdopt.reading import Reading
 
 PAIR = ("task", "worker")
+"""What a worker may answer once."""
+
 IN_GROUP = ("group", *PAIR)
+"""The same, where groups may have tasks of one name."""
 
 
 def resolve_duplicates(table: Table, reading: Reading) -> Table:

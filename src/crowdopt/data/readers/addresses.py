@@ -21,6 +21,7 @@ ARGUMENT = re.compile(
 """An argument of the command line that is an address, or an option and an address."""
 
 FORMS = "postgresql://user@host/database or sqlite:///file.db"
+"""How addresses look, for messages."""
 
 
 def is_address(text: object) -> bool:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from crowdopt.data.tables.workspace import Workspace
 
 DELIMITERS = ",\t;|"
+"""Tried in this order; the one that parts the header into most names is taken."""
+
 BUFFER = 32 << 20
 """The size that DuckDB has by default; the memory per thread."""
 

@@ -16,8 +16,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_ROW = 16 << 20
+"""Bytes of a row: half of ``csv.BUFFER``, and far more than a row has whose quotes are closed."""
+
 CHUNK = 4 << 20
+"""Bytes that are looked at together: few calls, and little memory."""
+
 COUNTED = 5_000_000
+"""Records up to which the line of one is counted for a message: some seconds at most."""
 
 
 def long_row(place: str) -> str:

@@ -22,6 +22,7 @@ PATIENCE = 10
 """Seconds to wait for a server that does not answer, unless the address has a connect_timeout."""
 
 READ_ONLY = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
+"""All queries see the data as the first one did, and none can change them."""
 
 STANDARD_TEXTS = "SET standard_conforming_strings = on"
 """A backslash in a text is a backslash, whatever the server is set to."""

@@ -45,12 +45,15 @@ MAGIC = {
     b"\xd0\xcf\x11\xe0": "an old .xls or a password-protected Excel file",
     b"SQLite format 3": "an SQLite database",
 }
+"""How files begin that are often taken for others, and what they are."""
+
 BOMS = {
     b"\xff\xfe\x00\x00": "utf-32",
     b"\x00\x00\xfe\xff": "utf-32",
     b"\xff\xfe": "utf-16",
     b"\xfe\xff": "utf-16",
 }
+"""Byte order marks; those of UTF-32 first, as one of them begins with one of UTF-16."""
 
 
 def find_files(named: Sequence[str | Path], workspace: Workspace, encoding: str) -> list[Source]:

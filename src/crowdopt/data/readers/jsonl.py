@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from crowdopt.data.tables.workspace import Workspace
 
 MAX_OBJECT = 64 << 20
+"""Bytes of one object; each thread reads into room for two."""
+
 KINDS = {
     "VARCHAR": "text",
     "BOOLEAN": "true or false",
@@ -34,6 +36,7 @@ KINDS = {
     "OBJECT": "an object",
     "ARRAY": "a list",
 }
+"""What the types of JSON values are in words: those of DuckDB, and LARGE and HUGE, see :func:`kind_of`."""
 
 
 def _check(source: Source, workspace: Workspace) -> Source:
@@ -135,7 +138,7 @@ def kind_of(own: str, cell: str) -> str:
     """The SQL for the kind of a value of JSON, a key of KINDS, given its type in the words of DuckDB and its text.
 
     Those words tell nothing of the size of integers: UBIGINT is for all that are not negative, of which few do not fit
-    BIGINT, and DOUBLE also for those that fit neither.
+    BIGINT, and DOUBLE also for those that fit neither. A text of fewer than 16 characters is below 2**53 in any case.
     """
     return (
         f"CASE WHEN {own} = 'DOUBLE' AND regexp_full_match({cell}, '-?[0-9]+') THEN 'HUGE' "

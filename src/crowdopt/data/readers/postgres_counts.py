@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from crowdopt.reading import Reading
 
 INTEGERS = {"int2", "int4", "int8"}
+"""Whole numbers, which are equal here and there."""
+
 NOT_TEXT = {"float4", "float8", "date", "timestamp", "timestamptz", "numeric"}
 """Types whose values are not compared, or not written, in the same way everywhere."""
 

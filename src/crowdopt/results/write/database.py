@@ -24,6 +24,7 @@ WIDER = {"TINYINT": "SMALLINT", "UTINYINT": "SMALLINT", "USMALLINT": "INTEGER", 
 """Types that become larger ones; all others become text."""
 
 BATCH = 100_000
+"""Rows that are handed to the driver at once."""
 
 PLACE = (
     "SELECT system_identifier, (SELECT oid::int8 FROM pg_database WHERE datname = current_database()) "
