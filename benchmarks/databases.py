@@ -24,7 +24,7 @@ import adbc_driver_postgresql.dbapi as postgresql
 import duckdb
 
 from crowdopt.data.load import load
-from crowdopt.data.readers.database import Database
+from crowdopt.data.readers.addresses import Database
 from crowdopt.data.reading import Reading
 from crowdopt.data.tables.workspace import Workspace
 from crowds import Crowd

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import crowdopt._startup  # noqa: F401 - before all that takes time
 from crowdopt import errors
 from crowdopt._version import __version__
-from crowdopt.data.readers.database import Database
+from crowdopt.data.readers.addresses import Database
 from crowdopt.engines.solve import solve
 from crowdopt.model.certificate import Certificate, Proof, Space, Stop
 from crowdopt.verify.verify import verify

@@ -16,13 +16,14 @@ from crowdopt.classes.apply import check_alone, checked_n_classes, with_found_cl
 from crowdopt.data.bins import parse_bins
 from crowdopt.data.columns import choose_group_truth, choose_truth
 from crowdopt.data.load import OnPhase, load, opened, workspace_for
-from crowdopt.data.readers.database import database_of
+from crowdopt.data.readers.addresses import database_of
 from crowdopt.data.reading import Reading
 from crowdopt.engines.base import Limits, OnProgress
 from crowdopt.errors import InputError
 from crowdopt.model.offsets import checked_number
 from crowdopt.options import AggregateOptions, SolveOptions
 from crowdopt.results.advice import advise_classes
+from crowdopt.results.answers import check_kept
 from crowdopt.results.solution import Solution
 from crowdopt.results.solutions import NOT_SOLVED_YET, Solutions, with_own_readings
 from crowdopt.results.solve_counts import LOST, solve_counted, solve_group
@@ -129,6 +130,7 @@ class _Job:
             self.data, self.reading, self.workspace,
             n_bins=self.n_bins, gold=options["gold"], classes=options["classes"], on_phase=self.on_phase,
         )  # fmt: skip
+        check_kept(source.reading)
         wanted = complete(SolveOptions, options)
         if (n_classes := options["find_classes"]) is not None:
             check_alone(["the known labels of an export (--ignore-gold)"] if source.reading.gold else [])
@@ -152,6 +154,7 @@ class _Job:
             self.data, self.reading, self.workspace,
             n_bins=self.n_bins, classes=options["classes"], on_phase=self.on_phase,
         )  # fmt: skip
+        check_kept(groups.reading)
         self.on_phase("solving")
         solutions = solve_groups(
             groups, complete(SolveOptions, options), options["time_limit"], parse_bytes(options["memory_limit"]),
@@ -191,19 +194,19 @@ def _check_options(options: AggregateOptions, group: str) -> tuple[int, tuple[fl
 
 def accuracy(solution: Solution, truth: Any) -> Accuracy:
     """Compares the answers with known true labels, both as canonical text."""
-    from crowdopt.results.accuracy import solution_accuracy
+    from crowdopt.results.accuracy import accuracy_of
 
     workspace = solution.source.workspace if solution.source else None
     with opened(truth, choose_truth(solution.reading), solution.reading, workspace) as table:
-        return solution_accuracy(solution, table, same_place=workspace is not None and table is not truth)
+        return accuracy_of(solution, table, same_place=workspace is not None and table is not truth)
 
 
 def group_accuracy(solutions: Solutions, source: GroupedSource, truth: Any) -> dict[str | None, Accuracy]:
     """The same for groups: of each of them, and of all."""
-    from crowdopt.results.answers_grouped import grouped_accuracy
+    from crowdopt.results.answers_grouped import accuracy_by_group
 
     with opened(truth, choose_group_truth(solutions.reading), solutions.reading, source.workspace) as table:
-        return grouped_accuracy(solutions, source, table)
+        return accuracy_by_group(solutions, source, table)
 
 
 def solve_groups(

@@ -48,6 +48,10 @@ def test_importing_loads_no_table_library():
     assert modules_after("import crowdopt").isdisjoint(HEAVY)
 
 
+def test_naming_the_annotation_tools_loads_no_table_library():
+    assert modules_after("from crowdopt.data.readers.tools import TOOLS").isdisjoint(HEAVY)
+
+
 def test_solving_counts_loads_no_table_library():
     code = "import crowdopt; crowdopt.solve([[0, 3], [1, 2], [3, 0]])"
     assert modules_after(code).isdisjoint(HEAVY)

@@ -233,6 +233,12 @@ def test_processes_change_nothing(monkeypatch):
     assert verify(found, data, jobs=2).verdict is Verdict.CONFIRMED
 
 
+def test_a_column_that_cannot_be_kept_is_named():
+    data = crowd().assign(group=1)
+    with pytest.raises(ColumnError, match="a column named 'group' cannot be kept beside --group"):
+        aggregate(data, group="question", keep=["group"])
+
+
 def test_the_number_of_queries_does_not_depend_on_the_number_of_groups(monkeypatch, tmp_path):
     calls = []
     for module in (frames, groups):

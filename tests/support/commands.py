@@ -51,7 +51,7 @@ def fails(monkeypatch, capfd, tmp_path):
 
 
 def aggregate_command(*options, output="answers.csv", solution="solution.json"):
-    return ("aggregate_command", "data.csv", "-o", output, "--solution", solution, *options)
+    return ("aggregate", "data.csv", "-o", output, "--solution", solution, *options)
 
 
 @pytest.fixture

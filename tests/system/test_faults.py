@@ -202,8 +202,8 @@ def test_interrupt_in_a_phase_writes_nothing(phase, args, command, tmp_path):
         ("crowdopt.results.write.files.copy_query", 1),
         ("crowdopt.results.write.files.copy_query", -1),
         ("pathlib.Path.write_text", -1),
-        ("crowdopt.report.gather", 1),
-        ("crowdopt.report.render", 1),
+        ("crowdopt.report.write_report.gather", 1),
+        ("crowdopt.report.write_report.render", 1),
     ],
 )
 def test_interrupt_while_outputs_are_written_leaves_the_old_ones(place, when, command, tmp_path):

@@ -20,7 +20,7 @@ from crowdopt.cli.report_commands import check_report, command_line, compare, re
 from crowdopt.cli.reproduce import reproduce
 from crowdopt.cli.simulate import simulate
 from crowdopt.cli.solution_commands import next_tasks, predict, workers
-from crowdopt.data.readers.database import database_of
+from crowdopt.data.readers.addresses import database_of
 from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
 from crowdopt.options import DEFAULT_TIME_LIMIT, AggregateOptions, ResourceOptions, SourceOptions
 from crowdopt.results.write.in_place import forget_written, what_was_written
@@ -28,7 +28,7 @@ from crowdopt.results.write.in_place import forget_written, what_was_written
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crowdopt.data.readers.database import Database
+    from crowdopt.data.readers.addresses import Database
     from crowdopt.results.solution import Solution
     from crowdopt.results.solutions import Solutions
 

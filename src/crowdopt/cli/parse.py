@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crowdopt.data.readers.database import Database, is_address
+from crowdopt.data.readers.addresses import Database, is_address
 from crowdopt.errors import InputError
 
 

@@ -14,7 +14,7 @@ import typer
 from crowdopt._option import Option, complete, split_texts
 from crowdopt.cli.console import Console, print_json, print_rows
 from crowdopt.cli.options import CompareCommand, Inputs, SolutionFile, command_with
-from crowdopt.data.readers.database import database_of, shown_argument
+from crowdopt.data.readers.addresses import database_of, shown_argument
 from crowdopt.options import CompareOptions, ResourceOptions, SourceOptions
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def report(
     from dataclasses import replace
 
     from crowdopt.pipeline import accuracy
-    from crowdopt.report import write_report
+    from crowdopt.report.write_report import write_report
     from crowdopt.results.reread import reread
     from crowdopt.results.solution import Solution
 
@@ -89,7 +89,7 @@ def check_report(target: str | None, read: Sequence[str]) -> None:
     """Raises if a report is wanted and cannot be written, before any work is done."""
     if target is None:
         return
-    from crowdopt.report import PAGE_SUFFIXES, check_report_installed
+    from crowdopt.report.page import PAGE_SUFFIXES, check_report_installed
     from crowdopt.results.write.files import check_targets
 
     check_targets([target], read, PAGE_SUFFIXES)

@@ -18,11 +18,11 @@ from crowdopt.cli.options import (
     command_with,
 )
 from crowdopt.cli.parse import shown, target_of
-from crowdopt.data.readers.database import database_of
+from crowdopt.data.readers.addresses import database_of
 from crowdopt.options import ResourceOptions
 
 if TYPE_CHECKING:
-    from crowdopt.data.readers.database import Database
+    from crowdopt.data.readers.addresses import Database
     from crowdopt.results.workers.table import Workers
 
 ROWS = 20

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from crowdopt.data.reading import Reading
 
 PAIR = ("task", "worker")
+"""What a worker may answer once."""
+
 IN_GROUP = ("group", *PAIR)
+"""The same, where groups may have tasks of one name."""
 
 
 def resolve_duplicates(table: Table, reading: Reading) -> Table:
@@ -27,40 +30,43 @@ def resolve_duplicates(table: Table, reading: Reading) -> Table:
     Raises:
         DuplicateError: With counts, examples and the option to add.
     """
-    if reading.duplicates == "all":
-        return table
-    labelled = table.filter(~nw.col("label").is_null())
-    if reading.duplicates == "error":
-        if not surely_distinct(labelled, PAIR) and _count_repeated(labelled):
-            raise DuplicateError(_describe(labelled))
-        return table
-    distinct = _distinct(labelled, reading, PAIR)
-    if conflicts := _count_repeated(distinct):
-        raise DuplicateError(_describe_conflicts(distinct, conflicts, reading))
-    return _with_unlabelled(distinct, table)
+    resolved, repeated = _resolve(table, reading, PAIR)
+    if repeated is not None:
+        found = fetch(repeated.select(nw.len().alias("n"), nw.col("conflict").count()))
+        examples = f"; first: {_examples(repeated)}"
+        raise DuplicateError(_words(reading, int(found["n"][0]), int(found["conflict"][0]), examples))
+    return resolved
 
 
 def resolve_in_groups(table: Table, reading: Reading) -> tuple[Table, dict[str, str]]:
     """The same for a table with groups, and what is wrong with each group where something is; its rows stay."""
+    resolved, repeated = _resolve(table, reading, IN_GROUP)
+    if repeated is None:
+        return resolved, {}
+    found = fetch(repeated.group_by("group").agg(nw.len().alias("n"), nw.col("conflict").count()))
+    numbers = zip(found["group"], found["n"], found["conflict"], strict=True)
+    return resolved, {group: _words(reading, int(n), int(conflicts)) for group, n, conflicts in numbers}
+
+
+def _resolve(table: Table, reading: Reading, keys: Sequence[str]) -> tuple[Table, Table | None]:
+    """The table with at most one label per key, and the keys of which that is not true; None if there are none."""
     if reading.duplicates == "all":
-        return table, {}
+        return table, None
     labelled = table.filter(~nw.col("label").is_null())
     if reading.duplicates == "error":
-        if surely_distinct(labelled, IN_GROUP):
-            return table, {}
-        kinds = nw.col("label").n_unique().alias("kinds")
-        pairs = settle(labelled.group_by(*IN_GROUP).agg(nw.len().alias("n"), kinds).filter(nw.col("n") > 1))
-        conflict = nw.when(nw.col("kinds") > 1).then(nw.lit(1)).alias("conflict")
-        found = fetch(
-            pairs.select("group", conflict).group_by("group").agg(nw.len().alias("n"), nw.col("conflict").count())
-        )
-        numbers = zip(found["group"], found["n"], found["conflict"], strict=True)
-        return table, {group: _words(int(n), int(conflicts)) for group, n, conflicts in numbers}
-    distinct = _distinct(labelled, reading, IN_GROUP)
-    repeated = distinct.group_by(*IN_GROUP).agg(nw.len().alias("n")).filter(nw.col("n") > 1)
-    found = fetch(repeated.group_by("group").agg(nw.len().alias("pairs")))
-    wrong = {group: _conflict_words(int(n), reading) for group, n in zip(found["group"], found["pairs"], strict=True)}
-    return _with_unlabelled(distinct, table), wrong
+        return table, None if surely_distinct(labelled, keys) else _repeated(labelled, keys)
+    distinct = _distinct(labelled, reading, keys)
+    return _with_unlabelled(distinct, table), _repeated(distinct, keys)
+
+
+def _repeated(rows: Table, keys: Sequence[str]) -> Table | None:
+    """The keys that several rows have, with a mark where their labels are in conflict; None if there are none."""
+    several = rows.group_by(*keys).agg(nw.len().alias("n")).filter(nw.col("n") > 1).select(*keys)
+    if not fetch(several.select(nw.len().alias("n")))["n"][0]:
+        return None
+    theirs = rows.join(several, on=list(keys), how="inner").group_by(*keys)  # few rows: labels cost more to count
+    kinds = theirs.agg(nw.col("label").n_unique().alias("kinds"))
+    return settle(kinds.select(*keys, nw.when(nw.col("kinds") > 1).then(nw.lit(1)).alias("conflict")))
 
 
 def _distinct(labelled: Table, reading: Reading, keys: Sequence[str]) -> Table:
@@ -90,50 +96,18 @@ def _extreme(labelled: Table, reading: Reading, keys: Sequence[str]) -> Table:
     return labelled.join(extreme, on=list(keys), how="inner").filter(order == nw.col("extreme"))
 
 
-def _repeated(labelled: Table) -> Table:
-    return labelled.group_by(*PAIR).agg(nw.len().alias("n")).filter(nw.col("n") > 1)
-
-
-def _count_repeated(labelled: Table) -> int:
-    return int(fetch(_repeated(labelled).select(nw.len().alias("pairs")))["pairs"][0])
-
-
-def _describe(labelled: Table) -> str:
-    """How many pairs repeat, identically or not, with examples and the option to add."""
-    rows = labelled.join(_repeated(labelled).select(*PAIR), on=list(PAIR), how="inner")
-    pairs = rows.group_by(*PAIR).agg(nw.len().alias("n"), nw.col("label").n_unique().alias("kinds"))
-    pairs = settle(pairs)
-    total = int(fetch(pairs.select(nw.len().alias("n")))["n"][0])
-    conflicts = int(fetch(pairs.filter(nw.col("kinds") > 1).select(nw.len().alias("n")))["n"][0])
-    return _words(total, conflicts, f"; first: {_examples(pairs)}")
-
-
-def _words(total: int, conflicts: int, examples: str = "") -> str:
-    advice = (
-        "add --duplicates same to count identical repeats once"
-        if not conflicts
-        else "add --duplicates all to count every row, or first|last with --order-by COL to keep one"
-    )
-    return (
-        f"{total} (task, worker) pairs occur more than once: {total - conflicts} with identical labels, "
-        f"{conflicts} with conflicting ones{examples}; {advice}"
-    )
-
-
-def _describe_conflicts(distinct: Table, conflicts: int, reading: Reading) -> str:
-    return _conflict_words(conflicts, reading, f"; first: {_examples(_repeated(distinct))}")
-
-
-def _conflict_words(conflicts: int, reading: Reading, examples: str = "") -> str:
-    if reading.order_by:
+def _words(reading: Reading, total: int, conflicts: int, examples: str = "") -> str:
+    keep_one = "add --duplicates all to count every row, or first|last with --order-by COL to keep one"
+    if reading.duplicates == "error":
+        advice = keep_one if conflicts else "add --duplicates same to count identical repeats once"
         return (
-            f"{conflicts} (task, worker) pairs have conflicting labels at the same {reading.order_by!r}, "
-            f"which therefore cannot decide{examples}"
+            f"{total} (task, worker) pairs occur more than once: {total - conflicts} with identical labels, "
+            f"{conflicts} with conflicting ones{examples}; {advice}"
         )
-    return (
-        f"{conflicts} (task, worker) pairs have conflicting labels{examples}; "
-        "add --duplicates all to count every row, or first|last with --order-by COL to keep one"
-    )
+    conflicting = f"{conflicts} (task, worker) pairs have conflicting labels"
+    if reading.order_by:
+        return f"{conflicting} at the same {reading.order_by!r}, which therefore cannot decide{examples}"
+    return f"{conflicting}{examples}; {keep_one}"
 
 
 def _examples(pairs: Table) -> str:

@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.data.bins import bin_truth
-from crowdopt.data.columns import choose_truth
+from crowdopt.data.columns import choose_group_truth, choose_truth
 from crowdopt.data.prepare import clean
 from crowdopt.data.tables.table import Table, adopt, fetch, fetch_integers, settle, small_table, with_texts
 from crowdopt.errors import GoldError, InputError
@@ -131,14 +131,19 @@ def _check_found(known: Table, table: Table) -> None:
 
 
 def labelled_tasks(data: Any, reading: Reading, called: str) -> Table:
-    """A table of known labels as (task, label), one row per task; raises if a task has two."""
-    table = adopt(data, choose_truth(reading))
-    task, label = table.collect_schema().names()
-    table = clean(table.select(nw.col(task).alias("task"), nw.col(label).alias("label")), reading)
+    """A table of known labels as (task, label), one row per task; raises if a task has two.
+
+    Where the responses are in groups, it is (group, task, label), all as texts.
+    """
+    table = adopt(data, choose_group_truth(reading) if reading.group else choose_truth(reading))
+    roles = [*(["group"] if reading.group else []), "task", "label"]
+    named = zip(roles, table.collect_schema().names(), strict=True)
+    table = clean(table.select(*(nw.col(own).alias(role) for role, own in named)), reading)
     if reading.bins:
         table = bin_truth(table, reading.bins)
-    table = settle(table.filter(~nw.col("task").is_null(), ~nw.col("label").is_null()).unique())
-    _check_once(table, called)
+    table = table.filter(*(~nw.col(role).is_null() for role in roles))
+    table = settle((with_texts(table, roles) if reading.group else table).unique())
+    _check_once(table, roles[:-1], called)
     return table
 
 
@@ -150,7 +155,9 @@ def gold_pairs(data: Any, reading: Reading) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(zip(rows["task"], rows["label"], strict=True)))
 
 
-def _check_once(table: Table, called: str) -> None:
-    times = table.group_by("task").agg(nw.len().alias("n"))
-    if repeated := fetch(times.filter(nw.col("n") > 1).sort("task").head(1))["task"]:
-        raise InputError(f"the {called} gives task {canonical_text(repeated[0])!r} two different labels")
+def _check_once(table: Table, keys: Sequence[str], called: str) -> None:
+    times = table.group_by(*keys).agg(nw.len().alias("n"))
+    repeated = fetch(times.filter(nw.col("n") > 1).sort(*keys).head(1))
+    if repeated["task"]:
+        group = f" of group {repeated['group'][0]!r}" if "group" in keys else ""
+        raise InputError(f"the {called} gives task {canonical_text(repeated['task'][0])!r}{group} two different labels")

@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.data.columns import Choose, choose_classes, choose_responses, choose_truth
 from crowdopt.data.counts import CountedProblem, Totals
-from crowdopt.data.readers.database import Database, database_of
+from crowdopt.data.readers.addresses import Database, database_of
 from crowdopt.data.readers.database_rows import read_database
 from crowdopt.data.readers.open_files import explain_errors, read_files
 from crowdopt.data.readers.postgres_counts import Repeated, Server, serving
@@ -110,32 +111,48 @@ def load(
     """
     if classes is not None:
         reading = read_classes(classes, reading, workspace)
-
-    def counted(opened_data: OpenedSource, server: Server | None = None) -> Source:
-        with naming(classes, ClassError):
-            responses = check(
-                opened_data.table,
-                opened_data.reading,
-                n_bins=n_bins,
-                resolved=resolved,
-                scale=scale,
-                known=known,
-                server=server,
-            )
-        labels = _known_labels(gold, None if resolved else opened_data.gold)
-        if labels is not None:
-            responses = replace(responses, reading=read_gold(labels, responses.reading, workspace))
-        on_phase("counting")
-        counts = count_tasks(responses, workspace.folder if workspace else None, server)
-        return Source(responses, counts, data, workspace, opened_data.notes)
-
+    checks: dict[str, Any] = {"n_bins": n_bins, "resolved": resolved, "scale": scale, "known": known}
+    count: Callable[..., Source] = partial(
+        _count, data=data, workspace=workspace, gold=gold, classes=classes, on_phase=on_phase, **checks
+    )
     with unchanged(workspace), explain_errors(paths_of(data)):
         if isinstance(data, Database) and workspace is not None and not (n_bins or known):
-            with serving(data, choose_responses(reading), reading, workspace) as server:
-                if server is not None:
-                    with suppress(Repeated):  # which the other way explains
-                        return counted(open_frame(server.rows(), reading), server)
-        return counted(open_responses(data, reading, workspace))
+            source = _counted_by_server(data, reading, workspace, count)
+            if source is not None:
+                return source
+        return count(open_responses(data, reading, workspace))
+
+
+def _counted_by_server(
+    data: Database, reading: Reading, workspace: Workspace, count: Callable[[OpenedSource, Server], Source]
+) -> Source | None:
+    """What a database server counts itself; None if it cannot, or if it must see the rows to say what is wrong."""
+    with serving(data, choose_responses(reading), reading, workspace) as server, suppress(Repeated):
+        if server is not None:
+            return count(open_frame(server.rows(), reading), server)
+    return None
+
+
+def _count(
+    found: OpenedSource,
+    server: Server | None = None,
+    *,
+    data: Any,
+    workspace: Workspace | None,
+    gold: Any,
+    classes: Any,
+    on_phase: OnPhase,
+    **checks: Any,
+) -> Source:
+    """Checks and counts responses that were opened; see :func:`load` for the arguments."""
+    with naming(classes, ClassError):
+        responses = check(found.table, found.reading, server=server, **checks)
+    labels = _known_labels(gold, None if checks["resolved"] else found.gold)
+    if labels is not None:
+        responses = replace(responses, reading=read_gold(labels, responses.reading, workspace))
+    on_phase("counting")
+    counts = count_tasks(responses, workspace.folder if workspace else None, server)
+    return Source(responses, counts, data, workspace, found.notes)
 
 
 def _known_labels(given: Any, exported: Any) -> Any:

@@ -9,7 +9,8 @@ import narwhals as nw
 
 from crowdopt.data.bins import bin_responses
 from crowdopt.data.columns import check_answer_columns, choose_responses
-from crowdopt.data.tables.table import ODD, Table, adopt, held_as, lengthen, ordered_categories, with_texts
+from crowdopt.data.tables.duckdb import ODD
+from crowdopt.data.tables.table import Table, adopt, held_as, is_mixed, lengthen, ordered_categories, with_texts
 from crowdopt.data.worker_classes import check_ranks, with_classes, with_known_classes
 from crowdopt.errors import ColumnError
 from crowdopt.model.scale import canonical_text
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt.data.reading import Reading
-
-ANSWER_COLUMNS = ("task", "label", "confidence", "margin", "margin_kind", "n_responses", "status")
-"""The columns of the answers; what is kept from the source stands behind them under its own name."""
 
 GROUP_VALUE = "group_value"
 """The column that has groups as the source has them, where that is not text."""
@@ -63,7 +61,6 @@ def prepare(
         reading.check_binnable()
     check_ranks(reading)
     table = adopt(source, choose_responses(reading))
-    check_answer_columns([*([reading.group] if reading.group else []), *ANSWER_COLUMNS, *reading.keep])
     schema = table.collect_schema()
     columns = {"task": reading.task} | ({} if reading.wide else {"worker": reading.worker, "label": reading.label})
     types: dict[str, Any] = {"worker": None, "label": None}
@@ -95,6 +92,9 @@ def _kept(table: Table, reading: Reading) -> Table | None:
         return None
     schema = table.collect_schema()
     keys = {"task": reading.task} | ({"group": reading.group} if reading.group else {})
+    check_answer_columns([*([reading.group] if reading.group else []), "task", *reading.keep])
+    if "group" in keys and "group" in map(str.lower, reading.keep):  # by which kept columns are joined
+        raise ColumnError("a column named 'group' cannot be kept beside --group; rename it in the data")
     kept = table.select(
         *(nw.col(held_as(table, old)).alias(new) for new, old in keys.items()),
         *(_column(table, name, schema[name], f"the column {name!r} to keep")[1] for name in reading.keep),
@@ -164,17 +164,8 @@ def _column(table: Table, name: str, dtype: Any, called: str) -> tuple[Any, nw.E
     """A column that has one value per row, all of one type, and its type; categories without an order as text."""
     if dtype.is_nested():
         raise ColumnError(f"{called} holds nested values ({dtype}); it must hold one value per row")
-    if dtype == nw.Object and _is_mixed(table, name):
+    if dtype == nw.Object and is_mixed(table, name):
         raise ColumnError(f"{called} holds values of several types; make it one type")
     if dtype == nw.Categorical:
         return nw.String(), nw.col(name).cast(nw.String)
     return dtype, nw.col(name)
-
-
-def _is_mixed(table: Table, name: str) -> bool:
-    """Whether a column of Python objects, as pandas has them, holds for example both 1 and "1"."""
-    if not table.implementation.is_pandas():
-        return False
-    from pandas.api.types import infer_dtype
-
-    return infer_dtype(table.collect().to_native()[name], skipna=True) in {"mixed", "mixed-integer"}

@@ -32,6 +32,8 @@ DARK = {
 FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
 """Fonts of equal widths: texts are placed by those of Liberation Sans, which the converter brings along."""
 PNG_SCALE = 2
+"""Dots of a PNG for each unit of the drawing: sharp on screens of double density."""
+
 LONG_NAME = 14
 """Letters beyond which the names of lines stand in two columns, or they would overlap."""
 

@@ -33,12 +33,13 @@ def _mix(share: float) -> str:
 
 def ink_on(colour: str) -> str:
     """Dark or light, whichever is read better on a colour: by the contrast of WCAG."""
-    light = _luminance(colour)
+    light = _luminance(colour)  # WCAG adds 0.05 to both sides, for the light that a screen reflects
     on_dark, on_light = (_luminance(PAPER) + 0.05) / (light + 0.05), (light + 0.05) / (_luminance(INK) + 0.05)
     return PAPER if on_dark > on_light else INK
 
 
 def _luminance(colour: str) -> float:
+    """The relative luminance of sRGB, with the constants of WCAG 2."""
     shares = [channel / 255 for channel in _channels(colour)]
     red, green, blue = (s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

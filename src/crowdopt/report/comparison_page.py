@@ -12,21 +12,25 @@ from crowdopt.report.solution_charts import loss_chart
 from crowdopt.results.write.files import check_target, write_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from crowdopt.studies.compare.comparison import Comparison
 
+def write_comparison(facts: Mapping[str, Any], path: str | Path, command: str = "") -> None:
+    """Writes the page of a comparison, whole or not at all.
 
-def write_comparison(comparison: Comparison, path: str | Path, command: str = "") -> None:
-    """Writes the page of a comparison, whole or not at all."""
+    Args:
+        facts: The comparison as plain values: see ``Comparison.to_dict``.
+        path: Where to; ends in .html.
+        command: The command that made it, for the page to show.
+    """
     check_target(path, PAGE_SUFFIXES)
     check_report_installed()
-    write_text(path, render_comparison(comparison, command))
+    write_text(path, render_comparison(facts, command))
 
 
-def render_comparison(comparison: Comparison, command: str = "") -> str:
+def render_comparison(facts: Mapping[str, Any], command: str = "") -> str:
     """The page as HTML."""
-    facts = comparison.to_dict()
     done = [{"name": row["title"], "loss": row["loss"]} for row in facts["methods"] if row["loss"] is not None]
     chart = loss_chart(done, "than the likeliest") if done else ""
     return fill("compared.html", facts=facts, chart=chart, again=_again(command), data={})

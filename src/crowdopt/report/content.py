@@ -188,7 +188,7 @@ def compare_engines(solution: Solution) -> list[dict[str, Any]]:
                 "loss": optimum - value if np.isfinite(value) else None,
                 "why": _why(solution, value, solved.mapping),
                 "n_different": int(solution.buckets.weights[solved.mapping != solution.mapping].sum()),
-                "accuracy": accuracy_of(solution, solved.mapping),
+                "accuracy": share_right(solution, solved.mapping),
             }
         )
     return rows
@@ -204,7 +204,7 @@ def _why(solution: Solution, value: float, mapping: Ints) -> str:
     return "more likely"
 
 
-def accuracy_of(solution: Solution, mapping: Ints) -> float | None:
+def share_right(solution: Solution, mapping: Ints) -> float | None:
     """The share of right labels that another mapping of the same buckets has; None if no truth was given."""
     if solution.accuracy is None or solution.accuracy.by_bucket is None:
         return None

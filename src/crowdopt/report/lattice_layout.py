@@ -80,6 +80,7 @@ class Layout:
             return []
         from scipy.spatial import Voronoi
 
+        # Points around the picture, far enough that their cells do not reach into it: so all cells inside are finite.
         far = 4 * max(self.width, self.height)
         turns = np.linspace(0, 2 * np.pi, 12, endpoint=False)
         frame = np.stack([self.width / 2 + far * np.cos(turns), self.height / 2 + far * np.sin(turns)], axis=1)
@@ -219,7 +220,7 @@ def _steps(counts: Ints) -> list[tuple[int, int]]:
 
 def _spread(at: Floats, radius: Floats, weights: Ints) -> Floats:
     """The places without overlap and within the width: the heaviest first, each as near to its place as is free."""
-    turns = np.arange(6000)
+    turns = np.arange(6000)  # of a spiral that reaches 124 units; if no spot on it is free, the last one is taken
     angle, length = turns * 2.399963, 1.6 * np.sqrt(turns)  # the golden angle fills the plane evenly
     offsets = np.stack([length * np.cos(angle), length * np.sin(angle)], axis=1)
     placed: list[int] = []

@@ -9,8 +9,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.errors import MissingExtraError
-from crowdopt.report.charts import DARK
-from crowdopt.report.charts import check_charts_installed as check_charts
+from crowdopt.report.charts import DARK, check_charts_installed
 from crowdopt.report.likelihood_curve import curve_of
 from crowdopt.results.sentences import nats
 
@@ -26,7 +25,7 @@ PAGE_SUFFIXES = (".html", ".htm")
 def check_report_installed() -> None:
     """Raises if a report cannot be written here."""
     _jinja2()
-    check_charts()
+    check_charts_installed()
 
 
 def render(facts: Mapping[str, Any], charts: Mapping[str, str]) -> str:
@@ -51,24 +50,11 @@ def fill(template: str, *, data: Mapping[str, Any], others: Mapping[str, str] | 
         others: Templates from elsewhere by name, which may extend those of this package.
         values: What the template gets.
     """
-    jinja = _jinja2()
-    environment = jinja.Environment(
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja.StrictUndefined,
-        loader=jinja.ChoiceLoader([jinja.DictLoader(others or {}), jinja.FunctionLoader(_read)]),
-    )
-    environment.filters |= {
-        "kept": lambda name: (name, "text"),
-        "nats": nats,
-        "percent": _percent,
-        "number": _number,
-        "picture": trusted,
-    }
+    jinja = environment(others or {})
+    jinja.filters |= {"kept": lambda name: (name, "text"), "nats": nats, "percent": _percent, "number": _number}
     script = _read("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    page = environment.get_template(template).render(
+    page = jinja.get_template(template).render(
         **values,
         style=trusted(_read("page.css") + dark_charts()),
         script=trusted(script),
@@ -76,6 +62,24 @@ def fill(template: str, *, data: Mapping[str, Any], others: Mapping[str, str] | 
         data=trusted(as_script(data)),
     )
     return str(page)
+
+
+def environment(others: Mapping[str, str], purpose: str = "writing the report") -> Any:
+    """What fills templates, of this package and others by name, and escapes all that does not come from them.
+
+    Raises:
+        MissingExtraError: What is to be done, the purpose, needs a package that is not installed.
+    """
+    jinja = _jinja2(purpose)
+    found = jinja.Environment(
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja.StrictUndefined,
+        loader=jinja.ChoiceLoader([jinja.DictLoader(others), jinja.FunctionLoader(_read)]),
+    )
+    found.filters["picture"] = trusted
+    return found
 
 
 def as_script(data: Any) -> str:
@@ -108,11 +112,11 @@ def _read(name: str) -> str:
     return TEMPLATES.joinpath(name).read_text(encoding="utf-8")
 
 
-def _jinja2() -> Any:
+def _jinja2(purpose: str = "writing the report") -> Any:
     try:
         import jinja2
     except ImportError as error:
-        raise MissingExtraError("writing the report", "report") from error
+        raise MissingExtraError(purpose, "report") from error
     return jinja2
 
 

@@ -18,8 +18,8 @@ CONTROLS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u
 """All characters whose only use is to change the direction of text."""
 
 _WRITTEN_OUT = {ord(control): f"\\u{ord(control):04x}" for control in CONTROLS}
-_BEGIN, _END = "\u2068", "\u2069"
-_RIGHT_TO_LEFT = {"R", "AL", "AN"}
+_BEGIN, _END = "\u2068", "\u2069"  # first strong isolate, pop directional isolate
+_RIGHT_TO_LEFT = {"R", "AL", "AN"}  # classes of Unicode: Hebrew and the like, Arabic letters, Arabic numbers
 
 
 def visible(text: str) -> str:

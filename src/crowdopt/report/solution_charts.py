@@ -81,6 +81,6 @@ def _tens(first: float) -> list[float]:
 
 
 def _lost(loss: float) -> str:
-    if abs(loss) < 1e-6:
+    if abs(loss) < 1e-6:  # nats: what rounding makes of equal likelihoods
         return "0"
     return nats(loss) if loss > 0 else f"more likely by {nats(-loss)}"

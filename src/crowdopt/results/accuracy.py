@@ -22,7 +22,7 @@ NO_LABEL = -1
 """Stands for the index of a label that is not on the scale, or of no answer."""
 
 
-def solution_accuracy(solution: Solution, truth: Any, *, same_place: bool) -> Accuracy:
+def accuracy_of(solution: Solution, truth: Any, *, same_place: bool) -> Accuracy:
     """The accuracy of a solution on the tasks whose true label is known; labels are compared as canonical text.
 
     Args:

@@ -8,10 +8,8 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.data.columns import check_answer_columns
-from crowdopt.data.prepare import ANSWER_COLUMNS
 from crowdopt.data.responses import by_task
-from crowdopt.data.tables.spark import is_spark
-from crowdopt.data.tables.table import Table, with_types
+from crowdopt.data.tables.table import Table, folds_case, with_types
 from crowdopt.model.scale import canonical_text
 
 if TYPE_CHECKING:
@@ -22,6 +20,15 @@ if TYPE_CHECKING:
     from crowdopt.data.reading import Reading
     from crowdopt.data.responses import Responses, TaskCounts
     from crowdopt.results.solution import Solution
+
+
+ANSWER_COLUMNS = ("task", "label", "confidence", "margin", "margin_kind", "n_responses", "status")
+"""The columns of the answers; what is kept from the source stands behind them under its own name."""
+
+
+def check_kept(reading: Reading) -> None:
+    """Raises, before anything is solved, if a column that is to be kept has the name of one of the answers."""
+    check_answer_columns([*([reading.group] if reading.group else []), *ANSWER_COLUMNS, *reading.keep])
 
 
 def answer_table(solution: Solution, responses: Responses, counts: TaskCounts, *, probabilities: bool = False) -> Table:
@@ -35,7 +42,7 @@ def task_table(
 ) -> Table:
     """Columns by bucket (see :func:`by_task`) as a table with a row for each task, sorted, and what is to be kept."""
     named = [*first, *(name for name in columns if name not in first), *responses.reading.keep]
-    check_answer_columns(named, fold=counts.table.implementation.is_duckdb() or is_spark(counts.table))
+    check_answer_columns(named, fold=folds_case(counts.table))
     joined = by_task(columns, counts)
     if responses.kept is not None:
         joined = joined.join(responses.kept, on="task", how="left")

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from crowdopt.data.bins import bin_truth
-from crowdopt.data.columns import check_answer_columns, choose_group_truth
-from crowdopt.data.prepare import ANSWER_COLUMNS, GROUP_VALUE, clean
-from crowdopt.data.tables.table import Table, adopt, fetch, small_table, with_texts
+from crowdopt.data.columns import check_answer_columns
+from crowdopt.data.known_labels import labelled_tasks
+from crowdopt.data.prepare import GROUP_VALUE
+from crowdopt.data.tables.table import Table, fetch, folds_case, small_table, with_texts
 from crowdopt.errors import InputError
 from crowdopt.results.accuracy import Accuracy
-from crowdopt.results.answers import as_typed, bucket_columns
+from crowdopt.results.answers import ANSWER_COLUMNS, as_typed, bucket_columns
 
 if TYPE_CHECKING:
     from crowdopt.data.groups import GroupedSource
@@ -25,7 +25,7 @@ def grouped_answer_table(solutions: Solutions, source: GroupedSource, *, probabi
     columns = _columns(solutions, probabilities=probabilities)
     reading, table = source.reading, source.table
     named = [*ANSWER_COLUMNS, *(name for name in columns if name not in ANSWER_COLUMNS), *reading.keep]
-    check_answer_columns([reading.group, *named], fold=table.implementation.is_duckdb())
+    check_answer_columns([reading.group, *named], fold=folds_case(table))
     joined = _joined(solutions, source, columns)
     if source.prepared.kept is not None:
         joined = joined.join(source.prepared.kept, on=["group", "task"], how="left")
@@ -56,7 +56,7 @@ def _columns(solutions: Solutions, *, probabilities: bool) -> dict[str, Any]:
     return columns | {"n_responses": np.array(columns["n_responses"], np.int64)}
 
 
-def grouped_accuracy(solutions: Solutions, source: GroupedSource, truth: Any) -> dict[str | None, Accuracy]:
+def accuracy_by_group(solutions: Solutions, source: GroupedSource, truth: Any) -> dict[str | None, Accuracy]:
     """The accuracy in every group for which the truth names tasks, and under None that of all of them together.
 
     Args:
@@ -96,19 +96,7 @@ def grouped_accuracy(solutions: Solutions, source: GroupedSource, truth: Any) ->
 
 def _known(truth: Any, source: GroupedSource) -> dict[str, list[Any]]:
     """The truth as columns of texts: group, task and true label."""
-    reading = source.reading
-    table = adopt(truth, choose_group_truth(reading))
-    group, task, label = table.collect_schema().names()
-    named = {"group": group, "task": task, "label": label}
-    table = clean(table.select(*(nw.col(old).alias(new) for new, old in named.items())), reading)
-    if reading.bins:
-        table = bin_truth(table, reading.bins)
-    complete = [~nw.col(name).is_null() for name in named]
-    rows = fetch(with_texts(table.filter(*complete), list(named)).unique())
+    rows = fetch(labelled_tasks(truth, source.reading, "truth"))
     if not rows["task"]:
         raise InputError("the truth has no rows with a group, a task and a label")
-    pairs = list(zip(rows["group"], rows["task"], strict=True))
-    if len(set(pairs)) < len(pairs):
-        twice = next(pair for pair in pairs if pairs.count(pair) > 1)
-        raise InputError(f"the truth gives task {twice[1]!r} of group {twice[0]!r} two different labels")
     return {"group": rows["group"], "task": rows["task"], "true": rows["label"]}

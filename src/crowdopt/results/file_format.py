@@ -19,7 +19,7 @@ import numpy as np
 
 from crowdopt._version import __version__
 from crowdopt.data.counts import Totals
-from crowdopt.data.readers.database import check_path
+from crowdopt.data.readers.addresses import check_path
 from crowdopt.data.reading import PAIRS, Reading
 from crowdopt.data.worker_classes import WorkerClass
 from crowdopt.errors import InputError, SolutionFileError

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from crowdopt.data.readers.database import check_path
+from crowdopt.data.readers.addresses import check_path
 from crowdopt.errors import InputError
 from crowdopt.model.offsets import checked_prior
 from crowdopt.model.scale import canonical_text

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Floats, Ints
     from crowdopt.data.counts import Totals
     from crowdopt.data.load import Source
-    from crowdopt.data.readers.database import Database
+    from crowdopt.data.readers.addresses import Database
     from crowdopt.data.reading import Reading
     from crowdopt.data.tables.table import Table
     from crowdopt.data.worker_classes import WorkerClass
@@ -185,7 +185,7 @@ class Solution:
         from crowdopt.results.write.files import write_table
 
         if output_format == "label-studio":
-            from crowdopt.data.readers.database import Database
+            from crowdopt.data.readers.addresses import Database
             from crowdopt.results.write.label_studio import write_predictions
 
             if isinstance(path, Database):
@@ -268,7 +268,7 @@ class Solution:
         Raises:
             MissingExtraError: The packages of the extra ``report`` are not installed.
         """
-        from crowdopt.report import write_report
+        from crowdopt.report.write_report import write_report
 
         write_report(self, path, data, command)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from crowdopt.data.groups import GroupedSource
-    from crowdopt.data.readers.database import Database
+    from crowdopt.data.readers.addresses import Database
     from crowdopt.data.reading import Reading
     from crowdopt.data.tables.table import Table
     from crowdopt.results.accuracy import Accuracy

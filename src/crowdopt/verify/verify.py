@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.data.readers.database import database_of
+from crowdopt.data.readers.addresses import database_of
 from crowdopt.errors import ClassError, GoldError, InputError, SolutionFileError
 from crowdopt.results.solution import Solution
 from crowdopt.verify.check import DEFAULT_TIME_LIMIT, check_against

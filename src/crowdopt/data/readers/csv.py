@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from crowdopt.data.readers.csv_quotes import MAX_ROW, check_quotes, is_plain
 from crowdopt.data.readers.encoding import has_bom, transcode
-from crowdopt.data.readers.files import InputFile, Packing, open_bytes
+from crowdopt.data.readers.files import Format, InputFile, Packing, open_bytes
+from crowdopt.data.readers.union import Part
 from crowdopt.data.tables.workspace import literal, quote
 from crowdopt.errors import InputError
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from crowdopt.data.tables.workspace import Workspace
 
 DELIMITERS = ",\t;|"
+"""Tried in this order; the one that parts the header into most names is taken."""
+
 BUFFER = 32 << 20
 """The size that DuckDB has by default; the memory per thread."""
 
@@ -78,7 +81,12 @@ def inspect(source: InputFile, workspace: Workspace, delimiter: str) -> tuple[In
     return source, Dialect(header.names, delimiter, header.newline, header.skip, source.packing, parallel)
 
 
-def select_csv(sources: Sequence[InputFile], dialect: Dialect, columns: Sequence[str]) -> str:
+def _part(sources: Sequence[InputFile], dialect: Dialect, workspace: Workspace) -> Part:
+    del workspace
+    return Part(sources[0].name, dialect.header, lambda chosen: (_select(sources, dialect, chosen), frozenset()))
+
+
+def _select(sources: Sequence[InputFile], dialect: Dialect, columns: Sequence[str]) -> str:
     """The query that reads some columns of files of one dialect."""
     types = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(dialect.header)))
     named = ", ".join(f"c{dialect.header.index(name)} AS {quote(name)}" for name in columns)
@@ -120,3 +128,8 @@ def _read_header(source: InputFile, delimiter: str) -> _Header:
             raise InputError(f"{source.name} is not UTF-8 (line {skip}); try --encoding windows-1252")
         newline = next((end for end in ("\r\n", "\n", "\r") if line.endswith(end)), "\n")
         return _Header(tuple(names), newline, skip, reader.line_num)
+
+
+CSV = Format("csv", (".csv",), inspect, _part, copy="FORMAT csv, HEADER true")
+TSV = replace(CSV, name="tsv", suffixes=(".tsv",), copy="FORMAT csv, HEADER true, DELIMITER '\t'")
+TXT = replace(CSV, name="txt", suffixes=(".txt",), copy="")

@@ -9,15 +9,20 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from crowdopt.data.readers.files import InputFile, Packing, open_bytes
+from crowdopt.data.readers.files import InputFile, open_bytes, packing_of
 from crowdopt.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_ROW = 16 << 20
+"""Bytes of a row: half of ``csv.BUFFER``, and far more than a row has whose quotes are closed."""
+
 CHUNK = 4 << 20
+"""Bytes that are looked at together: few calls, and little memory."""
+
 COUNTED = 5_000_000
+"""Records up to which the line of one is counted for a message: some seconds at most."""
 
 
 def long_row(place: str) -> str:
@@ -114,11 +119,8 @@ def line_of_record(path: Path, record: int, delimiter: str) -> int | None:
     if record > COUNTED or not path.is_file():
         return None
     with path.open("rb") as stream:
-        head = stream.read(4)
-    packing: Packing = (
-        "gzip" if head.startswith(b"\x1f\x8b") else "zstd" if head == b"\x28\xb5\x2f\xfd" else "uncompressed"
-    )
-    with io.TextIOWrapper(open_bytes(InputFile(path, "", "csv", packing)), "utf-8-sig", "replace", newline="") as text:
+        source = InputFile(path, "", "csv", packing_of(stream.read(4)))
+    with io.TextIOWrapper(open_bytes(source), "utf-8-sig", "replace", newline="") as text:
         reader = csv.reader(text, delimiter=delimiter)
         try:
             for _ in islice(reader, record - 1):

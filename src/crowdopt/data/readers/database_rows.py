@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.data.readers.database import Database, batches, connected
+from crowdopt.data.readers.database import batches, connected
 from crowdopt.data.readers.files import explain_unreadable, new_copy
 from crowdopt.data.readers.union import Part, check_columns
-from crowdopt.data.tables.workspace import path_literal, quote
+from crowdopt.data.tables.workspace import EXACT, path_literal, quote
 from crowdopt.errors import ColumnError, InputError
 
 if TYPE_CHECKING:
@@ -19,14 +19,11 @@ if TYPE_CHECKING:
     import duckdb
 
     from crowdopt.data.columns import Choose
+    from crowdopt.data.readers.addresses import Database
     from crowdopt.data.tables.workspace import Workspace
 
 SAME = {"int2", "int4", "int8", "bool", "float4", "float8", "date", "timestamp", "timestamptz"}
 """Types of PostgreSQL that come as they are; others come as text."""
-
-EXACT = 1 << 53
-"""Beyond this, different integers are the same fraction."""
-
 
 EXAMPLE = "crowdopt_example"
 """The column that tells an example from the rows."""

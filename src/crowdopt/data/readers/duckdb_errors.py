@@ -1,4 +1,10 @@
-"""What the database says when a file turns out to be bad, in the user's words."""
+"""What the database says when a file turns out to be bad, in the user's words.
+
+It parses messages because DuckDB's table of rejected rows (``store_rejects``) does not serve here. That option leaves
+bad rows out and goes on: each of the many queries over a file would have to be followed by a look at the table, or
+lose rows in silence. Its line is the number of the record, too. And mixed line ends, quotes that are not closed and
+files that do not decompress are not in it: their messages would have to be parsed all the same.
+"""
 
 from __future__ import annotations
 

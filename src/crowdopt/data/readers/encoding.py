@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from crowdopt.data.tables.workspace import Workspace
 
 CHUNK = 1 << 20
+"""Bytes that are decoded together."""
 
 
 def check_encoding(encoding: str) -> str:

@@ -7,7 +7,7 @@ import zipfile
 from datetime import date, datetime, time
 from typing import IO, TYPE_CHECKING, Any
 
-from crowdopt.data.readers.files import InputFile, new_copy
+from crowdopt.data.readers.files import Format, InputFile, new_copy
 from crowdopt.data.readers.union import Part
 from crowdopt.data.tables.workspace import literal, quote
 from crowdopt.errors import InputError, MissingExtraError
@@ -22,8 +22,16 @@ LARGEST = 512 * 2**20
 """Bytes that a workbook may unpack to, since its cells are held in memory; a million responses are far fewer."""
 
 
-def excel_part(source: InputFile, workspace: Workspace) -> Part:
+def _inspect(source: InputFile, workspace: Workspace, delimiter: str) -> tuple[InputFile, InputFile]:
+    """Every workbook is a part of its own."""
+    del workspace, delimiter
+    return source, source
+
+
+def _part(sources: Sequence[InputFile], alone: InputFile, workspace: Workspace) -> Part:
     """Reads the sheet; the chosen columns go to a Parquet file in the temporary folder."""
+    del alone
+    source = sources[0]
     header, *rows = _rows(source) or [()]
     if not header:
         raise InputError(f"{source.name} is empty: its first sheet has no cells")
@@ -117,3 +125,6 @@ def _text(cell: Any) -> str:
     if isinstance(cell, datetime) and cell.time() == time():
         return cell.date().isoformat()
     return cell.isoformat() if isinstance(cell, date | time) else str(cell)
+
+
+EXCEL = Format("xlsx", (".xlsx",), _inspect, _part, b"PK\x03\x04", ".xlsx")

@@ -1,68 +1,36 @@
-"""Which files are meant, what kind each is, and whether its content is what its name says."""
+"""One file to read: where its bytes are, how they are packed, and what to call it. And what a format of files is."""
 
 from __future__ import annotations
 
 import errno
-import glob
 import gzip
 import os
-import shutil
-import stat
-import sys
 import zlib
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal, cast
+from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
-from crowdopt.data.readers.database import check_path
 from crowdopt.data.tables.workspace import path_literal
 from crowdopt.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
+    from crowdopt.data.readers.union import Part
     from crowdopt.data.tables.workspace import Workspace
 
-FileKind = Literal["csv", "tsv", "parquet", "jsonl", "json", "xlsx"]
 Packing = Literal["uncompressed", "gzip", "zstd"]
 
-KINDS: dict[str, FileKind] = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".txt": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "json",
-    ".xlsx": "xlsx",
+PACKINGS: dict[Packing, tuple[str, str, bytes]] = {
+    "gzip": (".gz", "gzip", b"\x1f\x8b"),
+    "zstd": (".zst", "Zstandard", b"\x28\xb5\x2f\xfd"),
 }
-PACKINGS: dict[str, Packing] = {".gz": "gzip", ".zst": "zstd"}
-TEXTS: tuple[FileKind, ...] = ("csv", "tsv", "jsonl", "json")
-READ = ".csv, .tsv, .txt, .jsonl, .ndjson and .json (each also with .gz or .zst), .parquet, .pq, .xlsx"
+"""Suffix, title and first bytes of compressed files."""
 
-MAGIC = {
-    b"PAR1": "a Parquet file",
-    b"PK\x03\x04": "an .xlsx or zip file",
-    b"\x1f\x8b": "a gzip file",
-    b"\x28\xb5\x2f\xfd": "a Zstandard file",
-    b"BZh": "a bzip2 file",
-    b"\x89PNG": "a PNG image",
-    b"\xff\xd8\xff": "a JPEG image",
-    b"GIF8": "a GIF image",
-    b"%PDF": "a PDF document",
-    b"\xd0\xcf\x11\xe0": "an old .xls or a password-protected Excel file",
-    b"SQLite format 3": "an SQLite database",
-}
-BOMS = {
-    b"\xff\xfe\x00\x00": "utf-32",
-    b"\x00\x00\xfe\xff": "utf-32",
-    b"\xff\xfe": "utf-16",
-    b"\xfe\xff": "utf-16",
-}
 HEAD = 1 << 16
+"""Bytes that a file is judged by before it is read."""
+
 STDIN = "standard input"
 DISK_FULL = "the disk that holds temporary files is full; free some space or set TMPDIR to another disk"
 
@@ -74,13 +42,13 @@ class InputFile:
     Attributes:
         path: Where its bytes are; absolute, so that nothing in it is special to the database.
         name: What messages call it.
-        kind: Its format.
+        kind: The name of its format.
         packing: How it is compressed.
     """
 
     path: Path
     name: str
-    kind: FileKind
+    kind: str
     packing: Packing = "uncompressed"
 
     @property
@@ -89,35 +57,32 @@ class InputFile:
         return path_literal(self.path)
 
 
-def find_sources(named: Sequence[str | Path], workspace: Workspace, encoding: str) -> list[InputFile]:
-    """The files that paths, glob patterns and ``-`` stand for, each checked against its suffix."""
-    if not named:
-        raise InputError("no file was named")
-    if [str(name) for name in named].count("-") > 1:
-        raise InputError("standard input (-) can be read only once")
-    found = []
-    for name in named:
-        for path in [name] if str(name) == "-" else expand(str(name)):
-            with explain_unreadable(STDIN if path == "-" else str(path)):
-                source = _locate(str(path), workspace, encoding)
-                _check(source, encoding)
-            found.append(source)
-    return found
+@dataclass(frozen=True)
+class Format:
+    """A format of files: how to know it, and how to read it. See ``formats.py`` for all of them.
 
+    Attributes:
+        name: What ``InputFile.kind`` calls it.
+        suffixes: How the names of such files end.
+        inspect: Given a file and the delimiter that the user named: the file, or a copy of it that can be read, and
+            what files must have in common to be read by one query.
+        part: Such files, given what they have in common, as a part of the table.
+        magic: How such files begin; empty for text, which may be compressed, and of any encoding.
+        title: What messages call it, if it has such a beginning.
+        looks: Whether a text looks like this format, where no suffix says what it is.
+        check: Raises if a file cannot be read; returns it, or a copy of it that can be.
+        copy: How DuckDB's COPY writes such a file, with the first of the suffixes; empty if results are not written so.
+    """
 
-def expand(name: str) -> list[str]:
-    """The files that a path or glob pattern stands for; a literal file wins over the pattern that its name may be."""
-    check_path(name)
-    try:
-        if os.path.lexists(name) or not glob.has_magic(name):
-            return [name]
-        paths = glob.glob(name, recursive=True)  # noqa: PTH207 - of any folder, which Path.glob is not
-        matches = sorted(path for path in paths if not Path(path).is_dir())
-    except ValueError as error:  # a null character
-        raise InputError(f"not a file name: {name!r}") from error
-    if not matches:
-        raise InputError(f"no file matches {name}")
-    return matches
+    name: str
+    suffixes: tuple[str, ...]
+    inspect: Callable[[InputFile, Workspace, str], tuple[InputFile, Hashable]]
+    part: Callable[[Sequence[InputFile], Any, Workspace], Part]
+    magic: bytes = b""
+    title: str = ""
+    looks: Callable[[str], bool] = lambda _: False
+    check: Callable[[InputFile, Workspace], InputFile] = lambda source, _: source
+    copy: str = ""
 
 
 @contextmanager
@@ -146,6 +111,17 @@ def open_bytes(source: InputFile) -> IO[bytes]:
     return source.path.open("rb")
 
 
+def head_of(source: InputFile) -> bytes:
+    """The first bytes of a file, decompressed."""
+    with open_bytes(source) as stream:
+        return stream.read(HEAD)
+
+
+def packing_of(head: bytes) -> Packing:
+    """How a file is compressed that begins like this."""
+    return next((name for name, (_, _, magic) in PACKINGS.items() if head.startswith(magic)), "uncompressed")
+
+
 def check_whole(source: InputFile) -> None:
     """Reads a compressed file to its end: the database may take one that is cut short for a shorter one."""
     with open_bytes(source) as stream:
@@ -172,124 +148,3 @@ def show_path(path: str, named: Sequence[str | Path]) -> str:
         if Path(name).absolute() == found or (copied and Path(name).name == found.name):
             return str(name)
     return found.name if copied else os.path.relpath(found)
-
-
-def _locate(name: str, workspace: Workspace, encoding: str) -> InputFile:
-    if name == "-":
-        if sys.stdin is None:
-            raise InputError("cannot read standard input: it is closed")
-        return _spool(sys.stdin.buffer, STDIN, workspace, encoding)
-    path = Path(name)
-    if not path.exists():
-        raise InputError(f"no such file: {name}{_near(path)}")
-    mode = path.stat().st_mode
-    if stat.S_ISDIR(mode):
-        raise InputError(f"{name} is a folder; name its files, for example '{path / '*.csv'}'")
-    if stat.S_ISCHR(mode) and not path.samefile("/dev/stdin"):
-        raise InputError(f"{name} is a device, not a file")
-    if not stat.S_ISREG(mode):  # a pipe can be read once only
-        with path.open("rb") as stream:
-            return _spool(stream, name, workspace, encoding)
-    kind, packing = _by_suffix(path)
-    workspace.watch(name)
-    return InputFile(path.absolute(), name, kind, packing)
-
-
-def _near(path: Path) -> str:
-    try:
-        near = get_close_matches(path.name, [other.name for other in path.parent.iterdir()], n=1, cutoff=0.75)
-    except OSError:
-        near = []
-    return f"; did you mean {path.parent / near[0]}?" if near else ""
-
-
-def _by_suffix(path: Path) -> tuple[FileKind, Packing]:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    last = suffixes[-1] if suffixes else ""
-    if last in KINDS:
-        return KINDS[last], "uncompressed"
-    inner = KINDS.get(suffixes[-2]) if len(suffixes) > 1 else None
-    if last in PACKINGS and inner in TEXTS:
-        return inner, PACKINGS[last]
-    if last == ".xls":
-        raise InputError(f"{path}: the old .xls format is not read; save it as .xlsx")
-    if last == ".bz2":
-        raise InputError(
-            f"{path}: bzip2 is not read; compress it with gzip or zstd, or pipe it: bzcat … | crowdopt … -"
-        )
-    raise InputError(f"{path}: cannot tell its format from its suffix; these are read: {READ}")
-
-
-def _spool(stream: IO[bytes], name: str, workspace: Workspace, encoding: str) -> InputFile:
-    """Copies what can be read only once; the format is told from the content."""
-    path = new_copy(name, workspace)
-    with path.open("wb") as copy:
-        shutil.copyfileobj(stream, copy, 1 << 20)
-    source = InputFile(path, name, "csv")
-    head = _head(source)
-    if head.startswith(b"\x1f\x8b"):
-        source = replace(source, packing="gzip")
-    elif head.startswith(b"\x28\xb5\x2f\xfd"):
-        source = replace(source, packing="zstd")
-    elif head.startswith(b"PAR1"):
-        return replace(source, kind="parquet")
-    elif head.startswith(b"PK\x03\x04"):
-        return replace(source, kind="xlsx")
-    try:
-        text = _head(source).decode(encoding or "utf-8", "ignore")
-    except LookupError:
-        text = ""  # an unknown encoding is reported where it is used
-    text = text.lstrip("\ufeff \t\r\n")
-    if text.startswith("[") and text[1:].lstrip().startswith("{"):
-        return replace(source, kind="json")
-    return replace(source, kind="jsonl") if text.startswith("{") else source
-
-
-def _head(source: InputFile) -> bytes:
-    with open_bytes(source) as stream:
-        return stream.read(HEAD)
-
-
-def _check(source: InputFile, encoding: str) -> None:
-    raw = _head(replace(source, packing="uncompressed"))
-    if not raw:
-        raise InputError(f"{source.name} is empty")
-    wanted = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd", "uncompressed": b""}[source.packing]
-    wanted = wanted or {"parquet": b"PAR1", "xlsx": b"PK\x03\x04"}.get(source.kind, b"")
-    if not raw.startswith(wanted):
-        what = {b"\x1f\x8b": "gzip", b"PAR1": "Parquet", b"PK\x03\x04": ".xlsx"}.get(wanted, "Zstandard")
-        raise InputError(f"{source.name} is not a {what} file{_looks_like(raw)}")
-    if source.kind == "parquet":
-        _check_parquet(source)
-    elif source.kind in TEXTS:
-        _check_text(source, encoding)
-
-
-def _check_parquet(source: InputFile) -> None:
-    with source.path.open("rb") as stream:
-        stream.seek(-4, os.SEEK_END)
-        if stream.read() != b"PAR1" or stream.tell() < 12:
-            raise InputError(f"{source.name} is damaged or cut short: a Parquet file must end with PAR1")
-
-
-def _check_text(source: InputFile, encoding: str) -> None:
-    head = _head(source)
-    if not head:
-        raise InputError(f"{source.name} is empty")
-    if binary := _looks_like(head):
-        raise InputError(f"{source.name} is not a text file{binary}")
-    if encoding:
-        return
-    for bom, name in BOMS.items():
-        if head.startswith(bom):
-            raise InputError(f"{source.name} is {name.upper()}, not UTF-8; try --encoding {name}")
-    if b"\0" in head:
-        ends = {"utf-16-le": head[1::2].count(0), "utf-16-be": head[::2].count(0)}
-        likely = max(ends, key=lambda name: ends[name])
-        if ends[likely] > len(head) // 8:  # most characters of most files are ASCII
-            raise InputError(f"{source.name} is not UTF-8: it has NUL bytes; try --encoding {likely}")
-        raise InputError(f"{source.name} is not a text file: it has NUL bytes")
-
-
-def _looks_like(head: bytes) -> str:
-    return next((f"; it looks like {what}" for magic, what in MAGIC.items() if head.startswith(magic)), "")

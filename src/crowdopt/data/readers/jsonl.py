@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.data.readers.files import InputFile, open_bytes
+from crowdopt.data.readers.encoding import has_bom, transcode
+from crowdopt.data.readers.files import Format, InputFile, check_whole, open_bytes
 from crowdopt.data.readers.union import Part
-from crowdopt.data.tables.workspace import literal, quote
+from crowdopt.data.tables.workspace import EXACT, literal, quote
 from crowdopt.errors import ColumnError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import NoReturn
 
     import duckdb
 
     from crowdopt.data.tables.workspace import Workspace
 
 MAX_OBJECT = 64 << 20
+"""Bytes of one object; each thread reads into room for two."""
+
 KINDS = {
     "VARCHAR": "text",
     "BOOLEAN": "true or false",
@@ -31,13 +36,35 @@ KINDS = {
     "OBJECT": "an object",
     "ARRAY": "a list",
 }
+"""What the types of JSON values are in words: those of DuckDB, and LARGE and HUGE, see :func:`kind_of`."""
 
 
-def json_part(sources: Sequence[InputFile], workspace: Workspace) -> Part:
+def _check(source: InputFile, workspace: Workspace) -> InputFile:
+    if source.packing != "uncompressed":
+        check_whole(source)
+    # JSON may not begin with a byte order mark
+    return transcode(source, workspace, "utf-8-sig") if has_bom(source) else source
+
+
+def _inspect(source: InputFile, workspace: Workspace, delimiter: str) -> tuple[InputFile, str]:
+    del workspace, delimiter
+    return source, source.packing
+
+
+def _no_table(source: InputFile, workspace: Workspace, delimiter: str) -> NoReturn:
+    """JSON that is not in lines is read by those who know what it holds."""
+    del workspace, delimiter
+    raise InputError(
+        f"{source.name}: JSON is read as JSON Lines, one object per line, suffix .jsonl; as it is, only if it is "
+        "the export of an annotation tool (--from)"
+    )
+
+
+def _part(sources: Sequence[InputFile], packing: str, workspace: Workspace) -> Part:
     """Files of one packing. Reads them once, to know their keys and that they are well formed."""
     paths = ", ".join(source.literal for source in sources)
     table = (
-        f"read_ndjson_objects([{paths}], compression = '{sources[0].packing}', hive_partitioning = false, "
+        f"read_ndjson_objects([{paths}], compression = '{packing}', hive_partitioning = false, "
         f"maximum_object_size = {MAX_OBJECT})"
     )
     columns = _keys(sources, table, workspace)
@@ -111,13 +138,13 @@ def kind_of(own: str, cell: str) -> str:
     """The SQL for the kind of a value of JSON, a key of KINDS, given its type in the words of DuckDB and its text.
 
     Those words tell nothing of the size of integers: UBIGINT is for all that are not negative, of which few do not fit
-    BIGINT, and DOUBLE also for those that fit neither.
+    BIGINT, and DOUBLE also for those that fit neither. A text of fewer than 16 characters is below 2**53 in any case.
     """
     return (
         f"CASE WHEN {own} = 'DOUBLE' AND regexp_full_match({cell}, '-?[0-9]+') THEN 'HUGE' "
         f"WHEN {own} IS NULL OR {own} NOT IN ('UBIGINT', 'BIGINT') OR len({cell}) < 16 THEN {own} "
         f"WHEN TRY_CAST({cell} AS BIGINT) IS NULL THEN 'HUGE' "
-        f"WHEN abs(TRY_CAST({cell} AS HUGEINT)) > {1 << 53} THEN 'LARGE' ELSE {own} END"
+        f"WHEN abs(TRY_CAST({cell} AS HUGEINT)) > {EXACT} THEN 'LARGE' ELSE {own} END"
     )
 
 
@@ -172,3 +199,22 @@ def _malformed(error: duckdb.Error, sources: Sequence[InputFile]) -> Exception:
         except ValueError:
             return InputError(f"{source.name}, line {line}: not JSON ({found[3]}); one object per line is needed")
     return InputError(f"{source.name}, near line {near}: not JSON ({found[3]}); one object per line is needed")
+
+
+JSON_LINES = Format(
+    "jsonl",
+    (".jsonl", ".ndjson"),
+    _inspect,
+    _part,
+    looks=lambda text: text.startswith("{"),
+    check=_check,
+    copy="FORMAT json",
+)
+JSON = replace(
+    JSON_LINES,
+    name="json",
+    suffixes=(".json",),
+    inspect=_no_table,
+    looks=lambda text: text.startswith("[") and text[1:].lstrip().startswith("{"),
+    copy="",
+)

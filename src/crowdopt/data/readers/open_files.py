@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crowdopt.data.readers.csv import Dialect, check_delimiter, inspect, select_csv
+from crowdopt.data.readers.csv import check_delimiter
 from crowdopt.data.readers.duckdb_errors import explain_errors
-from crowdopt.data.readers.encoding import check_encoding, has_bom, transcode
-from crowdopt.data.readers.files import TEXTS, InputFile, check_whole, explain_unreadable, find_sources
-from crowdopt.data.readers.jsonl import json_part
+from crowdopt.data.readers.files import InputFile, explain_unreadable
+from crowdopt.data.readers.find_files import find_files
+from crowdopt.data.readers.formats import FILE_FORMATS
 from crowdopt.data.readers.union import Part, available_columns, check_columns, concatenate
 from crowdopt.data.tables.workspace import Workspace, quote
-from crowdopt.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Hashable, Sequence
     from pathlib import Path
 
     import duckdb
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
     from crowdopt.data.columns import Choose
 
 __all__ = ["explain_errors", "find_files", "open_parts", "read_files", "select", "with_parsed_numbers"]
-
-JSON = ("json", "jsonl")
 
 
 def read_files(
@@ -61,12 +57,6 @@ def read_files(
         return select(open_parts(files, workspace, delimiter), workspace, choose, numeric)
 
 
-def find_files(sources: Sequence[str | Path], workspace: Workspace, encoding: str) -> list[InputFile]:
-    """The files that are meant, as UTF-8 where they are text. Standard input can be found only once."""
-    encoding = check_encoding(encoding)
-    return [_decoded(source, workspace, encoding) for source in find_sources(sources, workspace, encoding)]
-
-
 def select(parts: Sequence[Part], workspace: Workspace, choose: Choose, numeric: str = "") -> duckdb.DuckDBPyRelation:
     """Some columns of all parts; see :func:`read_files`."""
     chosen = choose(available_columns(parts))
@@ -75,80 +65,14 @@ def select(parts: Sequence[Part], workspace: Workspace, choose: Choose, numeric:
     return workspace.sql(with_parsed_numbers(query, numeric, workspace) if numeric in chosen else query)
 
 
-def _decoded(source: InputFile, workspace: Workspace, encoding: str) -> InputFile:
-    """The source, or a copy of it in UTF-8."""
-    if source.kind not in TEXTS:
-        return source
-    with explain_unreadable(source.name):
-        if encoding:
-            return transcode(source, workspace, encoding)
-        if source.kind in JSON and source.packing != "uncompressed":
-            check_whole(source)
-        if source.kind in JSON and has_bom(source):
-            return transcode(source, workspace, "utf-8-sig")  # JSON may not begin with a byte order mark
-    return source
-
-
 def open_parts(files: Sequence[InputFile], workspace: Workspace, delimiter: str) -> list[Part]:
     """Groups files that one query can read, in the order of the first of each group."""
-    groups: dict[object, list[InputFile]] = {}
+    groups: dict[tuple[Callable[..., Part], Hashable], list[InputFile]] = {}
     for file in files:
-        source = file
-        key: object
-        if file.kind in ("csv", "tsv"):
-            with explain_unreadable(file.name):
-                source, key = inspect(file, workspace, delimiter)
-        elif file.kind == "json":
-            raise InputError(
-                f"{file.name}: JSON is read as JSON Lines, one object per line, suffix .jsonl; as it is, only if it is "
-                "the export of an annotation tool (--from)"
-            )
-        elif file.kind == "parquet":
-            key = _parquet_schema(file, workspace)
-        else:
-            key = file.packing if file.kind == "jsonl" else file
-        groups.setdefault(key, []).append(source)
-    return [_part(key, group, workspace) for key, group in groups.items()]
-
-
-def _part(key: object, group: Sequence[InputFile], workspace: Workspace) -> Part:
-    first = group[0]
-    if isinstance(key, Dialect):
-        return Part(first.name, key.header, lambda chosen: (select_csv(group, key, chosen), frozenset()))
-    if isinstance(key, _Schema):
-        table = _parquet(group)
-        return Part(
-            first.name,
-            key.columns,
-            lambda chosen: (f"SELECT {', '.join(map(quote, chosen))} FROM {table}", key.nulls),
-        )
-    if first.kind == "jsonl":
-        return json_part(group, workspace)
-    from crowdopt.data.readers.excel import excel_part
-
-    return excel_part(first, workspace)
-
-
-@dataclass(frozen=True)
-class _Schema:
-    """Files of other types get a query of their own: within one, DuckDB would round 1.5 to 2."""
-
-    columns: tuple[str, ...]
-    types: tuple[str, ...]
-    nulls: frozenset[str]
-
-
-def _parquet_schema(source: InputFile, workspace: Workspace) -> _Schema:
-    found = workspace.sql(f"FROM {_parquet([source])}")
-    # the database takes a column that never had a value for one of integers
-    nulls = workspace.sql(f"SELECT name FROM parquet_schema({source.literal}) WHERE logical_type LIKE 'Null%'")
-    names = frozenset(name for (name,) in nulls.fetchall())
-    return _Schema(tuple(found.columns), tuple(map(str, found.types)), names)
-
-
-def _parquet(group: Sequence[InputFile]) -> str:
-    paths = ", ".join(source.literal for source in group)
-    return f"read_parquet([{paths}], hive_partitioning = false)"
+        with explain_unreadable(file.name):
+            source, key = FILE_FORMATS[file.kind].inspect(file, workspace, delimiter)
+        groups.setdefault((FILE_FORMATS[file.kind].part, key), []).append(source)
+    return [part(group, key, workspace) for (part, key), group in groups.items()]
 
 
 def with_parsed_numbers(query: str, name: str, workspace: Workspace) -> str:

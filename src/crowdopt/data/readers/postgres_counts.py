@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from crowdopt.data.readers.database import Database, connected
+from crowdopt.data.readers.database import connected
 from crowdopt.data.readers.database_rows import RowsLater, copy, find_columns, opened_copy
 from crowdopt.data.tables.table import fetch
 from crowdopt.data.tables.workspace import literal
@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from crowdopt.data.columns import Choose
+    from crowdopt.data.readers.addresses import Database
     from crowdopt.data.readers.database_rows import Column
     from crowdopt.data.reading import Reading
     from crowdopt.data.tables.table import Table
     from crowdopt.data.tables.workspace import Workspace
 
 INTEGERS = {"int2", "int4", "int8"}
+"""Whole numbers, which are equal here and there."""
+
 NOT_TEXT = {"float4", "float8", "date", "timestamp", "timestamptz", "numeric"}
 """Types whose values are not compared, or not written, in the same way everywhere."""
 

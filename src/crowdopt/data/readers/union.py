@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crowdopt.data.readers.duckdb_errors import MARK
-from crowdopt.data.tables.workspace import literal, quote
+from crowdopt.data.tables.workspace import EXACT, literal, quote
 from crowdopt.errors import ColumnError
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT",
             "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"}  # fmt: skip
 REALS = {"FLOAT", "DOUBLE"}
-EXACT = 1 << 53
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What tables of Apache Spark need beside Narwhals: to be kept between steps, and small tables in their place.
 
-Rows stay on the cluster. What comes to the driver are counts of buckets, of labels and of classes; what goes back is a
-small table, broadcast and joined.
+Functions here take the place of those of the same name in ``table.py``. Rows stay on the cluster. What comes to the
+driver are counts of buckets, of labels and of classes; what goes back is a small table, broadcast and joined.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from crowdopt.errors import ColumnError, InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from narwhals import LazyFrame
+
     from crowdopt._arrays import Ints, Objects
-    from crowdopt.data.tables.table import Table
 
 NUMBER = r"^\s*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?\s*$"
 """How a number is written; Java would also take 1d and 0x1p3 for numbers."""
@@ -37,17 +38,26 @@ def is_spark(table: Any) -> bool:
     return bool(table.implementation.is_pyspark() or table.implementation.is_pyspark_connect())
 
 
-def check_columns(table: Any, chosen: Sequence[str]) -> None:
-    """Raises if Spark cannot count by one of these columns.
+is_mine = is_spark
+
+
+def folds_case(table: Any) -> bool:
+    """Names that differ in case alone are one to Spark."""
+    del table
+    return True
+
+
+def select_columns(frame: Any, chosen: Sequence[str]) -> Any:
+    """The columns, if Spark can count by all of them.
 
     Raises:
         ColumnError: With the column, its type and what to do.
         InputError: The table is one of Spark Connect.
     """
-    if table.implementation.is_pyspark_connect():
+    if frame.implementation.is_pyspark_connect():
         raise InputError("a table of Spark Connect cannot be kept between steps: bring one of a classic Spark session")
-    native, schema = table.to_native().schema, table.collect_schema()
-    _check_case(table.to_native(), chosen)
+    native, schema = frame.to_native().schema, frame.collect_schema()
+    _check_case(frame.to_native(), chosen)
     for name in chosen:
         if "." in name or "`" in name:  # which Narwhals does not quote
             raise ColumnError(f"a column name with a dot or a backtick cannot be used here: rename {name!r}")
@@ -57,6 +67,7 @@ def check_columns(table: Any, chosen: Sequence[str]) -> None:
                 f"the column {name!r} is of type {kind}, which does not hold one plain value per row: cast it to "
                 "string, or to a number"
             )
+    return frame.select(*chosen)
 
 
 def _check_case(native: Any, chosen: Sequence[str]) -> None:
@@ -69,7 +80,7 @@ def _check_case(native: Any, chosen: Sequence[str]) -> None:
             raise ColumnError(f"the columns {', '.join(map(repr, alike))} differ in case only: rename all but one")
 
 
-def keep(table: Table) -> Table:
+def settle(table: LazyFrame[Any]) -> LazyFrame[Any]:
     """Has Spark keep a table once it is computed, for as long as the object that is returned is there."""
     native = table.to_native()
     if native.storageLevel.useMemory:  # it keeps the same table for someone else, and would warn
@@ -91,25 +102,25 @@ def _forget(kept: Any) -> None:
         kept.unpersist()
 
 
-def distinct_rows(table: Table) -> Table:
-    """The distinct rows; Narwhals would number and sort them."""
+def distinct_rows(table: LazyFrame[Any]) -> LazyFrame[Any]:
+    """By Spark itself; Narwhals would number and sort them."""
     return _adopted(table.to_native().distinct())
 
 
-def fetch(table: Table) -> dict[str, list[Any]]:
+def fetch(table: LazyFrame[Any]) -> dict[str, list[Any]]:
     """Brings a small table into Python lists."""
     native = table.to_native()
     rows = native.collect()
     return {name: [row[i] for row in rows] for i, name in enumerate(native.columns)}
 
 
-def fetch_integers(table: Table) -> dict[str, Ints]:
+def fetch_integers(table: LazyFrame[Any]) -> dict[str, Ints]:
     """Brings a small table of integers into arrays."""
     found = table.to_native().toArrow()
     return {name: found[name].to_numpy().astype(np.int64) for name in found.column_names}
 
 
-def small_table(columns: Mapping[str, Sequence[Any] | Objects], like: Table) -> Table:
+def small_table(columns: Mapping[str, Sequence[Any] | Objects], *, like: LazyFrame[Any]) -> LazyFrame[Any]:
     """A table of Python values in the session of ``like``; Spark knows its size, and broadcasts it to be joined."""
     import pyarrow as pa
 
@@ -122,8 +133,8 @@ def _plain(column: Sequence[Any] | Objects) -> Any:
     return column.tolist() if isinstance(column, np.ndarray) and column.dtype == object else column
 
 
-def with_numbers(table: Table, name: str, new: str) -> Table:
-    """The table with a new column: the finite number that a text or a truth value is written as, else null."""
+def with_parsed(table: LazyFrame[Any], name: str, new: str) -> LazyFrame[Any]:
+    """By a pattern, as Java reads more as numbers than others do."""
     from pyspark.sql import functions as sql
 
     native = table.to_native()
@@ -133,6 +144,6 @@ def with_numbers(table: Table, name: str, new: str) -> Table:
     return _adopted(native.withColumn(new, finite))
 
 
-def _adopted(native: Any) -> Table:
-    table: Table = nw.from_native(native)
+def _adopted(native: Any) -> LazyFrame[Any]:
+    table: LazyFrame[Any] = nw.from_native(native)
     return table

@@ -1,25 +1,25 @@
 """What is done to tables, in the few operations that every kind of frame must offer.
 
 All work on tables is written once, in Narwhals, and runs where the table lives: pandas, Polars, PyArrow, DuckDB
-(which also holds the files) or Spark. What Narwhals leaves open, materialising a step and making a small table
-of the same kind, stands here, one place per kind, and for Spark in a module of its own.
+(which also holds the files) or Spark. Where a library needs something else, its module (``duckdb.py``, ``pandas.py``,
+``pyarrow.py``, ``spark.py``) has a function of the same name as here, which takes the place of the one here.
 """
 
 from __future__ import annotations
 
-import uuid
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 import narwhals as nw
 import numpy as np
 
-from crowdopt.data.tables import spark
-from crowdopt.data.tables.workspace import literal, path_literal, quote
+from crowdopt.data.tables import duckdb, pandas, pyarrow, spark
+from crowdopt.data.tables.workspace import EXACT
 from crowdopt.errors import ColumnError, InputError
 from crowdopt.model.scale import as_number, canonical_text, plain_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from crowdopt._arrays import Ints, Objects
@@ -28,14 +28,27 @@ if TYPE_CHECKING:
 Table: TypeAlias = "nw.LazyFrame[Any]"
 """A table of any kind, worked on lazily where its library is lazy."""
 
-EXACT = float(1 << 53)
-"""Beyond this, different integers are the same fraction."""
+BACKENDS = (duckdb, pandas, pyarrow, spark)
+"""The modules that have functions of their own; Polars does with those here."""
 
-ODD = "crowdopt_odd_"
-"""How the names of columns begin that DuckDB cannot have as they are."""
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
-PARTS = (1, 4, 16, 64)
-"""Into how many parts a table is split when memory runs out, attempt by attempt."""
+
+def _by_backend(common: Callable[_P, _R]) -> Callable[_P, _R]:
+    """A function of a table: that of the same name of the table's backend, if it has one, else this one.
+
+    The table is the argument ``like``, or else the first one.
+    """
+
+    @wraps(common)
+    def chosen(*args: _P.args, **named: _P.kwargs) -> _R:
+        table = named["like"] if "like" in named else args[0]
+        backend = next((one for one in BACKENDS if one.is_mine(table)), None)
+        own: Callable[_P, _R] = getattr(backend, common.__name__, common)
+        return own(*args, **named)
+
+    return chosen
 
 
 def adopt(data: Any, choose: Choose | None = None) -> Table:
@@ -49,12 +62,35 @@ def adopt(data: Any, choose: Choose | None = None) -> Table:
     except nw.exceptions.DuplicateError as error:
         raise ColumnError(f"two columns have one name: {' '.join(str(error).split())}") from error
     if choose is not None:
-        chosen = _chosen(frame, choose)
-        frame = _held(frame, chosen) if frame.implementation.is_duckdb() else frame.select(*chosen)
-    if isinstance(frame, nw.DataFrame) and frame.implementation.is_pandas_like():
-        frame = _plain_columns(frame)
-    table: Table = frame.lazy()
+        frame = select_columns(frame, _chosen(frame, choose))
+    table: Table = plain_columns(frame).lazy()
     return table
+
+
+@_by_backend
+def select_columns(frame: Any, chosen: Sequence[str]) -> Any:
+    """Some columns of a user's frame, if they can be worked with, under the names that :func:`held_as` gives them."""
+    return frame.select(*chosen)
+
+
+@_by_backend
+def held_as(table: Table, name: str) -> str:
+    """What an adopted table calls a column of the user's."""
+    del table
+    return name
+
+
+@_by_backend
+def plain_columns(frame: Any) -> Any:
+    """A user's frame with columns of types that Narwhals writes as text in the way that all others do."""
+    return frame
+
+
+@_by_backend
+def is_mixed(table: Table, name: str) -> bool:
+    """Whether a column of Python objects holds values of several types."""
+    del table, name
+    return False
 
 
 def _kind(value: Any) -> str:
@@ -75,127 +111,73 @@ def ordered_categories(data: Any, names: Sequence[str]) -> tuple[Any, ...]:
 
     Looks at the frame as it was brought: :func:`adopt` makes plain numbers of pandas' categories of numbers.
     """
-    frame = nw.from_native(data)
-    if frame.implementation.is_pyarrow():
-        return _ordered_dictionary([data[name] for name in names])
+    return categories_of(nw.from_native(data), names)
+
+
+@_by_backend
+def categories_of(frame: Any, names: Sequence[str]) -> tuple[Any, ...]:
+    """The categories of some columns if they all have the same, lowest first; none if these have no order."""
     schema = frame.collect_schema()
     types = [schema[name] for name in names]
     first = types[0]
     return first.categories if isinstance(first, nw.Enum) and all(dtype == first for dtype in types) else ()
 
 
-def _ordered_dictionary(columns: Sequence[Any]) -> tuple[Any, ...]:
-    """The same of PyArrow's columns, of which Narwhals does not tell the order."""
-    found = {
-        tuple(chunk.dictionary.to_pylist()) if getattr(column.type, "ordered", False) else ()
-        for column in columns
-        for chunk in column.chunks
-    }
-    return found.pop() if len(found) == 1 else ()
-
-
 def _chosen(frame: Any, choose: Choose) -> list[str]:
     names = frame.collect_schema().names()
     if odd := [name for name in names if not isinstance(name, str)]:
         raise ColumnError(f"column names must be texts, not {odd[0]!r}")
-    chosen = choose(names)
-    if spark.is_spark(frame):
-        spark.check_columns(frame, chosen)
-    return chosen
+    return choose(names)
 
 
-def held_as(table: Table, name: str) -> str:
-    """What an adopted table calls a column of the user's.
-
-    Narwhals does not quote names for DuckDB, where a dot stands between a table and its column.
-    """
-    odd = _is_duckdb(table) and ('"' in name or "." in name)
-    return f"{ODD}{name.encode().hex()}" if odd else name
-
-
-def _held(frame: Any, chosen: Sequence[str]) -> Any:
-    names = {name: held_as(frame, name) for name in chosen}
-    if all(name == held for name, held in names.items()):
-        return frame.select(*chosen)
-    listed = ", ".join(f"{quote(name)} AS {quote(held)}" for name, held in names.items())
-    return nw.from_native(frame.to_native().project(listed))
-
-
+@_by_backend
 def settle(table: Table) -> Table:
     """Computes a table once, so that later steps do not compute it again."""
-    if spark.is_spark(table):
-        return spark.keep(table)
-    if not _is_duckdb(table):
-        return table.collect().lazy()
-    name = _fresh_name()
-    _query(table, lambda source: f"CREATE TEMP TABLE {name} AS SELECT * FROM {source} WITH NO DATA")
-    table.to_native().insert_into(name)  # which, unlike CREATE TABLE AS, heeds an interrupt
-    return _adopted(_query(table, lambda _: f"SELECT * FROM {name}"))
+    return table.collect().lazy()
 
 
+@_by_backend
 def settle_by(table: Table, key: str, step: Callable[[Table], Table], folder: Path | None) -> Table:
     """``settle(step(table))`` for large tables, where ``step`` treats the values of ``key`` independently.
 
-    With a folder, DuckDB writes the result to a file there and keeps nothing of it in memory. And where its memory
-    limit does not suffice, it works in parts: its GROUP BY spills, but not always enough for millions of groups.
+    With a folder, a backend may write the result to a file there, and work in parts.
     """
-    if folder is None or not _is_duckdb(table):
-        return settle(step(table))
-    import duckdb
-
-    name = _fresh_name()
-    for n_parts in PARTS:
-        try:
-            for number, part in enumerate(_parts(table, key, n_parts)):
-                file = folder / f"{name}-{n_parts}-{number}.parquet"
-                step(part).to_native().to_parquet(str(file), compression="lz4_raw")
-            break
-        except duckdb.OutOfMemoryException:
-            if n_parts == PARTS[-1]:
-                raise
-    files = ", ".join(path_literal(folder / f"{name}-{n_parts}-{number}.parquet") for number in range(n_parts))
-    return _adopted(_query(table, lambda _: f"SELECT * FROM read_parquet([{files}])"))
+    del key, folder
+    return settle(step(table))
 
 
+@_by_backend
 def distinct_rows(table: Table) -> Table:
     """The distinct rows, in no particular order."""
-    return spark.distinct_rows(table) if spark.is_spark(table) else table.unique()
+    return table.unique()
 
 
+@_by_backend
+def folds_case(table: Table) -> bool:
+    """Whether the names of two columns must differ in more than case."""
+    del table
+    return False
+
+
+@_by_backend
 def surely_distinct(table: Table, columns: Sequence[str]) -> bool:
-    """Whether all rows differ in ``columns``; False also means "not known".
-
-    Distinct hashes prove distinct rows at half the cost of comparing the rows; equal ones prove nothing.
-    """
-    if not _is_duckdb(table):
-        return False
-    listed = ", ".join(quote(name) for name in columns)
-    relation = _query(table, lambda source: f"SELECT count(*) = count(DISTINCT hash({listed})) FROM {source}")
-    return bool(relation.fetchall()[0][0])
+    """Whether all rows differ in ``columns``; False also means "not known"."""
+    del table, columns
+    return False
 
 
+@_by_backend
 def fetch(table: Table) -> dict[str, list[Any]]:
     """Brings a small table into Python lists, missing values as None."""
-    if spark.is_spark(table):
-        return spark.fetch(table)
-    if _is_duckdb(table):
-        native = table.to_native()
-        rows = native.fetchall()
-        return {name: [row[i] for row in rows] for i, name in enumerate(native.columns)}
     return {
         name: [_plain(value) for value in column] for name, column in table.collect().to_dict(as_series=False).items()
     }
 
 
+@_by_backend
 def fetch_integers(table: Table) -> dict[str, Ints]:
     """Brings a table of integers without gaps into arrays."""
-    if spark.is_spark(table):
-        return spark.fetch_integers(table)
-    if _is_duckdb(table):
-        arrays = table.to_native().fetchnumpy()
-    else:
-        arrays = {column.name: column.to_numpy() for column in table.collect().iter_columns()}
-    return {name: np.asarray(column).astype(np.int64) for name, column in arrays.items()}
+    return {column.name: column.to_numpy().astype(np.int64) for column in table.collect().iter_columns()}
 
 
 def fetch_arrow(table: Table) -> Any:
@@ -211,42 +193,24 @@ def coded(name: str, codes: Mapping[Any, int], otherwise: int) -> nw.Expr:
     return code
 
 
-def small_table(columns: Mapping[str, Sequence[Any] | Objects], like: Table) -> Table:
+@_by_backend
+def small_table(columns: Mapping[str, Sequence[Any] | Objects], *, like: Table) -> Table:
     """Makes a table of the same kind as ``like``, in the same place, from columns with None where missing."""
-    if _is_duckdb(like):
-        return _small_duckdb(columns, like)
-    if spark.is_spark(like):
-        return spark.small_table(columns, like)
-    backend = like.implementation
-    if backend.is_pandas_like():
-        import pandas as pd
-
-        return nw.from_native(pd.DataFrame({name: _pandas_column(column) for name, column in columns.items()})).lazy()
     plain = {
         name: column.tolist() if isinstance(column, np.ndarray) else list(column) for name, column in columns.items()
     }
     # A column of nothing but None has no type, and PyArrow does not join it; here it is one of numbers.
     empty = [name for name, column in plain.items() if all(value is None for value in column)]
-    return nw.from_dict(plain, backend=backend).lazy().with_columns(nw.col(*empty).cast(nw.Float64) if empty else [])
+    frame = nw.from_dict(plain, backend=like.implementation)
+    return frame.lazy().with_columns(nw.col(*empty).cast(nw.Float64) if empty else [])
 
 
+@_by_backend
 def lengthen(table: Table, index: Mapping[str, str], columns: Sequence[str]) -> Table:
     """Turns one column per worker into rows (worker, label), empty cells included.
 
     ``index`` has the columns to stand beside them: names in the table by new names.
     """
-    if _is_duckdb(table):
-        # Narwhals unpivots on DuckDB's default connection only.
-        listed, kept = (", ".join(quote(name) for name in names) for names in (columns, index.values()))
-        renamed = ", ".join(f"{quote(old)} AS {quote(new)}" for new, old in index.items())
-        relation = _query(
-            table,
-            lambda source: (
-                f"SELECT {renamed}, worker, label FROM (SELECT {kept}, {listed} FROM {source}) "
-                f"UNPIVOT INCLUDE NULLS (label FOR worker IN ({listed}))"
-            ),
-        )
-        return _adopted(relation)
     long = table.select(*index.values(), *columns).unpivot(
         on=list(columns), index=list(index.values()), variable_name="crowdopt_worker", value_name="crowdopt_label"
     )
@@ -257,12 +221,16 @@ def lengthen(table: Table, index: Mapping[str, str], columns: Sequence[str]) -> 
 def with_texts(table: Table, names: Sequence[str]) -> Table:
     """The table with some columns as canonical text (see ``scale.canonical_text``), made where the table is."""
     schema = table.collect_schema()
-    objects = [name for name in names if schema[name] == nw.Object and table.implementation.is_pandas_like()]
+    objects = [name for name in names if schema[name] == nw.Object]
     if objects:
-        native = table.collect().to_native()
-        texts = {name: native[name].map(canonical_text, na_action="ignore") for name in objects}
-        table = nw.from_native(native.assign(**texts)).lazy()
+        table = with_object_texts(table, objects)
     return table.with_columns(_text(name, schema[name]).alias(name) for name in names if name not in objects)
+
+
+@_by_backend
+def with_object_texts(table: Table, names: Sequence[str]) -> Table:
+    """The table with some columns of Python objects as canonical text."""
+    return table.with_columns(nw.col(name).cast(nw.String) for name in names)
 
 
 def with_numbers(table: Table, name: str, new: str) -> Table:
@@ -273,13 +241,12 @@ def with_numbers(table: Table, name: str, new: str) -> Table:
         column = nw.col(name).cast(nw.String) if dtype == nw.Float32 else nw.col(name)
         number = column.cast(nw.Float64)
         return table.with_columns(nw.when(number.is_finite()).then(number).alias(new))
-    if _is_duckdb(table):
-        text = f"CAST({quote(name)} AS VARCHAR)"
-        parsed = f"TRY_CAST({text} AS DOUBLE)"  # for which 1_000 is a number, too
-        case = f"CASE WHEN isfinite({parsed}) AND NOT contains({text}, '_') THEN {parsed} END"
-        return _adopted(_query(table, lambda source: f"SELECT *, {case} AS {quote(new)} FROM {source}"))
-    if spark.is_spark(table):
-        return spark.with_numbers(table, name, new)
+    return with_parsed(table, name, new)
+
+
+@_by_backend
+def with_parsed(table: Table, name: str, new: str) -> Table:
+    """The table with a new column: the finite number that a text or a truth value is written as, else null."""
     frame = table.collect()
     values = [_plain(value) for value in frame[name].to_list()]
     numbers = [None if value is None else as_number(canonical_text(value)) for value in values]
@@ -288,13 +255,17 @@ def with_numbers(table: Table, name: str, new: str) -> Table:
 
 def with_types(table: Table, types: Mapping[str, Any]) -> Table:
     """The table with some columns cast."""
-    enums = {name: dtype for name, dtype in types.items() if isinstance(dtype, nw.Enum)} if _is_duckdb(table) else {}
+    enums = {name: dtype for name, dtype in types.items() if isinstance(dtype, nw.Enum)}
     if enums:
-        # Narwhals would write the categories as Python does, not as SQL, where they have quotes or line breaks.
-        casts = ", ".join(f"CAST({quote(name)} AS {_enum(dtype)}) AS {quote(name)}" for name, dtype in enums.items())
-        table = _adopted(_query(table, lambda source: f"SELECT * REPLACE ({casts}) FROM {source}"))
+        table = with_enums(table, enums)
     others = [nw.col(name).cast(dtype) for name, dtype in types.items() if name not in enums]
     return table.with_columns(*others) if others else table
+
+
+@_by_backend
+def with_enums(table: Table, enums: Mapping[str, nw.Enum]) -> Table:
+    """The table with some columns cast to categories."""
+    return table.with_columns(nw.col(name).cast(dtype) for name, dtype in enums.items())
 
 
 def restore(table: Table, original: Any) -> Any:
@@ -313,7 +284,7 @@ def _text(name: str, dtype: Any) -> nw.Expr:
     elif dtype.is_float():
         known &= ~column.is_nan()
         column = column.cast(nw.Float64)
-        whole = (column.round(0) == column) & (column.abs() < EXACT)
+        whole = (column.round(0) == column) & (column.abs() < float(EXACT))
         integer = nw.when(whole).then(column).otherwise(nw.lit(0.0)).cast(nw.Int64)
         text = nw.when(whole).then(integer.cast(nw.String)).otherwise(column.cast(nw.String))
     elif dtype.is_decimal():
@@ -330,107 +301,8 @@ def _text(name: str, dtype: Any) -> nw.Expr:
     return nw.when(known).then(text)
 
 
-def _enum(dtype: nw.Enum) -> str:
-    """The type in the words of DuckDB."""
-    return f"ENUM ({', '.join(literal(category) for category in dtype.categories)})"
-
-
-def _small_duckdb(columns: Mapping[str, Sequence[Any] | Objects], like: Table) -> Table:
-    """Through a temporary table on the connection of ``like``; DuckDB reads the local variable ``_arrays``."""
-    _arrays = {name: _duckdb_column(column) for name, column in columns.items()}
-    name = _fresh_name()
-    like.to_native().query(_fresh_name(), f"CREATE TEMP TABLE {name} AS SELECT * FROM _arrays")
-    return _adopted(_query(like, lambda _: f"SELECT * FROM {name}"))
-
-
-def _duckdb_column(column: Sequence[Any] | Objects) -> Objects:
-    array = column if isinstance(column, np.ndarray) else _object_array(column)
-    if array.dtype != object or any(value is None for value in array):
-        return array
-    if array.size and all(type(value) is int for value in array):
-        return array.astype(np.int64)
-    if array.size and all(type(value) is bool for value in array):
-        return array.astype(np.bool_)
-    return array
-
-
-def _object_array(column: Sequence[Any]) -> Objects:
-    array = np.empty(len(column), dtype=object)
-    array[:] = column
-    return array
-
-
-def _pandas_column(column: Sequence[Any] | Objects) -> Any:
-    """Integers and booleans keep their type beside missing values, which plain pandas columns cannot."""
-    import pandas as pd
-
-    if isinstance(column, np.ndarray) and column.dtype != object:
-        return column
-    values = list(column)
-    known = {type(value) for value in values if value is not None}
-    if None in values and known == {int}:
-        return pd.array(values, dtype="Int64")
-    if None in values and known == {bool}:
-        return pd.array(values, dtype="boolean")
-    return values
-
-
 def _plain(value: Any) -> Any:
     """NumPy scalars as Python's own; missing values of any library as None."""
     value = plain_value(value)
     missing = value is None or type(value).__name__ in {"NAType", "NaTType"} or value != value  # noqa: PLR0124
     return None if missing else value
-
-
-def _plain_columns(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
-    """Categories and Python objects that are numbers, booleans or times as such.
-
-    As text, pandas would write 1 as "1.0", true as "True", and times in a way of its own.
-    """
-    from pandas.api.types import infer_dtype
-
-    native = frame.to_native()
-    nullable = {"i": "Int64", "u": "UInt64", "f": "float64", "b": "boolean"}
-    inferred = {"boolean": "boolean", "floating": "Float64", "mixed-integer-float": "Float64"}
-    plain: dict[str, Any] = {}
-    for name, dtype in native.dtypes.items():
-        categories = getattr(dtype, "categories", None)
-        if categories is not None and infer_dtype(categories) not in {"string", "empty"}:
-            plain[name] = nullable.get(categories.dtype.kind, categories.dtype)
-        elif dtype == np.dtype("O"):
-            kind = infer_dtype(native[name], skipna=True)
-            plain |= {name: inferred[kind]} if kind in inferred else {}
-    return nw.from_native(native.astype(plain), eager_only=True) if plain else frame
-
-
-def _query(table: Table, query: Callable[[str], str]) -> Any:
-    """Runs or prepares SQL on the connection of a DuckDB table, given the name that stands for the table in it.
-
-    DuckDB makes a view of the table under the name it is given, and what is prepared looks that name up when it
-    runs: a name used twice would silently mean the second table.
-    """
-    name = _fresh_name()
-    return table.to_native().query(name, query(name))
-
-
-def _fresh_name() -> str:
-    return f"crowdopt_{uuid.uuid4().hex}"
-
-
-def _adopted(relation: Any) -> Table:
-    table: Table = nw.from_native(relation)
-    return table
-
-
-def _parts(table: Table, key: str, n_parts: int) -> Iterator[Table]:
-    """The table, split by the hash of a column into parts of about equal size."""
-    if n_parts == 1:
-        yield table
-        return
-    for part in range(n_parts):
-        where = f"hash({quote(key)}) % {n_parts} = {part}"
-        yield _adopted(table.to_native().filter(where))
-
-
-def _is_duckdb(table: Table) -> bool:
-    return table.implementation.is_duckdb()

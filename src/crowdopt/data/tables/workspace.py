@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     import duckdb
 
 
+EXACT = 1 << 53
+"""Beyond this, different integers are the same fraction."""
+
+
 def quote(identifier: str) -> str:
     """Quotes a column or table name for SQL, whatever is in it.
 

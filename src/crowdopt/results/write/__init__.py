@@ -1,5 +1,7 @@
-"""Tables on their way out: to files, to databases, to annotation tools; whole or not at all.
+"""Writing results: files whole or not at all, tables of databases in one transaction.
 
-Begin with ``files``; ``database`` writes to PostgreSQL and SQLite, ``label_studio`` writes predictions for that tool,
-``in_place`` knows which files have already taken their place. It may import what ``results`` may.
+Imports ``data`` and what is below it.
+
+Begin with ``files.py``; ``database.py`` writes to PostgreSQL and SQLite, ``label_studio.py`` predictions for that tool.
+``in_place.py`` remembers which results are in their places, for an error that comes later.
 """

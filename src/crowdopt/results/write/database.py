@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.data.readers.database import Database, connected
+from crowdopt.data.readers.addresses import Database
+from crowdopt.data.readers.database import connected
 from crowdopt.data.tables.workspace import quote
 from crowdopt.errors import InputError, OutputError
 
@@ -23,6 +24,7 @@ WIDER = {"TINYINT": "SMALLINT", "UTINYINT": "SMALLINT", "USMALLINT": "INTEGER", 
 """Types that become larger ones; all others become text."""
 
 BATCH = 100_000
+"""Rows that are handed to the driver at once."""
 
 PLACE = (
     "SELECT system_identifier, (SELECT oid::int8 FROM pg_database WHERE datname = current_database()) "

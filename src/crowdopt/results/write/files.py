@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.data.columns import check_answer_columns
-from crowdopt.data.readers.database import Database, check_path, is_address
+from crowdopt.data.readers.addresses import Database, check_path, is_address
+from crowdopt.data.readers.formats import FILE_FORMATS
 from crowdopt.data.tables.table import adopt
 from crowdopt.data.tables.workspace import Workspace, literal, query_errors, quote
 from crowdopt.errors import InputError, OutputError
@@ -30,12 +31,7 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Objects
     from crowdopt.data.tables.table import Table
 
-FORMATS = {
-    ".csv": "FORMAT csv, HEADER true",
-    ".tsv": "FORMAT csv, HEADER true, DELIMITER '\t'",
-    ".parquet": "FORMAT parquet",
-    ".jsonl": "FORMAT json",
-}
+FORMATS = {one.suffixes[0]: one.copy for one in FILE_FORMATS.values() if one.copy}
 """How DuckDB writes each kind of file."""
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
@@ -89,7 +85,7 @@ def check_targets(
         suffixes: How the names of files must end.
         data: The database that is read, if it is one.
     """
-    from crowdopt.data.readers.files import expand
+    from crowdopt.data.readers.find_files import expand
     from crowdopt.results.write.database import check_table
 
     sources = [Path(path) for name in read if name != "-" and not is_address(name) for path in expand(name)]

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from crowdopt._version import __version__
 from crowdopt.data.load import paths_of
-from crowdopt.data.readers.open_files import explain_errors, find_files
+from crowdopt.data.readers.find_files import find_files
+from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.readers.tools.base import Files, field_of, list_of, text_of
 from crowdopt.data.readers.tools.label_studio import TYPES, annotated, is_min, wanted_control
 from crowdopt.data.tables.workspace import literal

@@ -130,7 +130,7 @@ class Comparison:
         """Writes one HTML file that shows the comparison, whole or not at all."""
         from crowdopt.report.comparison_page import write_comparison
 
-        write_comparison(self, path, command)
+        write_comparison(self.to_dict(), path, command)
 
 
 @taking(CompareOptions, _not_taken)

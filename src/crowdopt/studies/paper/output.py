@@ -8,7 +8,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.data.readers.database import check_path
+from crowdopt.data.readers.addresses import check_path
 from crowdopt.errors import InputError, OutputError
 from crowdopt.results.write.files import whole_file, write_text
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.errors import MissingExtraError
-from crowdopt.report.page import dark_charts
+from crowdopt.report.page import dark_charts, environment, trusted
 from crowdopt.studies.paper.errata import ERRATA
 from crowdopt.studies.paper.format import number_text
 from crowdopt.studies.paper.glossary import CHOICES, VERDICT_WORDS
@@ -75,26 +74,21 @@ class PageSection:
 
 def render_paper(run: Run) -> str:
     """The page as HTML."""
-    jinja = _jinja2()
-    environment = jinja.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja.StrictUndefined
-    )
-    environment.filters |= {"grid": grid, "lines": cells, "file": name_of, "picture": _trusted}
     room = files("crowdopt.studies.paper") / "templates"
-    template = environment.from_string(room.joinpath("page.html").read_text(encoding="utf-8"))
-    return str(
-        template.render(
-            run=run,
-            parts=parts_of(run),
-            verdicts=VERDICTS,
-            counts={verdict: sum(claim.verdict == verdict for claim in run.claims) for verdict in VERDICTS},
-            style=_trusted(room.joinpath("page.css").read_text(encoding="utf-8") + dark_charts()),
-            verdict_words=VERDICT_WORDS,
-            choices=CHOICES,
-            errata=ERRATA,
-            long=LONG,
-        )
+    jinja = environment({"page.html": room.joinpath("page.html").read_text(encoding="utf-8")}, "writing the page")
+    jinja.filters |= {"grid": grid, "lines": cells, "file": name_of}
+    page = jinja.get_template("page.html").render(
+        run=run,
+        parts=parts_of(run),
+        verdicts=VERDICTS,
+        counts={verdict: sum(claim.verdict == verdict for claim in run.claims) for verdict in VERDICTS},
+        style=trusted(room.joinpath("page.css").read_text(encoding="utf-8") + dark_charts()),
+        verdict_words=VERDICT_WORDS,
+        choices=CHOICES,
+        errata=ERRATA,
+        long=LONG,
     )
+    return str(page)
 
 
 def parts_of(run: Run) -> list[PageSection]:
@@ -134,16 +128,3 @@ def cells(lines: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]
     """Lines as a table: its header, and its cells as people read them."""
     header = columns_of(lines)
     return header, [[number_text(line.get(key)) for key in header] for line in lines]
-
-
-def _trusted(markup: str) -> Any:
-    """Markup of our own, in which everything that came from outside is escaped already."""
-    return _jinja2().utils.markupsafe.Markup(markup)
-
-
-def _jinja2() -> Any:
-    try:
-        import jinja2
-    except ImportError as error:
-        raise MissingExtraError("writing the page", "report") from error
-    return jinja2

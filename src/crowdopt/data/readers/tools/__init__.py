@@ -1,4 +1,11 @@
-"""The exports of annotation tools, one file for each of them."""
+"""The exports of annotation tools, one file for each of them.
+
+Imports the other ``readers``. Importing this loads no library of tables, so that the command line can list the tools.
+
+Begin with ``base.py``: a tool is a :class:`~crowdopt.data.readers.tools.base.Tool`, which recognises its files by their
+columns, and makes an ``Export`` of them: a query in SQL, and what its columns mean. A new tool is a file, and a line in
+``TOOLS``. ``open_export.py`` checks and opens what they make.
+"""
 
 from __future__ import annotations
 

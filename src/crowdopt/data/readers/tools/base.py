@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from crowdopt.data.readers.files import InputFile, open_bytes
 from crowdopt.data.readers.jsonl import pointer
 from crowdopt.data.readers.open_files import open_parts
+from crowdopt.data.readers.parquet import parquet_rows
 from crowdopt.data.readers.union import available_columns, check_columns, concatenate
 from crowdopt.data.tables.workspace import literal, query_errors
 from crowdopt.errors import ColumnError, InputError
@@ -216,8 +217,7 @@ def unprefixed(columns: Sequence[str], prefix: str, expression: Callable[[str], 
 
 def _objects(source: InputFile) -> str:
     if source.kind == "parquet":
-        table = f"read_parquet([{source.literal}], hive_partitioning = false)"
-        return f"SELECT to_json(one) AS json FROM {table} AS one"
+        return f"SELECT to_json(one) AS json FROM {parquet_rows([source])} AS one"
     return (
         f"SELECT json FROM read_json_objects([{source.literal}], format = 'auto', compression = '{source.packing}', "
         f"hive_partitioning = false, maximum_object_size = {MAX_RECORD})"

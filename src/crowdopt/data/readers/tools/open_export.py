@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from crowdopt.data.columns import choose_responses
 from crowdopt.data.readers.csv import check_delimiter
 from crowdopt.data.readers.files import new_copy
+from crowdopt.data.readers.find_files import find_files
 from crowdopt.data.readers.jsonl import KINDS, kind_of, number_type
-from crowdopt.data.readers.open_files import find_files, select, with_parsed_numbers
+from crowdopt.data.readers.open_files import select, with_parsed_numbers
 from crowdopt.data.readers.tools import TOOLS, recognise
 from crowdopt.data.readers.tools.base import NOTHING, Export, Files
 from crowdopt.data.tables.workspace import literal, quote

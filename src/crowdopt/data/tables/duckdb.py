@@ -1,0 +1,186 @@
+"""What tables of DuckDB need beside Narwhals: names that it does not quote, and work under a limit of memory.
+
+Files are tables of DuckDB, too. Functions here take the place of those of the same name in ``table.py``.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from crowdopt.data.tables.workspace import literal, path_literal, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from narwhals import LazyFrame
+
+    from crowdopt._arrays import Ints, Objects
+
+ODD = "crowdopt_odd_"
+"""How the names of columns begin that DuckDB cannot have as they are."""
+
+PARTS = (1, 4, 16, 64)
+"""Into how many parts a table is split when memory runs out, attempt by attempt."""
+
+
+def is_mine(table: Any) -> bool:
+    """Whether a Narwhals table is one of DuckDB."""
+    return bool(table.implementation.is_duckdb())
+
+
+def folds_case(table: Any) -> bool:
+    """Names that differ in case alone are one to DuckDB."""
+    del table
+    return True
+
+
+def held_as(table: Any, name: str) -> str:
+    """Another name if the column's has a sign that Narwhals does not quote: a dot stands between table and column."""
+    del table
+    return f"{ODD}{name.encode().hex()}" if '"' in name or "." in name else name
+
+
+def select_columns(frame: Any, chosen: Sequence[str]) -> Any:
+    """The columns under the names that :func:`held_as` gives them."""
+    names = {name: held_as(frame, name) for name in chosen}
+    if all(name == held for name, held in names.items()):
+        return frame.select(*chosen)
+    listed = ", ".join(f"{quote(name)} AS {quote(held)}" for name, held in names.items())
+    return nw.from_native(frame.to_native().project(listed))
+
+
+def settle(table: LazyFrame[Any]) -> LazyFrame[Any]:
+    """Through a temporary table on the connection of ``table``."""
+    name = _fresh_name()
+    _query(table, lambda source: f"CREATE TEMP TABLE {name} AS SELECT * FROM {source} WITH NO DATA")
+    table.to_native().insert_into(name)  # which, unlike CREATE TABLE AS, heeds an interrupt
+    return _adopted(_query(table, lambda _: f"SELECT * FROM {name}"))
+
+
+def settle_by(
+    table: LazyFrame[Any], key: str, step: Callable[[LazyFrame[Any]], LazyFrame[Any]], folder: Path | None
+) -> LazyFrame[Any]:
+    """With a folder, DuckDB writes the result to a file there and keeps nothing of it in memory.
+
+    And where its memory limit does not suffice, it works in parts: its GROUP BY spills, but not always enough for
+    millions of groups.
+    """
+    if folder is None:
+        return settle(step(table))
+    import duckdb
+
+    name = _fresh_name()
+    for n_parts in PARTS:
+        try:
+            for number, part in enumerate(_parts(table, key, n_parts)):
+                file = folder / f"{name}-{n_parts}-{number}.parquet"
+                step(part).to_native().to_parquet(str(file), compression="lz4_raw")
+            break
+        except duckdb.OutOfMemoryException:
+            if n_parts == PARTS[-1]:
+                raise
+    files = ", ".join(path_literal(folder / f"{name}-{n_parts}-{number}.parquet") for number in range(n_parts))
+    return _adopted(_query(table, lambda _: f"SELECT * FROM read_parquet([{files}])"))
+
+
+def surely_distinct(table: LazyFrame[Any], columns: Sequence[str]) -> bool:
+    """Distinct hashes prove distinct rows at half the cost of comparing the rows; equal ones prove nothing."""
+    listed = ", ".join(quote(name) for name in columns)
+    relation = _query(table, lambda source: f"SELECT count(*) = count(DISTINCT hash({listed})) FROM {source}")
+    return bool(relation.fetchall()[0][0])
+
+
+def fetch(table: LazyFrame[Any]) -> dict[str, list[Any]]:
+    """Without Narwhals, which would go through Arrow."""
+    native = table.to_native()
+    rows = native.fetchall()
+    return {name: [row[i] for row in rows] for i, name in enumerate(native.columns)}
+
+
+def fetch_integers(table: LazyFrame[Any]) -> dict[str, Ints]:
+    """Without Narwhals, which would go through Arrow."""
+    return {name: np.asarray(column).astype(np.int64) for name, column in table.to_native().fetchnumpy().items()}
+
+
+def small_table(columns: Mapping[str, Sequence[Any] | Objects], *, like: LazyFrame[Any]) -> LazyFrame[Any]:
+    """Through a temporary table on the connection of ``like``; DuckDB reads the local variable ``_arrays``."""
+    _arrays = {name: _column(column) for name, column in columns.items()}
+    name = _fresh_name()
+    like.to_native().query(_fresh_name(), f"CREATE TEMP TABLE {name} AS SELECT * FROM _arrays")
+    return _adopted(_query(like, lambda _: f"SELECT * FROM {name}"))
+
+
+def _column(column: Sequence[Any] | Objects) -> Objects:
+    """Values as an array; whole columns of integers or booleans are no array of objects, which DuckDB reads slowly."""
+    if isinstance(column, np.ndarray):
+        array = column
+    else:
+        array = np.empty(len(column), dtype=object)
+        array[:] = column
+    if array.dtype != object or not array.size:
+        return array
+    types = {type(value) for value in array}
+    return array.astype(np.int64 if types == {int} else np.bool_) if types in ({int}, {bool}) else array
+
+
+def lengthen(table: LazyFrame[Any], index: Mapping[str, str], columns: Sequence[str]) -> LazyFrame[Any]:
+    """In SQL: Narwhals unpivots on DuckDB's default connection only."""
+    listed, kept = (", ".join(quote(name) for name in names) for names in (columns, index.values()))
+    renamed = ", ".join(f"{quote(old)} AS {quote(new)}" for new, old in index.items())
+    relation = _query(
+        table,
+        lambda source: (
+            f"SELECT {renamed}, worker, label FROM (SELECT {kept}, {listed} FROM {source}) "
+            f"UNPIVOT INCLUDE NULLS (label FOR worker IN ({listed}))"
+        ),
+    )
+    return _adopted(relation)
+
+
+def with_parsed(table: LazyFrame[Any], name: str, new: str) -> LazyFrame[Any]:
+    """In SQL, which is where the texts are."""
+    text = f"CAST({quote(name)} AS VARCHAR)"
+    parsed = f"TRY_CAST({text} AS DOUBLE)"  # for which 1_000 is a number, too
+    case = f"CASE WHEN isfinite({parsed}) AND NOT contains({text}, '_') THEN {parsed} END"
+    return _adopted(_query(table, lambda source: f"SELECT *, {case} AS {quote(new)} FROM {source}"))
+
+
+def with_enums(table: LazyFrame[Any], enums: Mapping[str, nw.Enum]) -> LazyFrame[Any]:
+    """In SQL: Narwhals would write the categories as Python does, which goes wrong with quotes and line breaks."""
+    types = {name: f"ENUM ({', '.join(map(literal, dtype.categories))})" for name, dtype in enums.items()}
+    casts = ", ".join(f"CAST({quote(name)} AS {dtype}) AS {quote(name)}" for name, dtype in types.items())
+    return _adopted(_query(table, lambda source: f"SELECT * REPLACE ({casts}) FROM {source}"))
+
+
+def _query(table: LazyFrame[Any], query: Callable[[str], str]) -> Any:
+    """Runs or prepares SQL on the connection of a table, given the name that stands for the table in it.
+
+    DuckDB makes a view of the table under the name it is given, and what is prepared looks that name up when it
+    runs: a name used twice would silently mean the second table.
+    """
+    name = _fresh_name()
+    return table.to_native().query(name, query(name))
+
+
+def _fresh_name() -> str:
+    return f"crowdopt_{uuid.uuid4().hex}"
+
+
+def _adopted(relation: Any) -> LazyFrame[Any]:
+    table: LazyFrame[Any] = nw.from_native(relation)
+    return table
+
+
+def _parts(table: LazyFrame[Any], key: str, n_parts: int) -> Iterator[LazyFrame[Any]]:
+    """The table, split by the hash of a column into parts of about equal size."""
+    if n_parts == 1:
+        yield table
+        return
+    for part in range(n_parts):
+        where = f"hash({quote(key)}) % {n_parts} = {part}"
+        yield _adopted(table.to_native().filter(where))

@@ -1,0 +1,35 @@
+"""The report: one HTML file that shows what was found, how sure it is, and lets one try to do better."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from crowdopt.report.content import gather
+from crowdopt.report.page import PAGE_SUFFIXES, check_report_installed, render
+from crowdopt.report.solution_charts import confidence_chart, loss_chart
+from crowdopt.results.reread import reread
+from crowdopt.results.write.files import check_target, write_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from crowdopt.results.solution import Solution
+
+
+def write_report(solution: Solution, path: str | Path, data: Any = None, command: str = "") -> None:
+    """Writes the report of a solution, whole or not at all.
+
+    Args:
+        solution: The solution.
+        path: Where to; ends in .html.
+        data: The data that the solution was made from; not needed while the solution has them in memory.
+        command: The command that made the solution, for the page to show.
+    """
+    check_target(path, PAGE_SUFFIXES)
+    check_report_installed()
+    with reread(solution, data) as source:
+        facts = gather(solution, source, command)
+    charts = {"confidence": confidence_chart(solution)}
+    if compared := [row for row in facts["others"] if row.get("loss") is not None]:
+        charts["others"] = loss_chart(compared, "than these answers")
+    write_text(path, render(facts, charts))
