@@ -91,14 +91,14 @@ def taking(
         ]
         call.__signature__ = own.replace(parameters=[*others, *keywords])  # type: ignore[attr-defined]
         call.__doc__ = re.sub(
-            r"^ +options: .*$", lambda _: described(group), function.__doc__ or "", flags=re.MULTILINE
+            r"^ +options: .*$", lambda _: argument_lines(group), function.__doc__ or "", flags=re.MULTILINE
         )
         return cast("Function", call)
 
     return decorate
 
 
-def described(group: type) -> str:
+def argument_lines(group: type) -> str:
     """The options of a group as lines of a docstring."""
     texts = {name: option.more or option.help for name, (_, option) in declared(group).items()}
     return "\n".join(

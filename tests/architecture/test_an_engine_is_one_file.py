@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import crowdopt
-from crowdopt.engines.registry import ENGINES, declared
+from crowdopt.engines.registry import ENGINES, engine_named
 from crowdopt.model.claims import CLAIMS, titles
 
 FILE = '''
@@ -108,7 +108,7 @@ def test_verify_checks_what_the_line_promises(tmp_path):
 
 def test_every_line_leads_to_its_engine():
     assert {name for name, claims in CLAIMS.items() if claims.by_name} == ENGINES.keys()
-    assert all(declared(name).name == name for name in CLAIMS)
+    assert all(engine_named(name).name == name for name in CLAIMS)
     assert list(ENGINES) == sorted(ENGINES)
 
 
@@ -119,4 +119,4 @@ def test_engines_that_prove_nothing_have_a_title_and_no_others():
 def test_a_line_that_leads_nowhere_is_an_error(monkeypatch):
     monkeypatch.setitem(CLAIMS, "nowhere", CLAIMS["vote"])
     with pytest.raises(TypeError, match="does not declare an engine 'nowhere'"):
-        declared("nowhere")
+        engine_named("nowhere")

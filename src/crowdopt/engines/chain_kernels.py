@@ -138,7 +138,7 @@ def ascend(words, sums, values, offsets, base, linear, gold, total, n_parts, up,
 
 
 @compiled
-def serve(words, sums, values, offsets, base, linear, gold, total, n_parts, down, up, j, rows, best):
+def best_through(words, sums, values, offsets, base, linear, gold, total, n_parts, down, up, j, rows, best):
     """Raises ``best[x]`` to the best path on which middle label j holds bucket x and the label's outer set is in rows.
 
     ``rows`` come best first: few paths raise anything, and an up-set whose best path is no better than what all its

@@ -191,7 +191,7 @@ class _Compiled:
         for label in range(1, paths.top):
             best = paths.with_label[:, label].copy()
             for rows in self._rows(label):
-                paths.work += self.kernels.serve(*self.common, paths.down, paths.up, label, rows, best)
+                paths.work += self.kernels.best_through(*self.common, paths.down, paths.up, label, rows, best)
                 if (why := paths.reached()) is not None:
                     return why
             paths.with_label[:, label] = best

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from crowdopt.model.problem import Problem
 
 
-def declared(name: str) -> Engine:
+def engine_named(name: str) -> Engine:
     """The engine that a line of CLAIMS points to."""
     engine = resolve_name(CLAIMS[name].at)
     if not isinstance(engine, Engine) or engine.name != name:
@@ -43,7 +43,7 @@ def declared(name: str) -> Engine:
     return engine
 
 
-ENGINES: dict[str, Engine] = {name: declared(name) for name in sorted(CLAIMS) if CLAIMS[name].by_name}
+ENGINES: dict[str, Engine] = {name: engine_named(name) for name in sorted(CLAIMS) if CLAIMS[name].by_name}
 """Every engine that can be asked for, by name."""
 
 FEW_UP_SETS = 10_000

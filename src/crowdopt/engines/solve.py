@@ -84,24 +84,28 @@ def solve(
     PROVED all -75.046
     """
     buckets, index = Buckets.from_arrays(counts, weights)
-    if scale not in {"ordinal", "nominal"}:
-        raise InputError(f"scale must be ordinal or nominal, not {scale!r}")
-    if space is None:
-        space = "dominance" if scale == "ordinal" or buckets.n_labels <= 2 else "all"
-    if space not in {"dominance", "all"}:
-        raise InputError(f"space must be dominance or all, not {space!r}")
     offsets = Offsets.of(
         buckets.n_labels,
         buckets.n_classes,
         prior=checked_prior(prior_matrix, buckets),
         smoothing=checked_number(smoothing, "smoothing"),
     )
-    problem = Problem(buckets, Space(space), _objective(selectivity, offsets), ranked)
+    problem = Problem(buckets, _space(scale, space, buckets.n_labels), _objective(selectivity, offsets), ranked)
     names = [str(j) for j in range(buckets.n_labels)]
     solved = run(problem, Limits(time_limit, on_progress), labels=names, engine=engine)
     responses, _ = buckets.by_label(solved.mapping)
     mapping = np.where(index >= 0, solved.mapping[index], -1)
     return Result(mapping, response_matrix(responses, problem.objective), solved.certificate)
+
+
+def _space(scale: str, space: str | None, n_labels: int) -> Space:
+    if scale not in {"ordinal", "nominal"}:
+        raise InputError(f"scale must be ordinal or nominal, not {scale!r}")
+    if space is None:
+        space = "dominance" if scale == "ordinal" or n_labels <= 2 else "all"
+    if space not in {"dominance", "all"}:
+        raise InputError(f"space must be dominance or all, not {space!r}")
+    return Space(space)
 
 
 def _objective(selectivity: str | Sequence[float], offsets: Offsets | None) -> Objective:

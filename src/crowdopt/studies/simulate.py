@@ -121,16 +121,10 @@ def crowd(
     answer = _answers(confusion, expert, np.repeat(truth, sizes), worker < experts, rng)
     names, tasks, workers = np.array(texts), _ids("t", n_tasks), _ids("w", n_workers)
     return Crowd(
-        task=np.repeat(tasks, sizes),
-        worker=workers[worker],
-        label=names[answer],
-        tasks=tasks,
-        truth=names[truth],
-        matrix=confusion,
-        labels=texts,
-        experts=tuple(workers[:experts].tolist()),
+        task=np.repeat(tasks, sizes), worker=workers[worker], label=names[answer], tasks=tasks, truth=names[truth],
+        matrix=confusion, labels=texts, experts=tuple(workers[:experts].tolist()),
         expert_matrix=expert if experts else None,
-    )
+    )  # fmt: skip
 
 
 def _confusion(matrix: ArrayLike | None, n_labels: int, kind: MatrixKind, rng: np.random.Generator) -> Floats:

@@ -23,7 +23,7 @@ from crowdopt._numba import compiled
 
 
 @compiled
-def settle(weights, flows, tails, heads, first_out, by_head, first_in, enough, inside, bound, size):
+def best_closures(weights, flows, tails, heads, first_out, by_head, first_in, enough, inside, bound, size):
     """Best closed sets for rows of weights, from rows of flows, which are improved.
 
     Args:

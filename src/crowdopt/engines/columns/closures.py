@@ -62,5 +62,5 @@ class Arcs:
         inside, bound, size = np.zeros(weights.shape, bool), np.empty(len(weights)), np.empty(len(weights))
         arcs = self.tails, self.heads, self._first_out, self._by_head, self._first_in
         limits = np.broadcast_to(enough, bound.shape).astype(float)
-        loops.settle(np.ascontiguousarray(weights), flows, *arcs, limits, inside, bound, size)
+        loops.best_closures(np.ascontiguousarray(weights), flows, *arcs, limits, inside, bound, size)
         return Settled(inside, bound, size)

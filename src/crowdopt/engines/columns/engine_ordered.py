@@ -106,7 +106,7 @@ class OrderedColumns(Columns):
     def _loosen(self, mapping: Ints, value: float, room: float) -> None:
         """Proves bounds that leave room above the best mapping: as little as there are prices for, and time."""
         low, high, every = 0.0, self.bound - value, np.arange(len(mapping))
-        room = max(room, LEAST * high)  # as hints that miss the best sets tell too little
+        room = max(room, LEAST * high)  # as heuristics that miss the best sets tell too little
         while self.stop is Stop.FINISHED and high - low > CLOSE * high:
             room = min(room, (low + high) / 2)
             prover = Prover(self.relaxation, mapping, value + room, COARSE * room, self.rng, self._go_on)

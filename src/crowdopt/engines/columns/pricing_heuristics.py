@@ -22,7 +22,7 @@ _TINY = 1e-300  # of a probability, whose logarithm must be finite
 _LEAST = 1e-12  # of a probability, where an order makes buckets of all kinds go together
 
 
-def starts(buckets: BucketSet, n_starts: int, rng: np.random.Generator) -> Floats:
+def starting_probabilities(buckets: BucketSet, n_starts: int, rng: np.random.Generator) -> Floats:
     """Answer probabilities (start, coordinate): random ones, and those of random buckets, smoothed."""
     n_coordinates = buckets.responses.shape[1]
     n_answers = n_coordinates // buckets.n_classes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.engines.columns import pricing_heuristics as hints
+from crowdopt.engines.columns import pricing_heuristics as heuristics
 from crowdopt.engines.columns.dual_prices import Prices
 from crowdopt.engines.columns.master_lp import Master
 from crowdopt.engines.columns.pricing import Priced, Pricing
@@ -55,7 +55,7 @@ class Finding:
         bound: No mapping of the relaxation is better than this.
         prices: The prices behind the bound.
         gains: By term, what a label can gain at most.
-        likely: About the bound that the best prices seen would prove, as far as hints tell.
+        likely: About the bound that the best prices seen would prove, as far as heuristics tell.
         mixture: Where it failed: sets by share, greatest first, that cover all buckets (master_lp.py).
         stopped: Whether the limits stopped it.
     """
@@ -153,7 +153,9 @@ class Prover:
         found = False
         for at in self.active:
             term = self.relaxation.terms[at]
-            begin = np.concatenate([hints.starts(buckets, n_starts, self.rng), self.probabilities[-2 * n_starts :]])
+            begin = np.concatenate(
+                [heuristics.starting_probabilities(buckets, n_starts, self.rng), self.probabilities[-2 * n_starts :]]
+            )
             sets, worth = self._good_sets(term, begin)
             worth_most[at] = max(worth_most[at], worth[0])
             violated = sets[worth > prices.gains[at] + self.share][:CUTS_AT_ONCE]
@@ -171,20 +173,24 @@ class Prover:
         buckets, prices, order = self.relaxation.buckets, self.prices.prices, self.relaxation.order
         enough = self.prices.gains[self.relaxation.term_of[term.labels[0]]] + self.share
         if order is None:
-            sets, worth = hints.good_sets(buckets, term, prices, begin)
-            return (sets, worth) if worth[0] > enough else hints.flipped(buckets, term, prices, sets[:FLIPPED])
+            sets, worth = heuristics.good_sets(buckets, term, prices, begin)
+            return (sets, worth) if worth[0] > enough else heuristics.flipped(buckets, term, prices, sets[:FLIPPED])
         items = self.relaxation.items[term.shape]
         step = max(1, AT_ONCE // items.arcs.n_items)
         parts: list[Bools] = []
         for at in range(0, len(begin), step):
             if self._has_time() or not parts:
-                parts.append(hints.good_closed_sets(buckets, term, items, prices, begin[at : at + step])[0])
-        sets, worth = hints.best_first(buckets, term, prices, np.concatenate(parts))
-        return (sets, worth) if worth[0] > enough else hints.flipped_along(buckets, term, order, prices, sets[:FLIPPED])
+                parts.append(heuristics.good_closed_sets(buckets, term, items, prices, begin[at : at + step])[0])
+        sets, worth = heuristics.best_first(buckets, term, prices, np.concatenate(parts))
+        return (
+            (sets, worth)
+            if worth[0] > enough
+            else heuristics.flipped_along(buckets, term, order, prices, sets[:FLIPPED])
+        )
 
     def _remember(self, counts: Floats) -> None:
         """Keeps the answer probabilities of sets, to begin with next time."""
-        found = hints.shares(counts, self.relaxation.buckets.n_classes)
+        found = heuristics.shares(counts, self.relaxation.buckets.n_classes)
         self.probabilities = np.concatenate([self.probabilities, found])
 
     def sum(self, prices: Floats, gains: Floats) -> float:

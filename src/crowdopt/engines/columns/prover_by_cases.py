@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crowdopt.engines.columns import pricing_heuristics as hints
+from crowdopt.engines.columns import pricing_heuristics as heuristics
 from crowdopt.engines.columns.pricing import KEPT, Priced, Pricing
 from crowdopt.engines.columns.prover import FLIPPED, Finding, Prover
 from crowdopt.engines.columns.relaxation import Relaxation
@@ -129,7 +129,7 @@ class ProverByCases(Prover):
                 self.split(at, done, broken[0])
             else:
                 done += 1
-        return hints.best_first(buckets, term, prices, np.concatenate(good))
+        return heuristics.best_first(buckets, term, prices, np.concatenate(good))
 
     def _good_in(self, case: Case, term: Term, asked: float, begin: Floats) -> tuple[Bools, Floats]:
         """Sets of a case, and what they are worth before what is inside is paid for, best first."""
@@ -137,9 +137,9 @@ class ProverByCases(Prover):
         some, label = buckets.only(case.free), case.term(term, buckets)
         if not len(some):
             return case.inside[None], np.array([label.empty])
-        sets, worth = hints.good_sets(some, label, prices[case.free], begin)
+        sets, worth = heuristics.good_sets(some, label, prices[case.free], begin)
         if worth[0] <= asked:
-            sets, worth = hints.flipped(some, label, prices[case.free], sets[:FLIPPED])
+            sets, worth = heuristics.flipped(some, label, prices[case.free], sets[:FLIPPED])
         return case.whole(sets), worth
 
     def priced(self, at: int, prices: Floats, threshold: float, slack: float, told: Told, *, first: bool) -> Priced:
@@ -163,7 +163,7 @@ class ProverByCases(Prover):
                 self.split(at, done, sets[0])
                 continue
             bound, done, finished = max(bound, priced.bound), done + 1, finished and priced.finished
-        sets, worth = hints.best_first(self.relaxation.buckets, self.relaxation.terms[at], prices, found)
+        sets, worth = heuristics.best_first(self.relaxation.buckets, self.relaxation.terms[at], prices, found)
         best = float(worth.max(initial=-math.inf))
         all_done = done == len(cases)
         return Priced(bound if all_done else math.inf, best, list(sets[:KEPT]), looked, finished and all_done)
@@ -213,7 +213,7 @@ class ProverByCases(Prover):
         n_above, n_below = above.sum(axis=0), below.sum(axis=0)
         lacking = np.flatnonzero((n_above > 0) & (n_below > 0) & ~broken)
         counts = broken @ buckets.responses + self.relaxation.terms[at].offset
-        logs = np.log(np.maximum(hints.shares(counts, buckets.n_classes), _LEAST))
+        logs = np.log(np.maximum(heuristics.shares(counts, buckets.n_classes), _LEAST))
         loss = self.prices.prices[lacking] - buckets.responses[lacking] @ logs
         fewest = np.minimum(n_above, n_below)[lacking]
         lacks = int(lacking[np.lexsort((-loss, fewest))[0]])
