@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 
 from crowdopt.errors import InputError, without_passwords
 
+Kind = Literal["postgresql", "sqlite"]
+
 ADDRESS = re.compile(r"(postgresql|postgres|sqlite)://", re.IGNORECASE)
 
 LIKE_ADDRESS = re.compile(r"\s*(postgresql|postgres|sqlite):/", re.IGNORECASE)
@@ -104,7 +106,7 @@ class Database:
         return f"table {self.table} of {self}"
 
     @property
-    def kind(self) -> Literal["postgresql", "sqlite"]:
+    def kind(self) -> Kind:
         """Which database it is."""
         return "sqlite" if self.address.lower().startswith("sqlite") else "postgresql"
 
