@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crowdopt.studies.paper.claims import CHECKS, check_claims
-from crowdopt.studies.paper.experiments import SETUPS, Experiment
+from crowdopt.studies.paper.experiments import Experiment
 from crowdopt.studies.paper.setups import (
     BEST_FOUND,
     DISTANCE,
@@ -25,6 +25,7 @@ from crowdopt.studies.paper.setups import (
     OPT_SHARES,
     RATE_0,
     RATE_1,
+    SETUPS,
 )
 from crowdopt.studies.paper.verdicts import MIN_TRIALS
 

@@ -21,11 +21,12 @@ from crowdopt.model.order import Order
 from crowdopt.model.problem import Problem
 from crowdopt.studies.paper import experiments
 from crowdopt.studies.paper.em_vs_optimum import SAME_NATS, against_em, below_all, below_best, series, shortfalls
-from crowdopt.studies.paper.experiments import BEYOND, PAPER_SETUPS, SETUPS, collect, pieces, run_experiment, run_piece
+from crowdopt.studies.paper.experiments import collect, pieces, run_experiment, run_piece
 from crowdopt.studies.paper.scores import fraction_incorrect
 from crowdopt.studies.paper.setups import (
     ALL_EM,
     BEST_FOUND,
+    BEYOND,
     DISTANCE,
     EM1,
     EM2,
@@ -40,9 +41,11 @@ from crowdopt.studies.paper.setups import (
     OPT,
     OPT_ALL,
     OPT_SHARES,
+    PAPER_SETUPS,
     RATE_0,
     RATE_1,
     REPORTED,
+    SETUPS,
     up,
 )
 from crowdopt.studies.paper.statistics import interval

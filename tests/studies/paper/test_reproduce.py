@@ -14,15 +14,14 @@ from crowdopt.studies.paper.catalogue import CATALOGUE, CROWDS, Listing, Misses,
 from crowdopt.studies.paper.claims import CHECKS, Claim
 from crowdopt.studies.paper.em_vs_optimum import BELOW_ALL, SHORTFALL
 from crowdopt.studies.paper.errata import ERRATA
-from crowdopt.studies.paper.experiments import SETUPS
 from crowdopt.studies.paper.figures import METRICS, STYLES, Figure
 from crowdopt.studies.paper.format import number_text
 from crowdopt.studies.paper.glossary import CHOICES, VERDICT_WORDS
 from crowdopt.studies.paper.output import CLAIM_COLUMNS
 from crowdopt.studies.paper.page import SECTIONS, VERDICTS, Run, grid, render_paper, section_of
 from crowdopt.studies.paper.reproduce import reproduce
-from crowdopt.studies.paper.setups import ALL_EM
-from crowdopt.studies.paper.verdicts import ClaimFinding, Criterion
+from crowdopt.studies.paper.setups import ALL_EM, SETUPS
+from crowdopt.studies.paper.verdicts import Criterion, Judgement
 from support.needs import ROOT
 from support.paper_pages import Page, check_png, rows_of, run
 
@@ -255,7 +254,7 @@ def test_the_page_says_what_is_missing_and_how_to_get_it(made):
 def test_whatever_comes_from_outside_is_escaped():
     evil = "<script>alert('x')</script> & \"y\""
     figure = Figure("fig3a", evil, "3.5.1", evil, evil, [{evil: evil}])
-    claim = Claim(1, evil, evil, Criterion(evil, evil, evil, evil), ClaimFinding(evil, "fails", [{evil: evil}]))
+    claim = Claim(1, evil, evil, Criterion(evil, evil, evil, evil), Judgement(evil, "fails", [{evil: evil}]))
     text = render_paper(Run({evil: evil}, [figure], [claim], [evil], [evil]))
     assert "<script" not in text
     assert Page(text).text.count(evil) >= 15
@@ -263,7 +262,7 @@ def test_whatever_comes_from_outside_is_escaped():
 
 def test_long_tables_are_folded_and_short_ones_are_not():
     def page(lines):
-        judged = ClaimFinding("", "holds", [{"x": k} for k in range(lines)])
+        judged = Judgement("", "holds", [{"x": k} for k in range(lines)])
         return render_paper(Run({}, [], [Claim(7, "Section 4.3", "C", Criterion("h", "f"), judged)]))
 
     assert "<details" not in page(8)

@@ -6,8 +6,20 @@ import numpy as np
 import pytest
 
 from crowdopt.studies.paper.catalogue import CATALOGUE, Plot
-from crowdopt.studies.paper.experiments import BEYOND, SETUPS
-from crowdopt.studies.paper.setups import DISTANCE, EM1, EM2, EM3, EM_BEST, EMD, INCORRECT, JSD, LIKELIHOOD, OPT
+from crowdopt.studies.paper.setups import (
+    BEYOND,
+    DISTANCE,
+    EM1,
+    EM2,
+    EM3,
+    EM_BEST,
+    EMD,
+    INCORRECT,
+    JSD,
+    LIKELIHOOD,
+    OPT,
+    SETUPS,
+)
 from crowdopt.studies.paper.trials import simulated
 
 EVEN, TWO, THREE = (1 / 3, 1 / 3, 1 / 3), (0.2, 0.6, 0.2), (0.4, 0.2, 0.4)

@@ -7,7 +7,7 @@ import pytest
 
 from crowdopt.studies.paper.format import number_text, percent, percents, places, span
 from crowdopt.studies.paper.statistics import Estimate, averaged, every, interval, some, trend
-from crowdopt.studies.paper.verdicts import ClaimFinding, Versus, ahead, both_ways, holds_if, join_parts, joint_verdict
+from crowdopt.studies.paper.verdicts import Judgement, Versus, ahead, both_ways, holds_if, join_parts, joint_verdict
 
 
 def test_estimates():
@@ -104,18 +104,15 @@ def test_verdicts():
 
 def test_readings_are_put_together():
     parts = {
-        "a": ClaimFinding("same", "holds", [{"x": 1}], [{"y": 1}]),
-        "b": ClaimFinding("same", "fails", [{"x": 2}], [{"y": 2}]),
+        "a": Judgement("same", "holds", [{"x": 1}], [{"y": 1}]),
+        "b": Judgement("same", "fails", [{"x": 2}], [{"y": 2}]),
     }
     found = join_parts(parts, "part")
     assert (found.text, found.verdict) == ("same.", "in part")
     assert found.table == [{"part": "a", "x": 1, "verdict": "holds"}, {"part": "b", "x": 2, "verdict": "fails"}]
     assert found.numbers == [{"part": "a", "y": 1}, {"part": "b", "y": 2}]
     own = join_parts(
-        {
-            "a": ClaimFinding("one", "holds", [{"verdict": "fails"}]),
-            "b": ClaimFinding("two", "holds", [{"verdict": "fails"}]),
-        }
+        {"a": Judgement("one", "holds", [{"verdict": "fails"}]), "b": Judgement("two", "holds", [{"verdict": "fails"}])}
     )
     assert own.text == "a (holds): one. b (holds): two."
     assert own.table == [{"verdict": "fails"}]  # once, as both have it
@@ -123,7 +120,7 @@ def test_readings_are_put_together():
 
 def test_both_rules_for_ties():
     seen = []
-    found = both_ways(lambda _, naming: seen.append(naming("EM(1)")) or ClaimFinding("", "holds"))({})
+    found = both_ways(lambda _, naming: seen.append(naming("EM(1)")) or Judgement("", "holds"))({})
     assert seen == ["EM(1)", "EM(1), ties to 1"]
     assert found.verdict == "holds"
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from crowdopt.errors import InputError
 from crowdopt.studies.paper.real_data import Known, read_known
-from crowdopt.studies.paper.setups import BEYOND, PAPER_SETUPS, REPORTED, SETUPS, Setup
+from crowdopt.studies.paper.setups import REPORTED, SETUPS, Setup
 from crowdopt.studies.paper.statistics import interval
 from crowdopt.studies.paper.trials import Crowds, measure_trials, sampled, simulated, solve_all, whole
 
@@ -25,20 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from crowdopt._arrays import Floats
-
-__all__ = [
-    "BEYOND",
-    "PAPER_SETUPS",
-    "SETUPS",
-    "Experiment",
-    "Piece",
-    "Row",
-    "Rows",
-    "collect",
-    "pieces",
-    "run_experiment",
-    "run_piece",
-]
 
 TRIALS = {2: 100, 3: 20}
 """Trials of a piece by the number of labels: a second or less. Ten where there are more labels."""

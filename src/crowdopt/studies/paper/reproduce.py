@@ -14,10 +14,10 @@ from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.report.charts import check_charts_installed
 from crowdopt.studies.paper.catalogue import label_of, named, pick, single
 from crowdopt.studies.paper.claims import check_claims
-from crowdopt.studies.paper.experiments import SETUPS, Experiment, Rows, collect, pieces, run_piece
+from crowdopt.studies.paper.experiments import Experiment, Rows, collect, pieces, run_piece
 from crowdopt.studies.paper.figures import draw
 from crowdopt.studies.paper.page import VERDICTS, Run, render_paper, section_of
-from crowdopt.studies.paper.setups import IC, PAPER_SETUPS, PRODUCT
+from crowdopt.studies.paper.setups import IC, PAPER_SETUPS, PRODUCT, SETUPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -40,7 +40,7 @@ TOO_FEW = "Too few trials to tell"
 
 
 @dataclass(frozen=True)
-class ClaimFinding:
+class Judgement:
     """What was found, and the verdict.
 
     Attributes:
@@ -89,7 +89,7 @@ class Claim:
     where: str
     claim: str
     criterion: Criterion
-    judged: ClaimFinding
+    judged: Judgement
 
     @property
     def verdict(self) -> ClaimVerdict:
@@ -114,21 +114,21 @@ class Check:
     claim: str
     criterion: Criterion
     needs: tuple[str, ...]
-    measure: Callable[[Experiments], ClaimFinding]
+    measure: Callable[[Experiments], Judgement]
     averages: bool = True
 
-    def judge(self, found: Experiments) -> ClaimFinding:
+    def judge(self, found: Experiments) -> Judgement:
         """Checks the claim if everything that it needs was run."""
         missing = [name for name in self.needs if name not in found]
         if missing:
-            return ClaimFinding(f"Needs {', '.join(missing)}, not run", "not measured")
+            return Judgement(f"Needs {', '.join(missing)}, not run", "not measured")
         judged = self.measure(found)
         trials = min((found[name].trials for name in self.needs if found[name].setup.data != "whole"), default=0)
         if self.needs and self.averages and trials < MIN_TRIALS:
             words = f"Fewer than {MIN_TRIALS} trials decide nothing about averages"
-            return ClaimFinding(and_then([judged.text, words]), "not decided", judged.table, judged.numbers)
+            return Judgement(and_then([judged.text, words]), "not decided", judged.table, judged.numbers)
         if judged.verdict == "not decided":
-            return ClaimFinding(and_then([judged.text, TOO_FEW]), "not decided", judged.table, judged.numbers)
+            return Judgement(and_then([judged.text, TOO_FEW]), "not decided", judged.table, judged.numbers)
         return judged
 
 
@@ -150,7 +150,7 @@ def joint_verdict(verdicts: Iterable[ClaimVerdict]) -> ClaimVerdict:
     return "in part" if "in part" in distinct or {"holds", "fails"} <= distinct else "not decided"
 
 
-def join_parts(parts: Mapping[str, ClaimFinding], column: str = "") -> ClaimFinding:
+def join_parts(parts: Mapping[str, Judgement], column: str = "") -> Judgement:
     """Puts the parts, or the readings, of a claim together: their verdicts, their words, and their tables.
 
     Args:
@@ -166,7 +166,7 @@ def join_parts(parts: Mapping[str, ClaimFinding], column: str = "") -> ClaimFind
         first, last = ({column: name}, {"verdict": part.verdict}) if column else ({}, {})
         table += [first | line | ({} if "verdict" in line else last) for line in part.table]
         numbers += [first | line for line in part.numbers]
-    return ClaimFinding(and_then(texts), verdict, _distinct(table), _distinct(numbers))
+    return Judgement(and_then(texts), verdict, _distinct(table), _distinct(numbers))
 
 
 def _distinct(lines: list[Line]) -> list[Line]:
@@ -174,12 +174,10 @@ def _distinct(lines: list[Line]) -> list[Line]:
     return [dict(line) for line in dict.fromkeys(tuple(line.items()) for line in lines)]
 
 
-def both_ways(
-    measure: Callable[[Experiments, Callable[[str], str]], ClaimFinding],
-) -> Callable[[Experiments], ClaimFinding]:
+def both_ways(measure: Callable[[Experiments, Callable[[str], str]], Judgement]) -> Callable[[Experiments], Judgement]:
     """Judges a claim about two labels with EM's ties to 0 and to 1; ``measure`` is told how to call EM each time."""
 
-    def judge(found: Experiments) -> ClaimFinding:
+    def judge(found: Experiments) -> Judgement:
         return join_parts({"Ties to 0": measure(found, lambda em: em), "Ties to 1": measure(found, up)})
 
     return judge
@@ -275,11 +273,11 @@ AHEAD = Criterion(
 """What it takes to be better than others: see :func:`ahead`."""
 
 
-def ahead(pairs: Iterable[Versus], text: str = "") -> ClaimFinding:
+def ahead(pairs: Iterable[Versus], text: str = "") -> Judgement:
     """Judges whether an algorithm is better than each of some others; a line of the table has the verdict on one."""
     pairs = list(pairs)
     table = [pair.line() | {"verdict": _ahead_of_all([pair])} for pair in pairs]
-    return ClaimFinding(text, _ahead_of_all(pairs), table, [line for pair in pairs for line in pair.numbers()])
+    return Judgement(text, _ahead_of_all(pairs), table, [line for pair in pairs for line in pair.numbers()])
 
 
 def _ahead_of_all(pairs: Sequence[Versus]) -> ClaimVerdict:

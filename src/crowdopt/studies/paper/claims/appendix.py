@@ -35,8 +35,8 @@ from crowdopt.studies.paper.verdicts import (
     EQUALS,
     TIES,
     Check,
-    ClaimFinding,
     Criterion,
+    Judgement,
     ahead,
     both_ways,
     holds_if,
@@ -61,21 +61,21 @@ ERRORS = np.linspace(0, 0.5, 1001)
 """Error rates of better than random workers."""
 
 
-def _ranges(found: Experiments) -> ClaimFinding:
+def _ranges(found: Experiments) -> Judgement:
     facts, texts = [], []
     for metric, names in RANGED.items():
         values = [found[name].values[key] for name in names for key in found[name].values if key[2] == metric]
         low, high = (float(end([end(value) for value in values])) for end in (np.min, np.max))
         facts.append(low >= 0 and high <= 2)
         texts.append(f"{metric} {number_text(low)} to {number_text(high)}")
-    return ClaimFinding(f"Over all trials: {'; '.join(texts)}", holds_if(*facts))
+    return Judgement(f"Over all trials: {'; '.join(texts)}", holds_if(*facts))
 
 
-def _comparable(found: Experiments, naming: Naming) -> ClaimFinding:
+def _comparable(found: Experiments, naming: Naming) -> Judgement:
     pairs = [versus(found[S5], metric, naming(em)) for metric in (INCORRECT, JSD) for em in (EM1, EM_BEST, EM_ANY)]
     verdict = holds_if(*(pair.overall.within(COMPARABLE) for pair in pairs))
     numbers = [line for pair in pairs for line in pair.numbers()]
-    return ClaimFinding("Lead of OPT", verdict, [_averaged(pair) for pair in pairs], numbers)
+    return Judgement("Lead of OPT", verdict, [_averaged(pair) for pair in pairs], numbers)
 
 
 def _averaged(pair: Versus) -> Line:
@@ -85,7 +85,7 @@ def _averaged(pair: Versus) -> Line:
             "verdict": holds_if(lead.within(COMPARABLE))}  # fmt: skip
 
 
-def _high_accuracy(found: Experiments, naming: Naming) -> ClaimFinding:
+def _high_accuracy(found: Experiments, naming: Naming) -> Judgement:
     even = np.full((len(ERRORS), 2, 2), 0.5)
     workers = np.stack([np.column_stack([1 - ERRORS, ERRORS]), np.column_stack([ERRORS, 1 - ERRORS])], axis=1)
     guesses = {INCORRECT: 0.5, JSD: float(jsd_score(even, workers).mean())}
@@ -100,10 +100,10 @@ def _high_accuracy(found: Experiments, naming: Naming) -> ClaimFinding:
             table.append({"metric": metric, "algorithm": name, "mean": span(mean.mean for mean in own.values()),
                           "a guess has": guess, "surely below half of that at m": sure,
                           "verdict": holds_if(*good.values())})  # fmt: skip
-    return ClaimFinding("Means over all trials at s = .5", holds_if(*facts), table)
+    return Judgement("Means over all trials at s = .5", holds_if(*facts), table)
 
 
-def _moderate_skew(found: Experiments, naming: Naming) -> ClaimFinding:
+def _moderate_skew(found: Experiments, naming: Naming) -> Judgement:
     pairs = {em: versus(found[S7], JSD, naming(em)) for em in (EM_BEST, EM_ANY, EM1)}
     verdicts = {em: ahead([pair]).verdict for em, pair in pairs.items()}
     verdicts[EM1] = holds_if(pairs[EM1].overall.within(COMPARABLE))
@@ -112,11 +112,11 @@ def _moderate_skew(found: Experiments, naming: Naming) -> ClaimFinding:
         for em, pair in pairs.items()
     ]
     numbers = [line for pair in pairs.values() for line in pair.numbers()]
-    return ClaimFinding("Lead of OPT by JSD", joint_verdict(verdicts.values()), table, numbers)
+    return Judgement("Lead of OPT by JSD", joint_verdict(verdicts.values()), table, numbers)
 
 
-def _skew_best(found: Experiments, naming: Naming) -> ClaimFinding:
-    def against(metric: str) -> ClaimFinding:
+def _skew_best(found: Experiments, naming: Naming) -> Judgement:
+    def against(metric: str) -> Judgement:
         return join_parts(
             {em: ahead([versus(found[S9], metric, naming(em))], "Lead of OPT") for em in (EM_BEST, EM_ANY)}
         )
@@ -124,7 +124,7 @@ def _skew_best(found: Experiments, naming: Naming) -> ClaimFinding:
     return join_parts({metric: against(metric) for metric in (INCORRECT, JSD)}, "by")
 
 
-def _skew_first(found: Experiments, naming: Naming) -> ClaimFinding:
+def _skew_first(found: Experiments, naming: Naming) -> Judgement:
     parts = {
         metric: ahead([versus(found[S9], metric, OPT, first=naming(EM1))], "Lead of EM(1)")
         for metric in (INCORRECT, JSD)
@@ -133,7 +133,7 @@ def _skew_first(found: Experiments, naming: Naming) -> ClaimFinding:
     return replace(judged, table=[{"algorithm": naming(EM1), **line} for line in judged.table])
 
 
-def _extreme_example(_: Experiments) -> ClaimFinding:
+def _extreme_example(_: Experiments) -> Judgement:
     """1,000 items that are all 1, answered 0 with probability 0.2, in numbers as expected."""
     likelier, all_ones, table = [], [], []
     for m in range(1, 11):
@@ -153,10 +153,10 @@ def _extreme_example(_: Experiments) -> ClaimFinding:
                       **{f"items that {name} calls 1": share for name, share in shares.items()}})  # fmt: skip
     text = f"OPT is likelier than the truth at {sum(likelier)} of {len(table)} m; EM(1) calls (nearly) all items 1 "
     text += f"in {sum(all_ones)} of {len(all_ones)} cases (m and rule for ties)"
-    return ClaimFinding(text, holds_if(*likelier, *all_ones), table)
+    return Judgement(text, holds_if(*likelier, *all_ones), table)
 
 
-def _tuned(found: Experiments, naming: Naming) -> ClaimFinding:
+def _tuned(found: Experiments, naming: Naming) -> Judgement:
     text = "OPT with estimated selectivity, wrong items, s = .9"
     judged = ahead((versus(found[S9], INCORRECT, other, first=OPT_SHARES) for other in (OPT, naming(EM1))), text)
     cost = versus(found[S5], INCORRECT, OPT, first=OPT_SHARES).overall

@@ -18,7 +18,7 @@ from crowdopt.model.order import Order
 from crowdopt.model.problem import Problem
 from crowdopt.studies.paper.format import number_text
 from crowdopt.studies.paper.mapping_counts import agrees, appendix_count, counted, points, table_2, up_to
-from crowdopt.studies.paper.verdicts import Check, ClaimFinding, Criterion, holds_if, joint_verdict
+from crowdopt.studies.paper.verdicts import Check, Criterion, Judgement, holds_if, joint_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,15 +35,15 @@ SIZES = {2: 10, 3: 6, 4: 5, 5: 4}
 """Numbers of responses up to which buckets are counted by writing down all answers, by number of labels."""
 
 
-def _first_example(_: Experiments) -> ClaimFinding:
+def _first_example(_: Experiments) -> Judgement:
     buckets = np.array([[0, 0, 3], [1, 1, 1], [3, 0, 0]])
     mappings = {tuple(int(label) + 1 for label in row) for row in enumerate_mappings(Order.of(buckets[:, None]), 3)}
     text = f"{3 ** len(buckets)} mappings by bucket, {len(mappings)} of them in order"
     same = "the ten that the paper lists" if mappings == LISTED else "not those that the paper lists"
-    return ClaimFinding(f"{text}, {same}", holds_if(3 ** len(buckets) == 27, mappings == LISTED))
+    return Judgement(f"{text}, {same}", holds_if(3 ** len(buckets) == 27, mappings == LISTED))
 
 
-def _buckets(labels: Sequence[int]) -> ClaimFinding:
+def _buckets(labels: Sequence[int]) -> Judgement:
     texts, right = [], []
     for n_labels in labels:
         found = [len({tuple(sorted(answers)) for answers in product(range(n_labels), repeat=m)})
@@ -53,13 +53,13 @@ def _buckets(labels: Sequence[int]) -> ClaimFinding:
             for m, number_of in enumerate(found, 1)
         ]
         texts.append(f"R = {n_labels}, m = 1–{len(found)}: {', '.join(map(str, found))}")
-    return ClaimFinding(f"Counted by writing down all answers: {'; '.join(texts)}", holds_if(*right))
+    return Judgement(f"Counted by writing down all answers: {'; '.join(texts)}", holds_if(*right))
 
 
-def _cut_points(_: Experiments) -> ClaimFinding:
+def _cut_points(_: Experiments) -> Judgement:
     rows = {m: counted(2, m) for m in range(1, 11)}
     text = f"Counted for m = 1–10: {', '.join(str(row.dominance) for row in rows.values())}"
-    return ClaimFinding(text, holds_if(*(row.dominance == m + 2 for m, row in rows.items())))
+    return Judgement(text, holds_if(*(row.dominance == m + 2 for m, row in rows.items())))
 
 
 @dataclass(frozen=True)
@@ -111,34 +111,33 @@ def _items(items: Sequence[tuple[int, ...]]) -> str:
     return ", ".join("(" + ",".join(map(str, item)) + ")" for item in items)
 
 
-def _cuts_are_reasonable(_: Experiments) -> ClaimFinding:
+def _cuts_are_reasonable(_: Experiments) -> Judgement:
     crowds = small_crowds()
     wrong = [crowd for crowd in crowds if crowd.unreasonable_cut]
     text = f"In {len(wrong)} of the {len(crowds)} smallest crowds some mapping that respects the order is not"
     text += f", first in that of one item {_items(wrong[0].items)}, which it maps to 0" if wrong else ""
-    return ClaimFinding(f"{text} (errata, entry 2)", holds_if(not wrong))
+    return Judgement(f"{text} (errata, entry 2)", holds_if(not wrong))
 
 
-def _theorem(_: Experiments) -> ClaimFinding:
+def _theorem(_: Experiments) -> Judgement:
     crowds = small_crowds()
     more = [crowd for crowd in crowds if crowd.cut > crowd.reasonable + 1e-9]
     less = [crowd for crowd in crowds if crowd.cut < crowd.reasonable - 1e-9]
     text = f"Of the {len(crowds)} smallest crowds it is likelier in {len(more)}, less likely in {len(less)}"
     if known := [crowd for crowd in more if math.isfinite(crowd.reasonable)]:
-        first = known[0]
-        cut, reasonable = number_text(first.cut), number_text(first.reasonable)
-        text += f"; items {_items(first.items)}: {cut} against {reasonable} (errata, entry 2)"
-    return ClaimFinding(text, holds_if(not more and not less))
+        cut, reasonable = number_text(known[0].cut), number_text(known[0].reasonable)
+        text += f"; items {_items(known[0].items)}: {cut} against {reasonable} (errata, entry 2)"
+    return Judgement(text, holds_if(not more and not less))
 
 
-def _global(_: Experiments) -> ClaimFinding:
+def _global(_: Experiments) -> Judgement:
     crowds = small_crowds()
     short = [crowd for crowd in crowds if crowd.cut < crowd.best - 1e-9]
     text = f"Of the {len(crowds)} smallest crowds some other mapping is likelier in {len(short)}"
-    return ClaimFinding(text, holds_if(not short))
+    return Judgement(text, holds_if(not short))
 
 
-def _table(column: int) -> ClaimFinding:
+def _table(column: int) -> Judgement:
     rows = table_2()
     exact = [(row.unconstrained, row.bucketized, row.dominance)[column] for row in rows]
     right = [agrees(value, row.printed[column]) for value, row in zip(exact, rows, strict=True)]
@@ -148,16 +147,16 @@ def _table(column: int) -> ClaimFinding:
         if not ok
     ]
     text = f"{sum(right)} of {len(right)} entries agree"
-    return ClaimFinding(f"{text}; {'; '.join(wrong)} (errata, entry 15)" if wrong else text, holds_if(*right))
+    return Judgement(f"{text}; {'; '.join(wrong)} (errata, entry 15)" if wrong else text, holds_if(*right))
 
 
-def _other_columns(_: Experiments) -> ClaimFinding:
+def _other_columns(_: Experiments) -> Judgement:
     free, by_bucket = _table(0), _table(1)
     verdict = joint_verdict([free.verdict, by_bucket.verdict])
-    return ClaimFinding(f"All mappings: {free.text}. By bucket: {by_bucket.text}", verdict)
+    return Judgement(f"All mappings: {free.text}. By bucket: {by_bucket.text}", verdict)
 
 
-def _much_smaller(_: Experiments) -> ClaimFinding:
+def _much_smaller(_: Experiments) -> Judgement:
     rows = table_2()
     factors = {
         "all mappings": [row.unconstrained / row.dominance for row in rows],
@@ -166,7 +165,7 @@ def _much_smaller(_: Experiments) -> ClaimFinding:
     text = "; ".join(
         f"of {name} 1 in {number_text(min(found))} to 1 in {number_text(max(found))}" for name, found in factors.items()
     )
-    return ClaimFinding(f"Left {text}", holds_if(*(factor >= 100 for factor in factors["all mappings"])))
+    return Judgement(f"Left {text}", holds_if(*(factor >= 100 for factor in factors["all mappings"])))
 
 
 @dataclass(frozen=True)
@@ -203,7 +202,7 @@ def counterexample() -> Counterexample:
     return Counterexample(items, likeliest(every), likeliest(ordered))
 
 
-def _contains_the_best(_: Experiments) -> ClaimFinding:
+def _contains_the_best(_: Experiments) -> Judgement:
     shown = counterexample()
     (best, value), (ordered, ordered_value) = shown.best, shown.ordered
     text = (
@@ -211,14 +210,14 @@ def _contains_the_best(_: Experiments) -> ClaimFinding:
         f"{value:.6f}; the likeliest in order, {', '.join(map(str, ordered))}, {ordered_value:.6f} (errata, entry 5). "
         "How often EM finds likelier ratings than the best in order: Beyond 10"
     )
-    return ClaimFinding(text, holds_if(value <= ordered_value))
+    return Judgement(text, holds_if(value <= ordered_value))
 
 
-def _lattice(_: Experiments) -> ClaimFinding:
+def _lattice(_: Experiments) -> Judgement:
     cases = {(n_labels, m): full_lattice(n_labels, m) for n_labels, m in ((3, 3), (3, 4), (4, 3))}
     orders = [Order.of(buckets[:, None]).dominates | np.eye(len(buckets), dtype=bool) for buckets in cases.values()]
     right = [_has_bounds(above) and _has_bounds(above.T) for above in orders]
-    return ClaimFinding(f"All pairs of buckets tried for (R, m) = {_items(list(cases))}", holds_if(*right))
+    return Judgement(f"All pairs of buckets tried for (R, m) = {_items(list(cases))}", holds_if(*right))
 
 
 def _has_bounds(above: Bools) -> bool:
@@ -228,7 +227,7 @@ def _has_bounds(above: Bools) -> bool:
     return bool((common & reaches_all).any(axis=2).all())
 
 
-def _unions(_: Experiments) -> ClaimFinding:
+def _unions(_: Experiments) -> Judgement:
     right = []
     for m in range(1, 6):
         zeros, ones = points(m).T
@@ -237,9 +236,7 @@ def _unions(_: Experiments) -> ClaimFinding:
         inside = [[corner for corner in corners if (corner <= mapping).all()] for mapping in mappings]
         unions = [np.any([np.zeros_like(zeros, bool), *parts], axis=0) for parts in inside]
         right.append(np.array_equal(unions, mappings))
-    return ClaimFinding(
-        "All mappings tried for m = 1–5, a mapping without any 1 being the empty union", holds_if(*right)
-    )
+    return Judgement("All mappings tried for m = 1–5, a mapping without any 1 being the empty union", holds_if(*right))
 
 
 def buckets_of_two_classes(experts: int, regulars: int, *, up_to_these: bool) -> Ints:
@@ -264,7 +261,7 @@ def _strictly(leads: list[Ints]) -> Bools:
     return np.asarray(np.all([lead >= 0 for lead in leads], axis=0) & np.any([lead > 0 for lead in leads], axis=0))
 
 
-def _class_order(_: Experiments) -> ClaimFinding:
+def _class_order(_: Experiments) -> Judgement:
     buckets = buckets_of_two_classes(2, 2, up_to_these=True)
     texts, right = [], []
     for printed in (True, False):
@@ -279,10 +276,10 @@ def _class_order(_: Experiments) -> ClaimFinding:
             one, two, three = (buckets[at] for at in np.argwhere(skips)[0])
             text += f"{_items([one])} dominates {_items([two])}, this {_items([three])}, but not the first the last"
         texts.append(text if skips.any() else f"{text}transitive")
-    return ClaimFinding(f"{'. '.join(texts)} (errata, entry 14)", holds_if(any(right)))
+    return Judgement(f"{'. '.join(texts)} (errata, entry 14)", holds_if(any(right)))
 
 
-def _classes_help(_: Experiments) -> ClaimFinding:
+def _classes_help(_: Experiments) -> Judgement:
     table, fewer = [], []
     for experts, regulars in ((1, 1), (1, 2), (2, 1), (2, 2), (1, 3), (2, 3)):
         buckets = buckets_of_two_classes(experts, regulars, up_to_these=False)
@@ -292,7 +289,7 @@ def _classes_help(_: Experiments) -> ClaimFinding:
         fewer.append(counts[1] < counts[0])
         table.append({"experts": experts, "regular workers": regulars, "by bucket": len(mappings),
                       "first condition": counts[0], "both conditions": counts[1]})  # fmt: skip
-    return ClaimFinding("Mappings that respect the order, all tried", holds_if(*fewer), table)
+    return Judgement("Mappings that respect the order, all tried", holds_if(*fewer), table)
 
 
 def _respecting(mappings: Bools, above: Bools) -> int:
@@ -302,13 +299,13 @@ def _respecting(mappings: Bools, above: Bools) -> int:
     return int((~wrong).sum())
 
 
-def _boundaries(_: Experiments) -> ClaimFinding:
+def _boundaries(_: Experiments) -> Judgement:
     exact = {m: up_to(m) for m in range(1, 9)}
     right = all(appendix_count(m) == number_of for m, number_of in exact.items())
     order = all(number_of == 2 ** (m + 1) for m, number_of in exact.items())
     text = f"Counted for m = 1–8: {', '.join(map(str, exact.values()))}, which is 2^(m+1); the formula gives "
     text += ", ".join(str(appendix_count(m)) for m in exact)
-    return ClaimFinding(f"{text} (errata, entry 6)", holds_if(right, order))
+    return Judgement(f"{text} (errata, entry 6)", holds_if(right, order))
 
 
 ROUNDED = Criterion(

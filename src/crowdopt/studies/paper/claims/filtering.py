@@ -32,8 +32,8 @@ from crowdopt.studies.paper.verdicts import (
     EQUALS,
     TIES,
     Check,
-    ClaimFinding,
     Criterion,
+    Judgement,
     ahead,
     both_ways,
     combined,
@@ -58,7 +58,7 @@ OTHER_NUMBERS = (f"{S5}-n100", f"{S5}-n10000")
 AHEAD_WITH_TIES = replace(AHEAD, each=TIES)
 
 
-def _items(found: Experiments) -> ClaimFinding:
+def _items(found: Experiments) -> Judgement:
     facts: list[Sure] = []
     table: list[Line] = []
     numbers: list[Line] = []
@@ -79,7 +79,7 @@ def _items(found: Experiments) -> ClaimFinding:
                 numbers += [{**names, "m": m, "change": gap.mean, "low": gap.low, "high": gap.high}
                             for m, gap in gaps.items()]  # fmt: skip
     text = "Mean change against 1,000 items, s = .5, with the same workers"
-    return ClaimFinding(text, holds_if(every(facts)), table, numbers)
+    return Judgement(text, holds_if(every(facts)), table, numbers)
 
 
 def _changes(base: Experiment, other: Experiment, algorithm: str, metric: str) -> dict[int, Estimate]:
@@ -91,7 +91,7 @@ def _changes(base: Experiment, other: Experiment, algorithm: str, metric: str) -
     }
 
 
-def _never_below(found: Experiments) -> ClaimFinding:
+def _never_below(found: Experiments) -> Judgement:
     worst, trials = np.inf, 0
     for name in (S5, S7, S9):
         experiment = found[name]
@@ -102,12 +102,10 @@ def _never_below(found: Experiments) -> ClaimFinding:
             trials += len(best)
     below = "none" if worst >= -SAME_NATS else f"some, by up to {number_text(-worst)} nats"
     text = f"Of {trials:,} trials with s = .5, .7 and .9 an EM is likelier in {below}. Leads at s = .5 in nats"
-    return ClaimFinding(
-        text, holds_if(worst >= -SAME_NATS), [versus(found[S5], LIKELIHOOD, em).line() for em in ALL_EM]
-    )
+    return Judgement(text, holds_if(worst >= -SAME_NATS), [versus(found[S5], LIKELIHOOD, em).line() for em in ALL_EM])
 
 
-def _gap_falls(found: Experiments, naming: Naming) -> ClaimFinding:
+def _gap_falls(found: Experiments, naming: Naming) -> Judgement:
     facts: list[Sure] = []
     table: list[Line] = []
     numbers: list[Line] = []
@@ -123,15 +121,15 @@ def _gap_falls(found: Experiments, naming: Naming) -> ClaimFinding:
             "verdict": holds_if(facts[-1]),
         })  # fmt: skip
         numbers += pair.numbers()
-    return ClaimFinding("Mean lead of OPT at s = .5", holds_if(*facts), table, numbers)
+    return Judgement("Mean lead of OPT at s = .5", holds_if(*facts), table, numbers)
 
 
-def _accuracy(found: Experiments, naming: Naming) -> ClaimFinding:
+def _accuracy(found: Experiments, naming: Naming) -> Judgement:
     own = span(mean.mean for mean in means(found[S7], OPT, INCORRECT).values())
     return ahead((versus(found[S7], INCORRECT, naming(em)) for em in ALL_EM), f"OPT is wrong on {own} of the items")
 
 
-def _emd(found: Experiments, naming: Naming) -> ClaimFinding:
+def _emd(found: Experiments, naming: Naming) -> Judgement:
     parts = {
         s: ahead((versus(found[name], EMD, naming(em)) for em in ALL_EM), "Lead of OPT")
         for name, s in ((S5, "0.5"), (S7, "0.7"))
@@ -139,7 +137,7 @@ def _emd(found: Experiments, naming: Naming) -> ClaimFinding:
     return join_parts(parts, "s")
 
 
-def _starts(found: Experiments, naming: Naming) -> ClaimFinding:
+def _starts(found: Experiments, naming: Naming) -> Judgement:
     experiment, first = found[S5], naming(EM1)
     own = combined(experiment, EMD, {OPT: 1}).mean
     facts: list[Sure] = []
@@ -155,7 +153,7 @@ def _starts(found: Experiments, naming: Naming) -> ClaimFinding:
         table.append({"algorithm": name, "EMD averaged over m": score.mean, "times OPT's": score.mean / own,
                       "nats below OPT": short.mean, "verdict": holds_if(*as_claimed)})  # fmt: skip
     text = f"EM(3) ends exactly as likely as EM(1) in {percent(_alike(experiment, naming, (0, 1)))} of all trials"
-    return ClaimFinding(text, holds_if(*facts), table)
+    return Judgement(text, holds_if(*facts), table)
 
 
 def _alike(experiment: Experiment, naming: Naming, rests: tuple[int, ...]) -> float:
@@ -165,7 +163,7 @@ def _alike(experiment: Experiment, naming: Naming, rests: tuple[int, ...]) -> fl
     return float(np.mean([np.abs(one - other) <= SAME_NATS for one, other in both]))
 
 
-def _best_of_three(found: Experiments, naming: Naming) -> ClaimFinding:
+def _best_of_three(found: Experiments, naming: Naming) -> Judgement:
     experiment = found[S5]
     odd, even = (_alike(experiment, naming, (rest,)) for rest in (1, 0))
     text = (
@@ -176,7 +174,7 @@ def _best_of_three(found: Experiments, naming: Naming) -> ClaimFinding:
     return join_parts(parts)
 
 
-def _all_metrics(found: Experiments, naming: Naming) -> ClaimFinding:
+def _all_metrics(found: Experiments, naming: Naming) -> Judgement:
     parts = {}
     for name, s in ((S5, ".5"), (S7, ".7")):
         for metric in (LIKELIHOOD, INCORRECT, EMD, JSD):

@@ -31,8 +31,8 @@ from crowdopt.studies.paper.statistics import Estimate, every, trend
 from crowdopt.studies.paper.verdicts import (
     AHEAD,
     Check,
-    ClaimFinding,
     Criterion,
+    Judgement,
     ahead,
     holds_if,
     join_parts,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from crowdopt.studies.paper.statistics import Sure
     from crowdopt.studies.paper.verdicts import ClaimVerdict, Experiments, Line
 
-    Measure: TypeAlias = Callable[[Experiment], ClaimFinding]
+    Measure: TypeAlias = Callable[[Experiment], Judgement]
 
 WORKERS = "all three kinds of random workers"
 ORDERS = 9
@@ -59,10 +59,10 @@ def names_of(*truths: str) -> tuple[str, ...]:
     return tuple(f"rating-{spread}{suffix}" for spread in truths for suffix in MATRIX_KINDS.values())
 
 
-def _with(measure: Measure, *truths: str) -> Callable[[Experiments], ClaimFinding]:
+def _with(measure: Measure, *truths: str) -> Callable[[Experiments], Judgement]:
     """Judges a claim for some distributions of the truths, with every kind of random workers."""
 
-    def judge(found: Experiments) -> ClaimFinding:
+    def judge(found: Experiments) -> Judgement:
         parts = {
             kind if len(truths) == 1 else f"{kind}, s = {spread}": measure(found[f"rating-{spread}{suffix}"])
             for spread in truths
@@ -78,7 +78,7 @@ def _ahead(metric: str) -> Measure:
     return lambda experiment: ahead((versus(experiment, metric, em) for em in ALL_EM), f"Lead of OPT{unit}")
 
 
-def _likelihood(experiment: Experiment) -> ClaimFinding:
+def _likelihood(experiment: Experiment) -> Judgement:
     judged = _ahead(LIKELIHOOD)(experiment)
     rows = against_em([experiment])
     beats = {em: max(row["beat"] for row in rows if row["algorithm"] == em) for em in ALL_EM}
@@ -89,7 +89,7 @@ def _likelihood(experiment: Experiment) -> ClaimFinding:
     return replace(judged, table=table)
 
 
-def _nine_orders(experiment: Experiment) -> ClaimFinding:
+def _nine_orders(experiment: Experiment) -> Judgement:
     lead = (experiment.values[5, OPT, LIKELIHOOD] - experiment.values[5, EM_BEST, LIKELIHOOD]) / math.log(10)
     gain = Estimate.of(lead)
     verdict: ClaimVerdict = "not decided"
@@ -98,10 +98,10 @@ def _nine_orders(experiment: Experiment) -> ClaimFinding:
     elif gain.above(ORDERS / 2):
         verdict = "holds"
     line = {"mean orders of magnitude": number_text(gain.mean, sign=True), "99 % interval": span([gain.low, gain.high])}
-    return ClaimFinding("Lead of OPT over EM(*) at m = 5", verdict, [line])
+    return Judgement("Lead of OPT over EM(*) at m = 5", verdict, [line])
 
 
-def _gap_falls(experiment: Experiment) -> ClaimFinding:
+def _gap_falls(experiment: Experiment) -> Judgement:
     facts: list[Sure] = []
     table: list[Line] = []
     numbers: list[Line] = []
@@ -118,10 +118,10 @@ def _gap_falls(experiment: Experiment) -> ClaimFinding:
             "verdict": holds_if(*facts[-2:]),
         })  # fmt: skip
         numbers += pair.numbers()
-    return ClaimFinding("Lead of OPT", holds_if(*facts), table, numbers)
+    return Judgement("Lead of OPT", holds_if(*facts), table, numbers)
 
 
-def _accuracy(experiment: Experiment) -> ClaimFinding:
+def _accuracy(experiment: Experiment) -> Judgement:
     shares = np.array(experiment.setup.shares)
     steps = np.abs(np.subtract.outer(range(len(shares)), range(len(shares))))
     guess = float(shares @ steps.mean(axis=1))
@@ -135,13 +135,11 @@ def _accuracy(experiment: Experiment) -> ClaimFinding:
         **{f"lead over {pair.other}": span((lead.mean for lead in pair.leads.values()), sign=True) for pair in pairs},
     }
     numbers = [entry for pair in pairs for entry in pair.numbers()]
-    return ClaimFinding(
-        "OPT against a guess and, for information, against EM", holds_if(*good.values()), [line], numbers
-    )
+    return Judgement("OPT against a guess and, for information, against EM", holds_if(*good.values()), [line], numbers)
 
 
-def _more_than_filtering(found: Experiments) -> ClaimFinding:
-    def measure(experiment: Experiment) -> ClaimFinding:
+def _more_than_filtering(found: Experiments) -> Judgement:
+    def measure(experiment: Experiment) -> Judgement:
         leads = [versus(e, LIKELIHOOD, EM_BEST).leads for e in (experiment, found[S5])]
         gaps = {m: leads[0][m] - leads[1][m] for m in leads[0] if m in leads[1] and m > 1}
         more = {m: gap.above(0) for m, gap in gaps.items()}
@@ -153,7 +151,7 @@ def _more_than_filtering(found: Experiments) -> ClaimFinding:
         }
         numbers = [{"m": m, "rating": leads[0][m].mean, "filtering": leads[1][m].mean, "difference": gap.mean,
                     "low": gap.low, "high": gap.high} for m, gap in gaps.items()]  # fmt: skip
-        return ClaimFinding(
+        return Judgement(
             "Mean lead of OPT over EM(*) in nats, from m = 2 on", holds_if(*more.values()), [line], numbers
         )
 
@@ -170,13 +168,13 @@ LABEL_STEPS = {
 """More parameters against fewer."""
 
 
-def _goes_wrong_more(found: Experiments) -> ClaimFinding:
+def _goes_wrong_more(found: Experiments) -> Judgement:
     return join_parts(
         {step: _wrong_more(*(found[name] for name in pair)) for step, pair in LABEL_STEPS.items()}, "step"
     )
 
 
-def _wrong_more(many: Experiment, few: Experiment) -> ClaimFinding:
+def _wrong_more(many: Experiment, few: Experiment) -> Judgement:
     sizes = [m for m in many.sizes if m in few.sizes and m > 1]
     shares = {m: [Estimate.share(below_best(e, m, EM_BEST)) for e in (many, few)] for m in sizes}
     more = [m for m, (one, other) in shares.items() if one.low > other.high]
@@ -192,10 +190,10 @@ def _wrong_more(many: Experiment, few: Experiment) -> ClaimFinding:
     }  # fmt: skip
     numbers = [{"m": m, "R": e.setup.n_labels, "falls short": share.mean, "low": share.low, "high": share.high}
                for m, both in shares.items() for e, share in zip((many, few), both, strict=True)]  # fmt: skip
-    return ClaimFinding("Share of trials in which EM(*) ends below the best mapping found", verdict, [line], numbers)
+    return Judgement("Share of trials in which EM(*) ends below the best mapping found", verdict, [line], numbers)
 
 
-def _often(experiment: Experiment) -> ClaimFinding:
+def _often(experiment: Experiment) -> Judgement:
     pairs = [versus(experiment, metric, em) for metric in (INCORRECT, DISTANCE, EMD, JSD) for em in ALL_EM]
     better, worse = sum(len(pair.better) for pair in pairs), sum(len(pair.worse) for pair in pairs)
     number_of = len(pairs) * len(experiment.sizes)
@@ -210,7 +208,7 @@ def _often(experiment: Experiment) -> ClaimFinding:
     line = {"comparisons": number_of, "surely better": better, "surely worse": worse, "level": level,
             "unclear": unclear}  # fmt: skip
     numbers = [entry for pair in pairs for entry in pair.numbers()]
-    return ClaimFinding("Comparisons of OPT with EM: 4 metrics, 4 EM, every m", verdict, [line], numbers)
+    return Judgement("Comparisons of OPT with EM: 4 metrics, 4 EM, every m", verdict, [line], numbers)
 
 
 AHEAD_OF_ALL = replace(AHEAD, each=WORKERS)

@@ -26,8 +26,8 @@ from crowdopt.studies.paper.verdicts import (
     EQUALS,
     TIES,
     Check,
-    ClaimFinding,
     Criterion,
+    Judgement,
     both_ways,
     holds_if,
     join_parts,
@@ -47,7 +47,7 @@ MUCH = 0.1
 """A lead in the share of wrong items that is much."""
 
 
-def _high_likelihood(found: Experiments, naming: Naming) -> ClaimFinding:
+def _high_likelihood(found: Experiments, naming: Naming) -> Judgement:
     experiment = found[IC]
     poor = versus(experiment, LIKELIHOOD, naming(EM2)).leads
     facts: list[Sure] = [every(lead.above(0) for lead in poor.values())]
@@ -62,29 +62,29 @@ def _high_likelihood(found: Experiments, naming: Naming) -> ClaimFinding:
                       "at most this share of EM(2)'s": largest, "verdict": holds_if(facts[-1])})  # fmt: skip
     text = f"EM(2) is below OPT by {span(lead.mean for lead in poor.values())} nats"
     verdict = holds_if(*facts[1:]) if facts[0] else "fails" if facts[0] is False else "not decided"
-    return ClaimFinding(text, verdict, table)
+    return Judgement(text, verdict, table)
 
 
-def _near_half(found: Experiments, naming: Naming) -> ClaimFinding:
+def _near_half(found: Experiments, naming: Naming) -> Judgement:
     experiment, em = found[IC], naming(EM2)
     ends = [mean for rate in (RATE_0, RATE_1) for mean in means(experiment, em, rate).values()]
     missing = [np.isnan(series(experiment, m, em, rate)) for m in experiment.sizes for rate in (RATE_0, RATE_1)]
     text = f"Mean error rates {span(end.mean for end in ends)}; a label gets no item, and so has no rate, in "
     near = every(Estimate(end.mean - 0.5, end.low - 0.5, end.high - 0.5).within(0.1) for end in ends)
-    return ClaimFinding(f"{text}{percent(2 * float(np.mean(missing)))} of trials", holds_if(near))
+    return Judgement(f"{text}{percent(2 * float(np.mean(missing)))} of trials", holds_if(near))
 
 
-def _extremes(found: Experiments, naming: Naming) -> ClaimFinding:
+def _extremes(found: Experiments, naming: Naming) -> Judgement:
     ends = {
         em: [mean for rate in (RATE_0, RATE_1) for mean in means(found[IC], naming(em), rate).values()]
         for em in (EM1, EM3)
     }
     text = "; ".join(f"{em} {span(mean.mean for mean in values)}" for em, values in ends.items())
     facts = [every(mean.below(0.2) for mean in ends[EM1]), every(mean.above(0.8) for mean in ends[EM3])]
-    return ClaimFinding(f"Mean error rates of both kinds at all m: {text}", holds_if(*facts))
+    return Judgement(f"Mean error rates of both kinds at all m: {text}", holds_if(*facts))
 
 
-def _opposite(found: Experiments, naming: Naming) -> ClaimFinding:
+def _opposite(found: Experiments, naming: Naming) -> Judgement:
     experiment = found[IC]
     near = []
     for m in experiment.sizes:
@@ -100,10 +100,10 @@ def _opposite(found: Experiments, naming: Naming) -> ClaimFinding:
     text = f"Mean log-likelihoods differ by up to {number_text(max(abs(lead.mean) for lead in apart.values()))} nats"
     shares = ", ".join(f"{em} {span(mean.mean for mean in values.values())}" for em, values in wrong.items())
     opposite = every(mean.above(0.8) for mean in wrong[EM3].values())
-    return ClaimFinding(f"{text}. Wrong items: {shares}", holds_if(every(near), opposite))
+    return Judgement(f"{text}. Wrong items: {shares}", holds_if(every(near), opposite))
 
 
-def _few_responses(found: Experiments, naming: Naming) -> ClaimFinding:
+def _few_responses(found: Experiments, naming: Naming) -> Judgement:
     experiment = found[IC]
     wrong = {name: means(experiment, name, INCORRECT) for name in (OPT, naming(EM1))}
     last, n_tasks = experiment.sizes[-1], experiment.n_tasks
@@ -114,10 +114,10 @@ def _few_responses(found: Experiments, naming: Naming) -> ClaimFinding:
         for name, values in wrong.items()
     ]
     text = f"At m = {last} OPT is wrong on {number_text(wrong[OPT][last].mean * n_tasks)} of {n_tasks} items"
-    return ClaimFinding(text, holds_if(*good.values()), table)
+    return Judgement(text, holds_if(*good.values()), table)
 
 
-def _sometimes_poor(found: Experiments, naming: Naming) -> ClaimFinding:
+def _sometimes_poor(found: Experiments, naming: Naming) -> Judgement:
     experiment, parts = found[IC], {}
     for em in (EM_BEST, EM_ANY):
         pair = versus(experiment, INCORRECT, naming(em))
@@ -129,7 +129,7 @@ def _sometimes_poor(found: Experiments, naming: Naming) -> ClaimFinding:
                 f"surely {MUCH} or more at m": places(sure, pair.leads),
                 "wrong on most items, odd m": percent(odd), "wrong on most, even m": percent(even),
                 "verdict": holds_if(much)}  # fmt: skip
-        parts[naming(em)] = ClaimFinding("Lead of OPT", holds_if(much), [line], pair.numbers())
+        parts[naming(em)] = Judgement("Lead of OPT", holds_if(much), [line], pair.numbers())
     return join_parts(parts)
 
 
