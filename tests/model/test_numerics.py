@@ -110,6 +110,7 @@ def test_a_bound_below_the_optimum_is_rejected(effort):
 # A million buckets of two labels.
 
 
+@pytest.mark.full
 def test_a_million_buckets():
     """All counts up to 1000, weights up to 10⁶: the scan against every cut, the near ones to sixty digits."""
     rng = np.random.default_rng(6)

@@ -47,6 +47,12 @@ def effort(pytestconfig):
     return lambda number: -(-number // share)
 
 
+def first_fast(values) -> list:
+    """Values of a parameter, the first of which is of the fast tier, the others of the full one."""
+    first, *others = values
+    return [first, *(pytest.param(value, marks=pytest.mark.full) for value in others)]
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by markers
 def pytest_collection_modifyitems(items):
     grids = defaultdict(list)
@@ -55,13 +61,21 @@ def pytest_collection_modifyitems(items):
             item.add_marker("scaled")
         if _in_slow_folder(item) or _has_rare_way(item):
             item.add_marker("full")
-        elif item.get_closest_marker("grid"):
+        elif item.get_closest_marker("grid") and not item.get_closest_marker("full"):
             grids[item.nodeid.partition("[")[0]].append(item)
     for cases in grids.values():
         kept = _covering(cases)
         for item in cases:
             if item not in kept:
                 item.add_marker("full")
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)  # the longest chains first
+
+
+def pytest_report_collectionfinish(items):
+    """How many tests are in which tier, of those that were selected."""
+    fast = [item for item in items if not item.get_closest_marker("full")]
+    again = [item for item in fast if item.get_closest_marker("scaled")]
+    return f"fast tier: {len(fast)} tests; full tier: {len(items) - len(fast)} others, and {len(again)} again with more"
 
 
 def _in_slow_folder(item) -> bool:
