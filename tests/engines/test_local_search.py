@@ -142,6 +142,7 @@ def test_gains_are_those_of_the_moves(n_classes, kind, space, effort):
                 assert vote[bucket, label] == buckets.agreement(moved) - buckets.agreement(mapping)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("n_classes", [1, 2])
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_closure_move_improves_the_answer_and_starts_respect_the_order(kind, n_classes, effort):
@@ -167,6 +168,7 @@ def test_same_problem_same_answer(space):
     assert (first.objective, first.bound, first.work) == (second.objective, second.bound, second.work)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("space", list(Space))
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_time_still_gives_a_valid_answer(kind, space):

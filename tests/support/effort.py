@@ -99,10 +99,10 @@ def _covering(cases: list) -> list:
 
 
 def _values(callspec) -> set[tuple[str, object]]:
-    """The parameters of a case, by number; a parameter of several fields counts as one for each."""
+    """The parameters of a case; one of several fields counts as several."""
     values = set()
     for name, value in callspec.params.items():
         fields = asdict(value) if is_dataclass(value) else dict(enumerate(value)) if isinstance(value, tuple) else {}
         values |= {(f"{name}.{field}", repr(one)) for field, one in fields.items()}
-        values |= set() if fields else {(name, callspec.indices[name])}
+        values |= set() if fields else {(name, id(value))}
     return values

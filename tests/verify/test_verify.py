@@ -134,6 +134,7 @@ def test_claiming_a_proof_is_a_lie_where_the_engine_stopped_too_early():
     pytest.fail(f"only {told} lies in 40 problems")
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("change", ["add", "remove", "flip"])
 @pytest.mark.parametrize("setting", SETTINGS[::3], ids=ids)
 def test_data_that_differ_by_one_response_are_rejected(setting, change):

@@ -17,6 +17,7 @@ from support.pricing import every_worth, go_on, random_prices, random_problem
 from support.problems import KINDS
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
 def test_equals_trying_every_set(n_labels, kind, effort):
