@@ -1,10 +1,14 @@
-# Two commands on a fresh machine: `make demo` and `make test`.
+# Two commands on a fresh machine: `make demo` and `make test`. All others: `make help`.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: demo run-demo test lint docs dist audit bench campaign fuzz clean
+.PHONY: help demo run-demo test test-rest test-full tiers lint docs dist audit bench campaign fuzz clean
+
+help: ## what can be made
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/make \1\t\2/p' Makefile | expand -t 16
 
 # Installed again only when what is to be installed changes.
 $(READY): pyproject.toml constraints.txt
@@ -18,7 +22,7 @@ $(VENV)/.demo: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[report]'
 	touch $@
 
-demo: $(VENV)/.demo run-demo
+demo: $(VENV)/.demo run-demo ## a simulated crowd, its answers, the report and the check
 
 # With what is installed in $(BIN), in the folder where one is.
 run-demo:
@@ -28,40 +32,53 @@ run-demo:
 	$(BIN)/crowdopt verify demo/solution.json demo/responses.csv
 	@echo "Answers: demo/answers.csv   Solution with certificate: demo/solution.json   Report: demo/report.html"
 
-lint: $(READY)
+lint: $(READY) ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: $(READY)
+docs: $(READY) ## the pages of the documentation
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-test: $(READY)
+# After every change; which tests are of the fast tier: tests/support/effort.py.
+test: $(READY) ## after every change: style, types, pages, and the fast tier of the tests
 	@if [ "$$(id -u)" = 0 ]; then .ci/system; fi
 	$(MAKE) lint
 	$(MAKE) docs
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(PYTEST) -m "not full" --durations 10
+
+# What `make test` leaves out, and with more random problems what draws some.
+test-rest: $(READY) ## the tests that are not of the fast tier
+	@if [ "$$(id -u)" = 0 ]; then .ci/system; fi
+	$(PYTEST) -m "full or scaled" --effort full --durations 30
+
+test-full: ## all tests, the fast tier first
+	$(MAKE) test
+	$(MAKE) test-rest
+
+tiers: $(READY) ## how many tests are in which tier
+	@$(BIN)/python -m pytest --collect-only -qq | grep tier:
 
 # The wheel and the sdist, tried in fresh environments: other Pythons, lowest versions.
-dist: $(READY)
+dist: $(READY) ## wheel and sdist, tried in fresh environments
 	.ci/dist $(BIN)/python
 
 # Known vulnerabilities of what constraints.txt names; needs a service that is not everywhere within reach.
-audit: $(READY)
+audit: $(READY) ## known vulnerabilities of the dependencies
 	.ci/audit $(BIN)/python
 
 # Everything side by side with the alternatives: build/bench/index.html and results.json.
-bench: $(READY)
+bench: $(READY) ## benchmarks against the alternatives
 	$(BIN)/python benchmarks/bench.py $(OPTIONS)
 
 # Forged solution files against verify, then random problems, every engine against brute force: MINUTES=30 by default.
-campaign: $(READY)
+campaign: $(READY) ## forged files and random problems, for MINUTES
 	PYTHONPATH=tests $(BIN)/python -m campaigns.forgeries --files $(or $(FILES),1000)
 	PYTHONPATH=tests $(BIN)/python -m campaigns.campaign --minutes $(or $(MINUTES),30)
 
 # Spoilt files, to every reader: MINUTES=10 by default.
-fuzz: $(READY)
+fuzz: $(READY) ## spoilt files, for MINUTES
 	PYTHONPATH=tests $(BIN)/python -m campaigns.fuzz --minutes $(or $(MINUTES),10)
 
-clean:
+clean: ## what was made here
 	rm -rf $(VENV) build demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

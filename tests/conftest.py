@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from support.needs import SHARED, need
 
-pytest_plugins = ["support.browsing", "support.commands"]
+pytest_plugins = ["support.browsing", "support.commands", "support.effort"]
 
 # Examples are the same in every run, and no example is judged by the clock: machines are shared and noisy.
 settings.register_profile("crowdopt", derandomize=True, deadline=None)

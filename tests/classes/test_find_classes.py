@@ -106,6 +106,7 @@ def test_finds_experts(seed):
     assert (chosen.decision.labels == truth).mean() > 0.9
 
 
+@pytest.mark.full
 def test_mostly_one_class_where_there_is_one():
     """By one standard error a rule cannot be always right; where it is not, the labels do not suffer."""
     numbers = []

@@ -13,7 +13,7 @@ import pyarrow.json
 import pyarrow.parquet
 import pytest
 
-from crowdopt.cli.app import _NoPandas, main
+from crowdopt.cli.app import _NoPandas
 from support.needs import need
 
 PROGRAM = Path(sys.executable).parent / "crowdopt"
@@ -51,21 +51,6 @@ def process(*args, environment=(), **kwargs):
         env=os.environ | dict(environment),
         **kwargs,
     )
-
-
-@pytest.fixture
-def crowdopt(monkeypatch, capfd):
-    """Runs the command line in this process: standard output, after checking the exit code and standard error."""
-
-    def run(*args, code=0):
-        monkeypatch.setattr(sys, "argv", ["crowdopt", *map(str, args)])
-        with pytest.raises(SystemExit) as exited:
-            main()
-        out, err = capfd.readouterr()
-        assert (exited.value.code, err) == (code, "")
-        return out
-
-    return run
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bisect
 import json
-import sys
 from decimal import Decimal
 
 import duckdb
@@ -17,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdopt import Solution, aggregate, verify
-from crowdopt.cli.app import main
 from crowdopt.data.bins import bin_labels, equal_width, parse_bins
 from crowdopt.data.reading import Reading
 from crowdopt.data.responses import check, count_tasks
@@ -69,6 +67,7 @@ def test_there_are_more_scores_than_labels_and_some_on_an_edge():
     assert float(np.float32(0.7)) < 0.7
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kind", TYPES)
 def test_scores_of_any_type_from_any_kind_of_table(backend, kind):
@@ -339,21 +338,14 @@ def test_a_truth_of_many_scores():
     ("text", "edges"),
     [("0.5", (0.5,)), ("0.3,0.7", EDGES), ("4", (0.25, 0.5, 0.75)), ("1,", (1.0,)), ("-1,0.5,", (-1.0, 0.5))],
 )
-def test_the_command_line(text, edges, tmp_path, monkeypatch, capfd):
+def test_the_command_line(text, edges, tmp_path, crowdopt):
     path, solution = to_text(ROWS, tmp_path), tmp_path / "solution.json"
-
-    def run(*args):
-        monkeypatch.setattr(sys, "argv", ["crowdopt", *map(str, args)])
-        with pytest.raises(SystemExit) as exited:
-            main()
-        out, err = capfd.readouterr()
-        assert (exited.value.code, err) == (0, "")
-        return out
-
-    found = json.loads(run("aggregate", path, "--bins", text, "--engine", "vote", "--solution", solution, "--json"))
+    found = json.loads(
+        crowdopt("aggregate", path, "--bins", text, "--engine", "vote", "--solution", solution, "--json")
+    )
     assert (tuple(found["labels"]), found["scale"], found["scale_inferred"]) == (bin_labels(edges), "ordinal", False)
     assert json.loads(solution.read_text())["reading"]["bins"] == list(edges)
-    assert run("verify", solution, path).splitlines()[0] == "CONFIRMED"
+    assert crowdopt("verify", solution, path).splitlines()[0] == "CONFIRMED"
 
 
 def test_wide_scores_with_an_index_of_their_own():

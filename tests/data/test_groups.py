@@ -107,6 +107,7 @@ def test_options_are_those_of_every_group(options):
     assert verify(solutions, data).verdict is Verdict.CONFIRMED
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kind", ["int", "float", "bool", "date", "category", "datetime"])
 @pytest.mark.parametrize("backend", ["pandas", "polars", "arrow", "duckdb", "parquet"])
 def test_groups_of_any_type_keep_it(kind, backend, tmp_path):
@@ -180,6 +181,7 @@ def test_kept_columns_probabilities_and_truth(tmp_path):
         aggregate(data, group="question", truth=truth.drop(columns="question"))
 
 
+@pytest.mark.full
 def test_the_solution_of_a_group_goes_on_from_the_rows_of_that_group(tmp_path):
     data = crowd(3, 30)
     data = data[(data["question"] != "colour") | (data["class"] == "regular")]
@@ -311,6 +313,7 @@ def raises(item):
     raise ValueError(item)
 
 
+@pytest.mark.full
 def test_what_ends_its_process_is_tried_once_more_and_then_lost(monkeypatch, capfd):
     monkeypatch.setattr(jobs, "ALONE", -1.0)
     assert jobs.run_all(raises, [1, 2, 3], 2, "lost") == {0: "lost", 1: "lost", 2: "lost"}
@@ -355,6 +358,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("source", ["pandas", "duckdb", "csv"])
 @pytest.mark.parametrize("how", BROKEN)
 def test_one_bad_group_does_not_stop_the_others(how, source, tmp_path):
@@ -437,6 +441,7 @@ def test_a_row_without_a_group_is_an_error_of_all(backend, groups):
         aggregate(BACKENDS[backend](pa.table(rows)), group="group")
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("groups", [["q", None, "q", "p"], [1, None, 1, 2], ["q", "", "q", "p"]], ids=str)
 def test_rows_without_a_group_can_be_dropped(backend, groups):
@@ -539,15 +544,7 @@ def test_other_data_are_rejected():
 # 5. The command line.
 
 
-def run(monkeypatch, capsys, *arguments: str) -> tuple[int, str, str]:
-    monkeypatch.setattr(sys, "argv", ["crowdopt", *arguments])
-    with pytest.raises(SystemExit) as exited:
-        main()
-    out, err = capsys.readouterr()
-    return int(exited.value.code or 0), out, err
-
-
-def test_the_command_line(monkeypatch, capsys, tmp_path):
+def test_the_command_line(monkeypatch, tmp_path, command):
     monkeypatch.chdir(tmp_path)
     data = pd.concat([crowd(seed, 5).assign(question=lambda d, s=seed: d["question"] + f" {s}") for seed in range(9)])
     bad = data.iloc[:1]  # a duplicate
@@ -562,7 +559,7 @@ def test_the_command_line(monkeypatch, capsys, tmp_path):
         "--group-summary",
         "groups.csv",
     )
-    code, out, err = run(monkeypatch, capsys, "aggregate", "data.csv", *options)
+    code, out, err = command("aggregate", "data.csv", *options)
     assert code == 4
     assert err.startswith("crowdopt: group colour 0: 1 (task, worker) pairs occur more than once")
     assert err.count("\n") == 1
@@ -574,17 +571,18 @@ def test_the_command_line(monkeypatch, capsys, tmp_path):
     assert len(figures) == 27
     assert figures["failure"].notna().sum() == 1
     assert figures["n_tasks"].sum() == 130
-    code, out, _ = run(monkeypatch, capsys, "verify", "solutions.json", "data.csv")
+    code, out, _ = command("verify", "solutions.json", "data.csv")
     assert code == 0
     assert out.splitlines()[0] == "CONFIRMED"
     assert "group colour 0 has no solution" in out
     data.to_csv("data.csv", index=False)
-    code, out, _ = run(monkeypatch, capsys, "aggregate", "data.csv", "--group", "question", "--json")
+    code, out, _ = command("aggregate", "data.csv", "--group", "question", "--json")
     summary = json.loads(out)
     assert code == 0
     assert (summary["n_groups"], summary["n_failures"], len(summary["groups"])) == (27, 0, 27)
 
 
+@pytest.mark.full
 def test_thousands_of_groups(tmp_path):
     rng = np.random.default_rng(0)
     n_groups, n_tasks, n_workers = 2000, 4, 3

@@ -31,6 +31,7 @@ LABELS = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("shape", ["same", "text", "arrow"])
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("labels", LABELS)

@@ -24,6 +24,7 @@ from crowdopt.verify.optimum import log_likelihood
 from crowdopt.verify.verdict import Verdict
 from support import oracle
 from support.commands import aggregate_command, text
+from support.effort import first_fast
 from support.ways import BACKENDS, plain
 
 CLASSES = {"w0": "expert", "w1": "expert", "w2": "regular", "w3": "regular", "w4": "regular", "w5": "regular"}
@@ -344,7 +345,7 @@ def solutions(seed: int):
         yield data, aggregate(data, class_="class", labels=labels, engine="search", space="all")
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", first_fast(range(3)))
 def test_honest_solutions_are_confirmed(seed):
     for data, solution in solutions(seed):
         found = verify(Solution.from_dict(json.loads(json.dumps(solution.to_dict()))), data)
@@ -473,7 +474,7 @@ def shift_a_response_to_the_other_class(data, solution, rng):
     return "shifted"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", first_fast(range(3)))
 def test_lies_are_rejected(seed):
     told = dict.fromkeys([lie.__name__ for lie in CLASS_LIES], 0)
     for number, (data, solution) in enumerate(solutions(seed)):
@@ -491,6 +492,7 @@ def test_lies_are_rejected(seed):
     assert sum(told.values()) > 200
 
 
+@pytest.mark.full
 def test_lies_about_ranks_are_told_and_rejected():
     """Crowds in which ranks change the optimum."""
     told = {"deny_the_ranks": 0, "claim_ranks": 0}

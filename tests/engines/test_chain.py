@@ -32,9 +32,9 @@ def certificate_of(problem, outcome):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
-def test_equals_brute_force(equal, n_labels, kind):
-    """Value, proof, tie rule and margins of 2000 problems."""
-    for seed in range(25):
+def test_equals_brute_force(equal, n_labels, kind, effort):
+    """Value, proof, tie rule and margins of 2000 problems, or a share of them."""
+    for seed in range(effort(25)):
         rng = np.random.default_rng([seed, n_labels, equal, KINDS.index(kind), 4])
         tasks = random_tasks(rng, n_labels, equal=equal)
         objective, shares = random_objective(rng, kind, n_labels)
@@ -65,8 +65,8 @@ def assert_margins_are_exact(tasks, index, shares, outcome, best):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_ties_are_those_that_agreement_leaves(kind):
-    for seed in range(100):
+def test_ties_are_those_that_agreement_leaves(kind, effort):
+    for seed in range(effort(100)):
         rng = np.random.default_rng([seed, KINDS.index(kind), 6])
         tasks = random_tasks(rng, 3, equal=bool(seed % 2))
         objective, shares = random_objective(rng, kind, 3)
@@ -102,9 +102,9 @@ def test_equals_enumeration_on_a_thousand_tasks(n_labels, size, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_compiled_loops_give_what_arrays_give(monkeypatch, kind):
+def test_compiled_loops_give_what_arrays_give(monkeypatch, kind, effort):
     """Small problems are worked out with arrays, large ones with compiled loops: here small ones with both."""
-    for seed in range(20):
+    for seed in range(effort(20)):
         rng = np.random.default_rng([seed, KINDS.index(kind), 8])
         n_labels = int(rng.integers(2, 6))
         tasks = random_tasks(rng, n_labels, equal=bool(seed % 2))
@@ -134,8 +134,8 @@ def two_label_problem(seed: int, kind: str, *, equal: bool):
     ("kind", "equal"),
     [*((kind, True) for kind in KINDS), ("none", False), ("smoothing", False), ("uniform", False)],
 )
-def test_equals_the_scan_on_two_labels(kind, equal):
-    for seed in range(100):
+def test_equals_the_scan_on_two_labels(kind, equal, effort):
+    for seed in range(effort(100)):
         problem, _, _ = two_label_problem(seed, kind, equal=equal)
         outcome, reference = chain(problem, Limits()), scan(problem, Limits())
         assert outcome.objective == pytest.approx(reference.objective, abs=1e-9)
@@ -146,10 +146,10 @@ def test_equals_the_scan_on_two_labels(kind, equal):
 
 
 @pytest.mark.parametrize("kind", ["given", "gold", "prior", "gold and estimate", "prior and given"])
-def test_is_the_truth_where_lines_are_only_bounds(kind):
+def test_is_the_truth_where_lines_are_only_bounds(kind, effort):
     """Labels told apart, varying numbers, dominance: the scan brackets what the chain proves, at times falls short."""
     short = 0
-    for seed in range(300):
+    for seed in range(effort(300)):
         problem, tasks, shares = two_label_problem(seed, kind, equal=False)
         outcome, bracket = chain(problem, Limits()), scan(problem, Limits())
         mappings = enumerate_mappings(Order.of(problem.buckets.counts), 2).astype(int)
@@ -273,8 +273,8 @@ def test_up_sets_are_listed_while_they_and_the_memory_for_them_are_few_enough(mo
 
 
 @pytest.mark.parametrize("kind", ["none", "estimate", "given", "prior"])
-def test_the_runner_up_is_the_best_of_the_rest(kind):
-    for seed in range(60):
+def test_the_runner_up_is_the_best_of_the_rest(kind, effort):
+    for seed in range(effort(60)):
         rng = np.random.default_rng([seed, KINDS.index(kind), 21])
         n_labels = int(rng.integers(2, 5))
         tasks = random_tasks(rng, n_labels, equal=bool(seed % 2))
@@ -301,8 +301,8 @@ def test_classes_of_workers_are_ordered_class_by_class():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_a_table_of_logarithms_the_same_comes_out(monkeypatch, kind):
-    for seed in range(10):
+def test_without_a_table_of_logarithms_the_same_comes_out(monkeypatch, kind, effort):
+    for seed in range(effort(10)):
         rng = np.random.default_rng([seed, KINDS.index(kind), 9])
         n_labels = int(rng.integers(3, 6))
         objective, _ = random_objective(rng, kind, n_labels)

@@ -114,8 +114,8 @@ def marginal(problem, matrix, shares):
     return total
 
 
-def test_hard_em_climbs_and_stops_where_its_own_matrix_agrees():
-    for problem, start in random_problems(3):
+def test_hard_em_climbs_and_stops_where_its_own_matrix_agrees(effort):
+    for problem, start in random_problems(effort(3)):
         run = hard_em(problem, start)
         assert rises(run.trace)
         assert run.converged

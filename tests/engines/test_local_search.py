@@ -78,10 +78,10 @@ def random_crowd(rng, n_labels, n_responses, *, ordered, n_tasks=1000):
 @pytest.mark.parametrize("space", list(Space))
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
-def test_never_above_brute_force_nor_the_bound_below_it(equal, kind, space):
+def test_never_above_brute_force_nor_the_bound_below_it(equal, kind, space, effort):
     reached, tried = 0, 0
     for n_labels in (2, 3, 4):
-        for seed in range(25):
+        for seed in range(effort(25)):
             rng = np.random.default_rng([seed, n_labels, equal, KINDS.index(kind)])
             tasks = random_tasks(rng, n_labels, equal=equal)
             objective = random_objective(rng, kind, n_labels)
@@ -102,9 +102,9 @@ def test_never_above_brute_force_nor_the_bound_below_it(equal, kind, space):
 
 
 @pytest.mark.parametrize(("n_labels", "n_responses", "n_crowds"), [(3, 5, 34), (4, 4, 33), (5, 3, 33)])
-def test_finds_the_optimum_of_chain_in_nearly_all_crowds(n_labels, n_responses, n_crowds):
+def test_finds_the_optimum_of_chain_in_nearly_all_crowds(n_labels, n_responses, n_crowds, effort):
     missed = []
-    for seed in range(n_crowds):
+    for seed in range(effort(n_crowds)):
         rng = np.random.default_rng([seed, n_labels, n_responses])
         buckets = random_crowd(rng, n_labels, n_responses, ordered=seed % 2 == 0)
         problem = Problem(buckets, objective=random_objective(rng, KINDS[seed % 3], n_labels))
@@ -119,9 +119,9 @@ def test_finds_the_optimum_of_chain_in_nearly_all_crowds(n_labels, n_responses, 
 @pytest.mark.parametrize("space", list(Space))
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_classes", [1, 2])
-def test_gains_are_those_of_the_moves(n_classes, kind, space):
+def test_gains_are_those_of_the_moves(n_classes, kind, space, effort):
     """Every entry equals the difference of two evaluated mappings; several classes and mappings at once."""
-    for seed in range(10):
+    for seed in range(effort(10)):
         rng = np.random.default_rng([seed, 3])
         counts = rng.integers(0, 3, (9, n_classes, 3))
         buckets, _ = Buckets.from_arrays(counts, rng.integers(1, 9, 9))
@@ -143,10 +143,11 @@ def test_gains_are_those_of_the_moves(n_classes, kind, space):
                 assert vote[bucket, label] == buckets.agreement(moved) - buckets.agreement(mapping)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("n_classes", [1, 2])
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_closure_move_improves_the_answer_and_starts_respect_the_order(kind, n_classes):
-    for seed in range(8):
+def test_no_closure_move_improves_the_answer_and_starts_respect_the_order(kind, n_classes, effort):
+    for seed in range(effort(8)):
         rng = np.random.default_rng([seed, 4])
         buckets, _ = Buckets.from_arrays(rng.integers(0, 4, (25, n_classes, 4)), rng.integers(1, 50, 25))
         problem = Problem(buckets, objective=random_objective(rng, kind, 4, n_classes))
@@ -168,6 +169,7 @@ def test_same_problem_same_answer(space):
     assert (first.objective, first.bound, first.work) == (second.objective, second.bound, second.work)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("space", list(Space))
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_time_still_gives_a_valid_answer(kind, space):

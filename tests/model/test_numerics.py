@@ -18,7 +18,6 @@ from crowdopt.model.certificate import Proof, Space
 from crowdopt.model.offsets import Offsets
 from crowdopt.verify.optimum import always_above, log_likelihood
 from crowdopt.verify.verdict import Verdict
-from support.effort import effort
 from support.extremes import TRILLION, Extreme, draw, extreme
 from support.precise import Exact
 
@@ -53,7 +52,7 @@ def errors(case: Extreme, solution: Solution) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_what_is_said_holds_within_the_tolerance(part):
+def test_what_is_said_holds_within_the_tolerance(part, effort):
     """Whatever the engine, also where there are more responses than 2⁵³; verify finds the same, and moved numbers."""
     n_beyond = 0
     for seed in range(part, effort(120), 4):
@@ -67,7 +66,7 @@ def test_what_is_said_holds_within_the_tolerance(part):
             assert found.verdict is Verdict.CONFIRMED, (seed, engine, found.reasons)
             for moved in (+MOVED, -MOVED):
                 assert case.verify(lied(solution, moved)).verdict is Verdict.REJECTED, (seed, engine)
-    assert n_beyond or part % 2 == 0
+    assert n_beyond or part % 2 == 0 or effort(120) < 40
 
 
 def test_prices_may_be_far_larger_than_what_they_sum_up_to():
@@ -91,7 +90,7 @@ def lied(solution: Solution, tolerances: int) -> Solution:
     return replace(solution, certificate=replace(certificate, objective=certificate.objective + step, bound=bound))
 
 
-def test_a_bound_below_the_optimum_is_rejected():
+def test_a_bound_below_the_optimum_is_rejected(effort):
     """By a few tolerances, where a proof leaves room: what is bounded is said to be bounded better."""
     n_tried = 0
     for seed in range(effort(60)):
@@ -111,6 +110,7 @@ def test_a_bound_below_the_optimum_is_rejected():
 # A million buckets of two labels.
 
 
+@pytest.mark.full
 def test_a_million_buckets():
     """All counts up to 1000, weights up to 10⁶: the scan against every cut, the near ones to sixty digits."""
     rng = np.random.default_rng(6)
@@ -171,6 +171,7 @@ TWO_LABELS = np.array([[0, 4], [1, 3], [3, 1], [4, 0]])
 THREE_LABELS = np.array([[0, 0, 4], [0, 4, 0], [2, 2, 0], [4, 0, 0]])
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("size", [10**3, 10**6, 10**9, 10**12, 10**14])
 @pytest.mark.parametrize(
     ("counts", "space", "engine"),
@@ -227,6 +228,7 @@ KNOWLEDGE = {
 OTHERS = ("em", "soft-em", "search", "columns", "vote")
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("knowledge", KNOWLEDGE)
 @pytest.mark.parametrize("table", TABLES)
 def test_logarithms_of_nought_leave_no_trace(table, knowledge, tmp_path):

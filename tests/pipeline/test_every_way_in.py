@@ -123,6 +123,7 @@ def test_kept_columns_are_carried(way, tmp_path):
     assert [float(size) for size in answers["size"]] == [int(task) / 2 for task in answers["task"]]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     "truth_way", ["pandas", "polars", "polars-lazy", "arrow", "duckdb", "duckdb-own", "csv", "sqlite"]
 )

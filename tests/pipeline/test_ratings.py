@@ -16,7 +16,6 @@ import pytest
 
 import crowdopt as crowdopt_package
 from crowdopt import Solution, aggregate, verify
-from crowdopt.cli.app import main
 from crowdopt.engines.chain_paths import MAX_DENSE
 from crowdopt.engines.registry import ENGINES
 from crowdopt.errors import InputError
@@ -72,9 +71,10 @@ def reread(solution, rows, tmp_path):
     return verify(tmp_path / "solution.json", to_polars(rows)).verdict
 
 
-SIZES = [(3, 3), (3, (1, 4)), (3, 6), (4, 3), (4, (1, 2)), (5, 2), (5, 3)]
+SIZES = [(3, 3), (3, (1, 4)), (3, 6), (4, 3), (4, (1, 2)), (5, 2), pytest.param(5, 3, marks=pytest.mark.full)]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("n_labels", "responses"), SIZES)
 @pytest.mark.parametrize("selectivity", ["none", "estimate"])
 def test_ratings_are_proved_over_all_that_respect_the_order(n_labels, responses, selectivity, tmp_path):
@@ -96,6 +96,7 @@ def test_ratings_are_proved_over_all_that_respect_the_order(n_labels, responses,
     assert everything.bound >= certificate.objective
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("n_labels", "responses"), SIZES)
 @pytest.mark.parametrize("selectivity", ["none", "estimate"])
 def test_categories_are_proved_over_everything(n_labels, responses, selectivity, tmp_path):
@@ -136,6 +137,7 @@ def test_small_problems_against_brute_force():
         assert free.bound >= best["all"] - 1e-9
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("space", ["dominance", "all"])
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("responses", [2, (1, 3)], ids=["equal", "varying"])
@@ -225,19 +227,6 @@ def test_the_order_that_is_named_counts():
 # Limits
 
 
-@pytest.fixture
-def crowdopt(monkeypatch, capfd):
-    def run(*args, code=0):
-        monkeypatch.setattr(sys, "argv", ["crowdopt", *map(str, args)])
-        with pytest.raises(SystemExit) as exited:
-            main()
-        out, err = capfd.readouterr()
-        assert (exited.value.code, err) == (code, "")
-        return out
-
-    return run
-
-
 @pytest.mark.parametrize("make", [ratings, categories])
 @pytest.mark.parametrize("size", [(3, 3), (3, 10, 1000), (4, (1, 3), 200)], ids=str)
 def test_no_time_at_all(crowdopt, tmp_path, make, size):
@@ -286,6 +275,7 @@ def test_little_memory_and_the_chain_by_name():
         aggregate(to_polars(ratings(3, (1, 4))), memory_limit="1KB", engine="chain")
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("make", [ratings, categories])
 @pytest.mark.parametrize("size", [(3, 3), (4, (1, 3), 200)], ids=str)
 @pytest.mark.parametrize("calls", [1, 2, 3])
@@ -361,6 +351,7 @@ def many_up_sets(tmp_path_factory):
     return to_text(rows, tmp_path_factory.mktemp("many"))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "environment",
     [{"XDG_CACHE_HOME": "/proc/no/such/folder", "HOME": "/proc"}, {"XDG_CACHE_HOME": "", "HOME": "file"}],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import itertools
 import json
-import sys
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -15,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdopt import Solution, aggregate
-from crowdopt.cli.app import main
 from crowdopt.errors import InputError
 from crowdopt.model.scale import canonical_text
 from crowdopt.results.next_tasks import expected_gains, look_ahead
@@ -154,6 +152,7 @@ def test_number_of_tasks_must_be_positive(n):
         aggregate(to_pandas(ROWS)).next_tasks(n=n)
 
 
+@pytest.mark.full
 def test_asking_where_it_is_worth_most_beats_asking_anywhere():
     """Mean accuracy over crowds, after as many further responses as there are tasks."""
     reached = {"next": [], "anywhere": []}
@@ -172,20 +171,6 @@ def test_asking_where_it_is_worth_most_beats_asking_anywhere():
 
 def answer(rng, true):
     return int(true if rng.random() < 0.8 else 1 - true)
-
-
-@pytest.fixture
-def crowdopt(monkeypatch, capfd):
-    def run(*args, code=0):
-        monkeypatch.setattr(sys, "argv", ["crowdopt", *map(str, args)])
-        with pytest.raises(SystemExit) as exited:
-            main()
-        out, err = capfd.readouterr()
-        assert exited.value.code == code, err
-        assert (err == "") == (code == 0)
-        return out or err
-
-    return run
 
 
 @pytest.fixture

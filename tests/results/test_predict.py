@@ -100,6 +100,7 @@ def test_predictions_use_the_matrices_and_shares_of_the_solution(options, tmp_pa
     same(predicted(loaded.predict(to_pandas(NEW), probabilities=True)), expected)
 
 
+@pytest.mark.full
 @settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32),

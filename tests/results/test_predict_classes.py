@@ -111,6 +111,7 @@ def test_every_way_in_predicts_alike(way, tmp_path):
     same(found_by(solution.predict(WAYS[way](NEW, tmp_path), probabilities=True), ["no", "yes"]), expected)
 
 
+@pytest.mark.full
 @settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import sys
 from collections import Counter, defaultdict
 
 import duckdb
@@ -17,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from crowdopt import Solution, aggregate
-from crowdopt.cli.app import main
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.model.scale import canonical_text
 from crowdopt.results.workers.statistics import Typical, information, measure, wilson
@@ -188,10 +186,11 @@ OPTIONS = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("repeats", [0.0, 0.4])
-def test_numbers_are_those_of_the_oracle(options, repeats):
-    for seed in range(3):
+def test_numbers_are_those_of_the_oracle(options, repeats, effort):
+    for seed in range(effort(3)):
         rows = ratings(seed, repeats=repeats)
         data = to_pandas(rows)
         solution = aggregate(data, **options, duplicates="all" if repeats else "error", time_limit=5)
@@ -438,20 +437,6 @@ def test_one_label_tells_nothing():
 
 
 # The command.
-
-
-@pytest.fixture
-def crowdopt(monkeypatch, capfd):
-    def run(*args, code=0):
-        monkeypatch.setattr(sys, "argv", ["crowdopt", *map(str, args)])
-        with pytest.raises(SystemExit) as exited:
-            main()
-        out, err = capfd.readouterr()
-        assert exited.value.code == code, err
-        assert (err == "") == (code == 0)
-        return out or err
-
-    return run
 
 
 @pytest.fixture

@@ -142,6 +142,7 @@ def test_crowd_kit_itself_takes_part():
     assert "binary" in kos.error
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("method", CROWD_KIT)
 def test_every_method_of_crowd_kit_runs_with_what_is_installed(method):
     frame = crowd(60, 2, (3, 3), 54)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
+import io
 import sys
 import tempfile
+from contextlib import redirect_stderr, redirect_stdout
 from html.parser import HTMLParser
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -55,14 +57,26 @@ def aggregate_command(*options, output="answers.csv", solution="solution.json"):
 
 
 @pytest.fixture
-def crowdopt(monkeypatch, capfd):
-    def run(*args, code=0):
+def command(monkeypatch, capfd):
+    """Runs the command line in this process: its exit code, and what it wrote on standard output and standard error."""
+
+    def run(*args):
         monkeypatch.setattr(sys, "argv", ["crowdopt", *map(str, args)])
         with pytest.raises(SystemExit) as exited:
             main()
-        out, err = capfd.readouterr()
-        assert exited.value.code == code, err
-        assert (err == "") == (code == 0)
+        return exited.value.code or 0, *capfd.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def crowdopt(command):
+    """Runs the command line in this process: what it wrote, which is on standard error if it refuses to work."""
+
+    def run(*args, code=0):
+        found, out, err = command(*args)
+        assert found == code, err
+        assert (err == "") == (code != 2), err
         return out or err
 
     return run
@@ -110,8 +124,10 @@ class Text(HTMLParser):
 
 
 def run(*args, code=0):
-    done = subprocess.run(
-        [PROGRAM, *map(str, args)], capture_output=True, text=True, check=False, timeout=300, stdin=subprocess.DEVNULL
-    )
-    assert done.returncode == code, done.stderr
-    return done.stdout, done.stderr
+    """Runs the command line in this process: standard output and standard error, after checking the exit code."""
+    out, err = io.StringIO(), io.StringIO()
+    argv = mock.patch.object(sys, "argv", ["crowdopt", *map(str, args)])
+    with argv, redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as exited:
+        main()
+    assert (exited.value.code or 0) == code, err.getvalue()
+    return out.getvalue(), err.getvalue()

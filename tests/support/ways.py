@@ -114,6 +114,9 @@ WAYS = {
     ),
 }
 
+CORE = {"pandas", "polars-lazy", "arrow", "duckdb", "csv", "sqlite"}
+"""The ways that the fast tier tries; the full tier tries all of them."""
+
 BACKENDS = {
     "pandas": lambda table: table.to_pandas(),
     "pandas-pyarrow": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),

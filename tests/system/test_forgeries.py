@@ -8,7 +8,6 @@ import pytest
 
 from campaigns.changes import CHANGES
 from campaigns.forgeries import forge, originals
-from support.effort import effort
 
 KINDS = (
     "scan, given shares", "chain, gold", "chain, ranked classes", "columns", "columns, stopped", "search, no time",
@@ -21,7 +20,7 @@ def made(tmp_path_factory):
     return originals(tmp_path_factory.mktemp("originals"), KINDS)
 
 
-def test_no_forged_file_is_confirmed_unless_it_is_true(made, tmp_path):
+def test_no_forged_file_is_confirmed_unless_it_is_true(made, tmp_path, effort):
     table = forge(made, effort(9) * len(CHANGES), 7, tmp_path)
     assert table.wrong == []
     assert all(counts.total() >= effort(9) for counts in table.counts.values())

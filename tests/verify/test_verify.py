@@ -68,6 +68,7 @@ def solved(setting, seed: int, engine: str = "auto", time_limit: float = 60.0) -
     return aggregate(data, selectivity=shares, space=space, engine=engine, time_limit=time_limit), data
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("engine", ["auto", "vote"])
 @pytest.mark.parametrize("setting", SETTINGS, ids=ids)
 def test_honest_solutions_are_confirmed(setting, engine, tmp_path):
@@ -82,6 +83,7 @@ def test_honest_solutions_are_confirmed(setting, engine, tmp_path):
         assert (again.verdict, again.reasons, again.exit_code) == (Verdict.CONFIRMED, (), 0)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("setting", SETTINGS, ids=ids)
 def test_lies_are_rejected(setting):
     """At least fifteen lies about each of 64 problems: some thousand in all."""
@@ -134,6 +136,7 @@ def test_claiming_a_proof_is_a_lie_where_the_engine_stopped_too_early():
     pytest.fail(f"only {told} lies in 40 problems")
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("change", ["add", "remove", "flip"])
 @pytest.mark.parametrize("setting", SETTINGS[::3], ids=ids)
 def test_data_that_differ_by_one_response_are_rejected(setting, change):
@@ -231,9 +234,9 @@ def test_past_the_time_limit_the_bound_is_not_rechecked():
 @pytest.mark.parametrize("space", list(Space))
 @pytest.mark.parametrize("kind", ALL_KINDS)
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
-def test_recheck_finds_the_optimum(monkeypatch, equal, kind, space, enumerated):
+def test_recheck_finds_the_optimum(monkeypatch, equal, kind, space, enumerated, effort):
     monkeypatch.setattr(checks_module, "MAX_ENUMERATED", enumerated)
-    for seed in range(80):
+    for seed in range(effort(80)):
         rng = np.random.default_rng([seed, equal, ALL_KINDS.index(kind)])
         n_labels = 2 + seed % 3
         tasks = random_tasks(rng, n_labels, equal=equal)
@@ -253,8 +256,8 @@ def test_recheck_finds_the_optimum(monkeypatch, equal, kind, space, enumerated):
         assert checks.better_than(value - 1e-9) == pytest.approx(value, abs=1e-9)
 
 
-def test_the_best_names_are_found():
-    for seed in range(300):
+def test_the_best_names_are_found(effort):
+    for seed in range(effort(300)):
         rng = np.random.default_rng([seed, 3])
         n_labels = int(rng.integers(2, 5))
         tasks = random_tasks(rng, n_labels, equal=False)

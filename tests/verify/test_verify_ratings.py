@@ -188,17 +188,20 @@ def assert_honest_solutions_pass(setting: Setting, seed: int) -> None:
     assert engines >= {"search", *HEURISTICS, *(() if setting.nominal else ["chain"])}
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("nominal", [False, True], ids=["ordinal", "nominal"])
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_honest_solutions_of_small_problems_are_confirmed(setting, nominal):
     assert_honest_solutions_pass(replace(setting, nominal=nominal), 0)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("setting", [replace(setting, medium=True) for setting in SETTINGS], ids=str)
 def test_honest_solutions_of_medium_problems_are_confirmed(setting):
     assert_honest_solutions_pass(setting, 1)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("nominal", [False, True], ids=["ordinal", "nominal"])
 def test_what_aggregate_saves_is_confirmed_whatever_the_order_of_rows(nominal, kind, tmp_path):
@@ -260,6 +263,7 @@ def assert_lies_are_rejected(
     return told
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_lies_about_small_problems_are_rejected(setting):
     """At least 20 kinds of lies about each of 72 problems: more than two thousand in all."""

@@ -13,7 +13,6 @@ from crowdopt.model.problem import Problem
 from crowdopt.verify import witness_cases as recheck_cases
 from crowdopt.verify.witness_cases import worth_more_by_cases
 from crowdopt.verify.witness_closures import Closures
-from support.effort import effort
 from support.pricing import every_set, fits, random_problem, term
 from support.problems import KINDS
 
@@ -30,7 +29,7 @@ def setting(seed: int, n_labels: int, kind: str) -> tuple[Problem, np.ndarray, n
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_labels", [2, 3, 4])
-def test_equals_trying_every_set(n_labels, kind):
+def test_equals_trying_every_set(n_labels, kind, effort):
     """A threshold a little above the best set holds or is not told; one a little below never holds."""
     told = 0
     for seed in range(effort(40)):
@@ -76,7 +75,7 @@ def best_between(problem: Problem, prices: np.ndarray, above: np.ndarray) -> flo
     return float((term(problem, 0, counts, sets @ problem.buckets.weights) - sets @ prices).max())
 
 
-def test_huge_prices_hide_nothing():
+def test_huge_prices_hide_nothing(effort):
     """With a price that no sum keeps its last digits beside, it is not told that nothing is worth more."""
     found = 0
     for seed in range(effort(120)):

@@ -12,7 +12,6 @@ import pyarrow.csv
 import pytest
 
 import crowdopt
-from crowdopt.cli.app import main
 from crowdopt.cli.options import CHOICES
 from crowdopt.data.readers.tools import TOOLS
 from crowdopt.data.reading import Reading
@@ -257,21 +256,13 @@ def test_the_names_of_tools_are_the_same_everywhere():
         Reading(tool="table")
 
 
-def test_groups_of_an_export(monkeypatch, capfd):
+def test_groups_of_an_export(command):
     solutions = aggregate("label_studio_enterprise.json", group="email", duplicates="all", **SENTIMENT)
     assert sum(one.totals.n_responses for one in solutions.values()) == 23
     with pytest.raises(InputError, match="add --ignore-gold"):
         aggregate("toloka.tsv", group="text")
-    code, out, _ = run(
-        monkeypatch,
-        capfd,
-        "aggregate",
-        SAMPLES / "toloka.tsv",
-        "--group",
-        "text",
-        "--ignore-gold",
-        "--duplicates",
-        "all",
+    code, out, _ = command(
+        "aggregate", SAMPLES / "toloka.tsv", "--group", "text", "--ignore-gold", "--duplicates", "all"
     )
     assert code == 0
     assert "8 groups" in out
@@ -340,18 +331,11 @@ def test_an_unknown_output_format_is_an_error(tmp_path):
         aggregate("mturk.csv").write(tmp_path / "a.csv", output_format="xml")
 
 
-def run(monkeypatch, capfd, *arguments):
-    monkeypatch.setattr(sys, "argv", ["crowdopt", *map(str, arguments)])
-    with pytest.raises(SystemExit) as exited:
-        main()
-    return exited.value.code, *capfd.readouterr()
-
-
-def test_the_command_line_says_what_it_recognised_and_writes_predictions(monkeypatch, capfd, tmp_path):
+def test_the_command_line_says_what_it_recognised_and_writes_predictions(monkeypatch, tmp_path, command):
     shutil.copy(SAMPLES / "label_studio.json", tmp_path / "export.json")
     monkeypatch.chdir(tmp_path)
-    code, out, _ = run(
-        monkeypatch, capfd, "aggregate", "export.json", "--question", "sentiment", "-o", "predictions.json",
+    code, out, _ = command(
+        "aggregate", "export.json", "--question", "sentiment", "-o", "predictions.json",
         "--output-format", "label-studio", "--solution", "solution.json",
     )  # fmt: skip
     said = " ".join(out.split())
@@ -359,16 +343,12 @@ def test_the_command_line_says_what_it_recognised_and_writes_predictions(monkeyp
     assert "an export of Label Studio; question 'sentiment'; cancelled annotations left out: 1" in said
     assert "known labels are gold" in said
     assert len(json.loads(Path("predictions.json").read_text())) == 8
-    assert run(monkeypatch, capfd, "verify", "solution.json", "export.json")[0] == 0
-    code, out, _ = run(
-        monkeypatch, capfd, "aggregate", "export.json", "--question", "sentiment", "--ignore-gold", "--json"
-    )
+    assert command("verify", "solution.json", "export.json")[0] == 0
+    code, out, _ = command("aggregate", "export.json", "--question", "sentiment", "--ignore-gold", "--json")
     assert (code, json.loads(out)["tool"], json.loads(out)["n_gold"]) == (0, "label-studio", 0)
-    code, out, _ = run(monkeypatch, capfd, "aggregate", PLAIN, "--json")
+    code, out, _ = command("aggregate", PLAIN, "--json")
     assert json.loads(out)["tool"] is None
-    code, out, err = run(
-        monkeypatch, capfd, "aggregate", "export.json", "--question", "sentiment", "--output-format", "label-studio"
-    )
+    code, out, err = command("aggregate", "export.json", "--question", "sentiment", "--output-format", "label-studio")
     assert (code, out) == (2, "")
     assert "needs -o FILE.json" in err
 

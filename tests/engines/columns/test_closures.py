@@ -48,9 +48,9 @@ def test_shapes_are_what_the_order_asks_for(shape):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
-def test_best_sets_equal_trying_every_set(n_labels, shape):
-    """Sets and bounds for 6000 rows of weights, from no flow and from the flow of other weights."""
-    for seed in range(100):
+def test_best_sets_equal_trying_every_set(n_labels, shape, effort):
+    """Sets and bounds for 6000 rows of weights, or a share of them, from no flow and from the flow of other weights."""
+    for seed in range(effort(100)):
         rng = np.random.default_rng([seed, n_labels])
         order = random_order(rng, n_labels, equal=bool(seed % 2))
         items, sets = Items(shape, order), every_set(order.n_buckets)
@@ -69,9 +69,9 @@ def test_best_sets_equal_trying_every_set(n_labels, shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_any_flow_is_a_bound(shape):
+def test_any_flow_is_a_bound(shape, effort):
     """Flows of noise, not improved at all, or until a bound is enough."""
-    for seed in range(200):
+    for seed in range(effort(200)):
         rng = np.random.default_rng([seed, 7])
         order = random_order(rng, int(rng.integers(2, 6)), equal=bool(seed % 2))
         items, sets = Items(shape, order), every_set(order.n_buckets)

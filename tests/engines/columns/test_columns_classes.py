@@ -26,7 +26,6 @@ from crowdopt.studies.simulate import uniform_errors
 from crowdopt.verify.verdict import Verdict
 from crowdopt.verify.witness import doubt
 from support import oracle
-from support.effort import effort
 from support.lattice import respects
 from support.pricing import NEVER, every_worth, go_on, leaves
 from support.problems import KINDS, certificate_of, random_objective
@@ -72,7 +71,7 @@ def check_priced(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("n_classes", "n_labels"), SHAPES)
-def test_pricing_equals_trying_every_set(n_classes, n_labels, kind):
+def test_pricing_equals_trying_every_set(n_classes, n_labels, kind, effort):
     for seed in range(effort(6)):
         rng = np.random.default_rng([seed, n_classes, n_labels, KINDS.index(kind), 41])
         problem = random_problem(rng, kind, n_classes, n_labels, most=8)
@@ -109,7 +108,7 @@ def test_ordered_pricing_equals_trying_every_set(shape, ranked):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("n_classes", "n_labels"), SHAPES)
-def test_equals_brute_force(n_classes, n_labels, kind):
+def test_equals_brute_force(n_classes, n_labels, kind, effort):
     """Value, proof and witness; in every second problem some tasks have no response of a class."""
     for seed in range(effort(4)):
         rng = np.random.default_rng([seed, n_classes, n_labels, KINDS.index(kind), 43])

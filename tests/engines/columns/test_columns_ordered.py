@@ -17,16 +17,16 @@ from crowdopt.model.order import Order
 from crowdopt.model.problem import Problem
 from crowdopt.verify.witness import doubt
 from support import oracle
-from support.effort import effort
 from support.lattice import respects
 from support.problems import KINDS, certificate_of, random_objective, random_tasks
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
-def test_equals_brute_force(equal, n_labels, kind, monkeypatch):
-    """Value, bound and witness of 700 problems, or a third of them; nearly all have a proof. Some by cuts alone."""
+def test_equals_brute_force(equal, n_labels, kind, monkeypatch, effort):
+    """Value, bound and witness of 700 problems, or a share of them; nearly all have a proof. Some by cuts alone."""
     proved = 0
     by_cases = OrderedColumns.prove_by_cases
     for seed in range(effort(10 if n_labels < 5 else 4)):
@@ -52,10 +52,11 @@ def test_equals_brute_force(equal, n_labels, kind, monkeypatch):
     assert proved >= effort(10 if n_labels < 5 else 4) * 0.7 - 1
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
-def test_no_proof_of_what_is_not_the_best(n_labels, kind):
-    """1000 mappings that fall short, or a third, as incumbents of a proof: it fails, with a bound that holds."""
+def test_no_proof_of_what_is_not_the_best(n_labels, kind, effort):
+    """1000 mappings that fall short, or a share, as incumbents of a proof: it fails, with a bound that holds."""
     offered = 0
     for seed in range(60):
         rng = np.random.default_rng([seed, n_labels, KINDS.index(kind), 11])
@@ -91,7 +92,7 @@ def crowd(seed: int, n_labels: int, sizes: tuple[int, ...], n_tasks: int = 300) 
 @pytest.mark.parametrize(
     ("n_labels", "sizes", "n_crowds"), [(3, (8,), 12), (4, (4,), 8), (5, (3,), 3), (3, (3, 4, 5), 10), (4, (2, 3), 4)]
 )
-def test_equals_the_chain(n_labels, sizes, n_crowds, monkeypatch):
+def test_equals_the_chain(n_labels, sizes, n_crowds, monkeypatch, effort):
     monkeypatch.setattr(OrderedColumns, "prove_by_cases", lambda _: False)  # these are in test_cases.py
     for seed in range(effort(n_crowds)):
         problem = crowd(seed, n_labels, sizes)
@@ -101,6 +102,7 @@ def test_equals_the_chain(n_labels, sizes, n_crowds, monkeypatch):
         assert respects(Order.of(problem.buckets.counts), outcome.mapping)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("n_labels", "sizes"), [(3, (6,)), (4, (4,)), (3, (2, 3, 5))])
 @pytest.mark.parametrize("by_cases", [True, False], ids=["cases", "cuts"])
 def test_stopped_anywhere_the_bound_holds(n_labels, sizes, by_cases, monkeypatch):

@@ -17,11 +17,12 @@ from support.pricing import every_worth, go_on, random_prices, random_problem
 from support.problems import KINDS
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
-def test_equals_trying_every_set(n_labels, kind):
-    """Bound, best set and threshold of 4000 problems."""
-    for seed in range(100):
+def test_equals_trying_every_set(n_labels, kind, effort):
+    """Bound, best set and threshold of 4000 problems, or a share of them."""
+    for seed in range(effort(100)):
         rng = np.random.default_rng([seed, n_labels, KINDS.index(kind)])
         problem = random_problem(rng, kind, n_labels, equal=bool(seed % 2))
         buckets = BucketSet.of(problem)

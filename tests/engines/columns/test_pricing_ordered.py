@@ -9,16 +9,16 @@ from crowdopt.engines.columns.pricing_ordered import OrderedPricing
 from crowdopt.engines.columns.set_shapes import Items, Shape, allows
 from crowdopt.engines.columns.set_terms import BucketSet, terms_of
 from crowdopt.model.order import Order
-from support.effort import effort
 from support.pricing import every_worth, go_on, random_prices, random_problem
 from support.problems import KINDS
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("shape", [Shape.LOWER, Shape.UPPER, Shape.BETWEEN])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
-def test_equals_trying_every_set(n_labels, kind, shape):
-    """Bound, best set and threshold of 1200 problems, or a third of them."""
+def test_equals_trying_every_set(n_labels, kind, shape, effort):
+    """Bound, best set and threshold of 1200 problems, or a share of them."""
     for seed in range(effort(10)):
         rng = np.random.default_rng([seed, n_labels, KINDS.index(kind), 21])
         problem = random_problem(rng, kind, n_labels, equal=bool(seed % 2))
@@ -52,7 +52,7 @@ def test_equals_trying_every_set(n_labels, kind, shape):
 
 
 @pytest.mark.parametrize("shape", [Shape.LOWER, Shape.UPPER, Shape.BETWEEN])
-def test_what_it_says_when_stopped_is_a_bound(shape):
+def test_what_it_says_when_stopped_is_a_bound(shape, effort):
     for seed in range(effort(60)):
         rng = np.random.default_rng([seed, 22])
         problem = random_problem(rng, KINDS[seed % 2], int(rng.integers(2, 6)), equal=bool(seed % 2))

@@ -23,7 +23,6 @@ from crowdopt.model.certificate import Proof, Space
 from crowdopt.model.problem import Problem
 from crowdopt.verify.witness import doubt
 from support import oracle
-from support.effort import effort
 from support.lattice import respects
 from support.pricing import every_worth, go_on, random_prices, random_problem
 from support.problems import KINDS, certificate_of, random_objective, random_tasks
@@ -82,10 +81,11 @@ def members(case: cases.Case, sets: np.ndarray) -> np.ndarray:
     return sets[:, case.inside].all(axis=1) & ~sets[:, case.outside].any(axis=1)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
-def test_pricing_equals_trying_every_set(n_labels, kind, first, monkeypatch):
+def test_pricing_equals_trying_every_set(n_labels, kind, first, monkeypatch, effort):
     """A threshold above the best convex set is the bound; one below it is exceeded, by convex sets that are found."""
     monkeypatch.setattr(cases, "MOST_CASES", 10**6)
     for seed in range(effort(30)):
@@ -114,7 +114,7 @@ def test_pricing_equals_trying_every_set(n_labels, kind, first, monkeypatch):
 
 
 @pytest.mark.parametrize("n_labels", [2, 3, 4])
-def test_stopped_anywhere_nothing_false_is_said(n_labels, monkeypatch):
+def test_stopped_anywhere_nothing_false_is_said(n_labels, monkeypatch, effort):
     """Pricing that is stopped at any report: every bound that it tells, and that of the end, holds for convex sets."""
     monkeypatch.setattr(sys.modules[Pricing.__module__], "MOST_CELLS_AT_ONCE", 1)  # so that it reports often
     n_split = n_told = 0
@@ -150,7 +150,7 @@ def test_stopped_anywhere_nothing_false_is_said(n_labels, monkeypatch):
 
 
 @pytest.mark.parametrize("ranked", [True, False])
-def test_classes_of_workers(ranked):
+def test_classes_of_workers(ranked, effort):
     """Two classes, and two or three labels: as by listing every mapping that respects the order."""
     proved = 0
     for seed in range(effort(60)):
@@ -171,9 +171,10 @@ def test_classes_of_workers(ranked):
     assert proved > effort(60) / 4
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
-def test_proofs_equal_brute_force(n_labels, kind):
+def test_proofs_equal_brute_force(n_labels, kind, effort):
     """The best mapping is proved or not, with a bound that holds and a witness; one that falls short never is."""
     proved = 0
     for seed in range(effort(18)):
@@ -213,10 +214,10 @@ def accurate(seed: int, n_labels: int, n_responses: int, n_tasks: int) -> Proble
 
 
 @pytest.mark.parametrize(("n_labels", "n_responses"), [(3, 9), (4, 4), (4, 5)])
-def test_accurate_crowds(n_labels, n_responses, monkeypatch):
+def test_accurate_crowds(n_labels, n_responses, monkeypatch, effort):
     """All are proved as the chain engine does, without a single minimum cut."""
     monkeypatch.setattr(OrderedPricing, "run", lambda *_, **__: pytest.fail("priced with minimum cuts"))
-    for seed in range(4):
+    for seed in range(effort(4)):
         problem = accurate(seed, n_labels, n_responses, 20_000)
         outcome, truth = columns(problem, Limits(np.inf)), chain(problem, Limits(np.inf))
         assert certificate_of(problem, outcome).proof is Proof.PROVED
@@ -225,6 +226,7 @@ def test_accurate_crowds(n_labels, n_responses, monkeypatch):
         assert doubt(problem, outcome.witness, outcome.bound + outcome.tolerance, math.inf) is None
 
 
+@pytest.mark.full
 def test_five_labels(monkeypatch):
     """A crowd with too many up-sets to list: by cases as with minimum cuts, but the proof can be checked in no time."""
     problem = accurate(3, 5, 5, 20_000)

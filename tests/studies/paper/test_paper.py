@@ -81,6 +81,7 @@ def test_nothing_is_likelier_than_opt_in_filtering(name):
     assert max(row["mean"] for row in shortfalls(experiment)) > 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["mappings-mlr", "mappings-diagonal"])
 def test_nothing_is_likelier_than_the_best_of_all_mappings(name):
     experiment = ran(name, 3)
@@ -106,6 +107,7 @@ def test_the_best_of_all_mappings_is_proved_for_the_crowds_of_the_page():
             assert value == pytest.approx(result.certificate.objective, abs=1e-6)
 
 
+@pytest.mark.full
 def test_with_the_best_names_all_mappings_err_about_as_often_as_opt_on_ordinal_crowds():
     """What the caption of Beyond 12 says of names."""
     setup = SETUPS["mappings-mlr"]

@@ -25,6 +25,8 @@ from crowdopt.studies.paper.verdicts import Criterion, Judgement
 from support.needs import ROOT
 from support.paper_pages import Page, check_png, rows_of, run
 
+pytestmark = pytest.mark.full
+
 ROW = ["experiment", "m", "algorithm", "metric", "mean", "low", "high", "trials"]
 SVG = "{http://www.w3.org/2000/svg}"
 NEEDS_DATA = {entry.name for entry in CATALOGUE if {"ic", "product"} & set(entry.experiments)}

@@ -20,6 +20,8 @@ from crowdopt.studies.paper.setups import ALL_EM, OPT, OPT_SHARES
 from crowdopt.studies.simulate import crowd
 from support.paper_pages import PROGRAM, rows_of, run
 
+pytestmark = pytest.mark.full
+
 
 def test_nothing_of_an_earlier_run_is_left_but_files_of_others(tmp_path):
     mine, forged = tmp_path / "notes.txt", tmp_path / "claims.txt"
