@@ -27,40 +27,17 @@ DEFAULT_TIME_LIMIT = 60.0
 class SourceOptions(TypedDict, total=False):
     """Where in a source the rows are, and how its files are written."""
 
-    table: Annotated[
-        str,
-        Option(
-            "",
-            "The table of a database to read.",
-            more="The table of the database to read, if ``data`` is an address.",
-            metavar="NAME",
-        ),
-    ]
-    query: Annotated[
-        str,
-        Option(
-            "",
-            "What to read of a database instead.",
-            more="The SELECT to read instead.",
-            metavar="SELECT",
-        ),
-    ]
+    table: Annotated[str, Option("", "The table of a database to read.", metavar="NAME")]
+    query: Annotated[str, Option("", "What to read of a database instead.", metavar="SELECT")]
 
 
 class ColumnOptions(TypedDict, total=False):
     """Which columns are which."""
 
-    task: Annotated[str, Option("task", "Column of tasks.", more="Name of the column of tasks.")]
-    worker: Annotated[str, Option("worker", "Column of workers.", more="Name of the column of workers.")]
-    label: Annotated[str, Option("label", "Column of answers.", more="Name of the column of answers.")]
-    wide: Annotated[
-        bool,
-        Option(
-            default=False,
-            help="One row per task, one column per worker, empty = no response.",
-            more="One row per task and one column per worker.",
-        ),
-    ]
+    task: Annotated[str, Option("task", "Column of tasks.")]
+    worker: Annotated[str, Option("worker", "Column of workers.")]
+    label: Annotated[str, Option("label", "Column of answers.")]
+    wide: Annotated[bool, Option(default=False, help="One row per task, one column per worker, empty = no response.")]
 
 
 class LabelOptions(TypedDict, total=False):
@@ -69,11 +46,7 @@ class LabelOptions(TypedDict, total=False):
     labels: Annotated[
         Sequence[Any],
         Option(
-            (),
-            "The labels, lowest first; taken from the data if not given.",
-            more="The scale, lowest label first; taken from the data if empty.",
-            metavar="LOW,HIGH",
-            parse=split_texts,
+            (), "The labels, lowest first; taken from the data if not given.", metavar="LOW,HIGH", parse=split_texts
         ),
     ]
 
@@ -125,39 +98,17 @@ class RowOptions(TypedDict, total=False):
             metavar="COL",
         ),
     ]
-    missing: Annotated[
-        Missing,
-        Option(
-            "error",
-            "Rows without a task, worker, label or group.",
-            more="Rows without task, worker, label or group: ``error`` or ``drop``.",
-        ),
-    ]
+    missing: Annotated[Missing, Option("error", "Rows without a task, worker, label or group.")]
     na: Annotated[
-        Sequence[str],
-        Option((), "Texts that stand for a missing label.", metavar="TEXT,...", parse=split_texts),
+        Sequence[str], Option((), "Texts that stand for a missing label.", metavar="TEXT,...", parse=split_texts)
     ]
 
 
 class FileOptions(TypedDict, total=False):
     """How files are written, and by which annotation tool."""
 
-    encoding: Annotated[
-        str,
-        Option(
-            "",
-            "Encoding of text files, for example windows-1252 or utf-16.",
-            more="Of text files; UTF-8 if empty.",
-        ),
-    ]
-    delimiter: Annotated[
-        str,
-        Option(
-            "",
-            "Field delimiter of text files, if the header does not tell.",
-            more="Of text files; taken from the header if empty.",
-        ),
-    ]
+    encoding: Annotated[str, Option("", "Encoding of text files, for example windows-1252 or utf-16.")]
+    delimiter: Annotated[str, Option("", "Field delimiter of text files, if the header does not tell.")]
     tool: Annotated[
         str,
         Option(
@@ -172,30 +123,10 @@ class FileOptions(TypedDict, total=False):
         ),
     ]
     question: Annotated[
-        str,
-        Option(
-            "",
-            "The question (control, output) of an export that has several.",
-            more="The question of an export that has several.",
-            metavar="NAME",
-        ),
+        str, Option("", "The question (control, output) of an export that has several.", metavar="NAME")
     ]
-    keep_rejected: Annotated[
-        bool,
-        Option(
-            default=False,
-            help="Count work of an export that was rejected in the tool.",
-            more="Whether to count work that was rejected in the tool.",
-        ),
-    ]
-    ignore_gold: Annotated[
-        bool,
-        Option(
-            default=False,
-            help="Do not use the labels that an export says are known.",
-            more="Whether to leave out the labels that an export knows, which are gold otherwise.",
-        ),
-    ]
+    keep_rejected: Annotated[bool, Option(default=False, help="Count work of an export that was rejected in the tool.")]
+    ignore_gold: Annotated[bool, Option(default=False, help="Do not use the labels that an export says are known.")]
 
 
 class LikelihoodOptions(TypedDict, total=False):
@@ -305,14 +236,7 @@ class EngineOptions(TypedDict, total=False):
 class ResourceOptions(TypedDict, total=False):
     """How much of the machine reading may take."""
 
-    memory_limit: Annotated[
-        str | None,
-        Option(
-            None,
-            "Memory of the database that reads files and of engines: 1GB.",
-            more='Memory of the database that reads files, and of what an engine lists, for example ``"1GB"``.',
-        ),
-    ]
+    memory_limit: Annotated[str | None, Option(None, "Memory of the database that reads files and of engines: 1GB.")]
     threads: Annotated[int | None, Option(None, "Threads of that database.", least=1)]
 
 
@@ -331,8 +255,7 @@ class AnswerOptions(TypedDict, total=False):
         ),
     ]
     keep: Annotated[
-        Sequence[str],
-        Option((), "Further columns to carry to the answers.", metavar="COL,...", parse=split_texts),
+        Sequence[str], Option((), "Further columns to carry to the answers.", metavar="COL,...", parse=split_texts)
     ]
     truth: Annotated[
         Any,
@@ -343,15 +266,7 @@ class AnswerOptions(TypedDict, total=False):
             metavar="FILE",
         ),
     ]
-    jobs: Annotated[
-        int | None,
-        Option(
-            None,
-            "Processes that work on groups; all cores if not given.",
-            more="Processes that solve groups; as many as there are cores if None. The answers do not depend on it.",
-            least=1,
-        ),
-    ]
+    jobs: Annotated[int | None, Option(None, "Processes that work on groups; all cores if not given.", least=1)]
 
 
 class ReadOptions(SourceOptions, ColumnOptions, LabelOptions, ScaleOptions, RowOptions, FileOptions, total=False):

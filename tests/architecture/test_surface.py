@@ -49,7 +49,7 @@ def test_importing_loads_no_table_library():
 
 
 def test_naming_the_annotation_tools_loads_no_table_library():
-    assert modules_after("from crowdopt.data.readers.tools import TOOLS").isdisjoint(HEAVY)
+    assert modules_after("from crowdopt.data.readers.tools import TOOL_NAMES").isdisjoint(HEAVY)
 
 
 def test_solving_counts_loads_no_table_library():

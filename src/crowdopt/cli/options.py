@@ -13,13 +13,13 @@ from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, 
 import typer
 
 from crowdopt._option import Option, declared
-from crowdopt.data.readers.tools import TOOLS
+from crowdopt.data.readers.tools import TOOL_NAMES
 from crowdopt.engines.registry import ENGINES
 from crowdopt.options import AggregateOptions, CompareOptions, ResourceOptions, SourceOptions, TimeOptions
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
-CHOICES = {"engines": ("auto", *ENGINES), "tools": ("auto", "table", *TOOLS)}
+CHOICES = {"engines": ("auto", *ENGINES), "tools": ("auto", "table", *TOOL_NAMES)}
 """What is registered elsewhere: engines and annotation tools, each with its line there."""
 
 TYPES = (str, bool, int, float, str | None, int | None, float | None)

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 
 from crowdopt.data.bins import checked_edges
-from crowdopt.data.readers.tools import TOOLS
+from crowdopt.data.readers.tools import TOOL_NAMES
 from crowdopt.errors import InputError
 from crowdopt.model.scale import ScaleKind, canonical_text
 from crowdopt.options import Duplicates, Missing
@@ -83,7 +83,7 @@ class Reading:
         object.__setattr__(self, "bins", checked_edges(self.bins))
         _one_of("duplicates", self.duplicates, get_args(Duplicates))
         _one_of("missing", self.missing, get_args(Missing))
-        _one_of("--from", self.tool, ("", "auto", *TOOLS))
+        _one_of("--from", self.tool, ("", "auto", *TOOL_NAMES))
         if self.scale:
             _one_of("scale", self.scale, get_args(ScaleKind))
         if self.duplicates in {"first", "last"} and not self.order_by:

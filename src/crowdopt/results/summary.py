@@ -75,9 +75,9 @@ def export_words(reading: Reading, notes: Sequence[str] = ()) -> str:
     """Which tool the responses come from and what was made of its export; of a plain table, what is to be said."""
     if not reading.tool:
         return "; ".join(notes)
-    from crowdopt.data.readers.tools import TOOLS
+    from crowdopt.data.readers.tools import tool_named
 
-    parts = [f"an export of {TOOLS[reading.tool].title}"]
+    parts = [f"an export of {tool_named(reading.tool).title}"]
     parts += [f"question {reading.question!r}"] if reading.question else []
     parts += [*notes, *(["known labels ignored"] if reading.ignore_gold else [])]
     return "; ".join(parts)

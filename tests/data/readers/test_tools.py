@@ -13,7 +13,7 @@ import pytest
 
 import crowdopt
 from crowdopt.cli.options import CHOICES
-from crowdopt.data.readers.tools import TOOLS
+from crowdopt.data.readers.tools import TOOL_NAMES
 from crowdopt.data.reading import Reading
 from crowdopt.errors import GoldError, InputError
 from crowdopt.results.summary import summarise
@@ -248,7 +248,7 @@ def test_named_columns_make_an_export_a_plain_table():
 
 
 def test_the_names_of_tools_are_the_same_everywhere():
-    known = set(TOOLS)
+    known = set(TOOL_NAMES)
     assert set(CHOICES["tools"]) == known | {"table", "auto"}
     for name in ("", "auto", *known):
         assert Reading(tool=name).tool == name

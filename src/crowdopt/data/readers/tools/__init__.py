@@ -4,33 +4,31 @@ Imports the other ``readers``. Importing this loads no library of tables, so tha
 
 Begin with ``base.py``: a tool is a :class:`~crowdopt.data.readers.tools.base.Tool`, which recognises its files by their
 columns, and makes an ``Export`` of them: a query in SQL, and what its columns mean. A new tool is a file, and a line in
-``TOOLS``. ``open_export.py`` checks and opens what they make.
+``TOOL_NAMES``. ``open_export.py`` checks and opens what they make.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
-
-from crowdopt.data.readers.tools import argilla, crowd_kit, label_studio, mturk, prodigy, toloka
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt.data.readers.tools.base import Tool
 
-TOOLS: dict[str, Tool] = {
-    "mturk": mturk.TOOL,
-    "label-studio": label_studio.TOOL,
-    "toloka": toloka.TOOL,
-    "prodigy": prodigy.TOOL,
-    "argilla": argilla.TOOL,
-    "crowd-kit": crowd_kit.TOOL,
-}
-"""By the names that ``--from`` takes."""
+TOOL_NAMES = ("mturk", "label-studio", "toloka", "prodigy", "argilla", "crowd-kit")
+"""The names that ``--from`` takes, in the order in which exports are recognised; each has a module of that name."""
+
+
+def tool_named(name: str) -> Tool:
+    """The tool of a name, imported when it is needed: the command line lists the names at every start."""
+    tool: Tool = import_module(f"crowdopt.data.readers.tools.{name.replace('-', '_')}").TOOL
+    return tool
 
 
 def recognise(columns: Sequence[str]) -> str:
     """The tool that alone writes such columns or keys; empty if they are those of any table."""
     if {"task", "worker", "label"} <= set(columns):
         return ""
-    return next((name for name, tool in TOOLS.items() if tool.recognise(columns)), "")
+    return next((name for name in TOOL_NAMES if tool_named(name).recognise(columns)), "")

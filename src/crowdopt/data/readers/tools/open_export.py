@@ -11,7 +11,7 @@ from crowdopt.data.readers.files import new_copy
 from crowdopt.data.readers.find_files import find_files
 from crowdopt.data.readers.jsonl import KINDS, kind_of, number_type
 from crowdopt.data.readers.open_files import select, with_parsed_numbers
-from crowdopt.data.readers.tools import TOOLS, recognise
+from crowdopt.data.readers.tools import TOOL_NAMES, recognise, tool_named
 from crowdopt.data.readers.tools.base import NOTHING, Export, Files
 from crowdopt.data.tables.workspace import literal, quote
 from crowdopt.errors import ColumnError, InputError
@@ -73,7 +73,7 @@ def open_frame(frame: Any, reading: Reading) -> OpenedSource:
 
 def _check_plain(name: str, reading: Reading) -> None:
     for option in _given(reading):
-        known = ", ".join(TOOLS)
+        known = ", ".join(TOOL_NAMES)
         raise InputError(f"{_spelt(option)} is for exports of annotation tools (--from {known}), and {name} is none")
 
 
@@ -94,17 +94,17 @@ def _may_be_export(files: Files, reading: Reading) -> bool:
 
 def _not_left_out(tool: str) -> tuple[str, ...]:
     """What to say of an export whose columns the user names, so that it is read as any other table."""
-    if "keep_rejected" not in TOOLS[tool].options:
+    if "keep_rejected" not in tool_named(tool).options:
         return ()
-    return (f"a plain table, rejected work counts; --from {tool} reads it as an export of {TOOLS[tool].title}",)
+    return (f"a plain table, rejected work counts; --from {tool} reads it as an export of {tool_named(tool).title}",)
 
 
 def _open_export(files: Files, reading: Reading, choose: Choose) -> OpenedSource:
     if reading.wide:
-        raise InputError(f"an export of {TOOLS[reading.tool].title} is no wide table: leave out --wide")
+        raise InputError(f"an export of {tool_named(reading.tool).title} is no wide table: leave out --wide")
     for option in _given(reading):
-        if option not in TOOLS[reading.tool].options:
-            raise InputError(f"{_spelt(option)} means nothing for an export of {TOOLS[reading.tool].title}")
+        if option not in tool_named(reading.tool).options:
+            raise InputError(f"{_spelt(option)} means nothing for an export of {tool_named(reading.tool).title}")
     export = _read_tool(files, reading)
     chosen = choose(list(export.columns))
     query, left_out = _checked(files, _rows(export, chosen, reading), nested=export.nested)
@@ -129,12 +129,12 @@ def _open_export(files: Files, reading: Reading, choose: Choose) -> OpenedSource
 def _read_tool(files: Files, reading: Reading) -> Export:
     """What the tool makes of the files; if it is another tool's export, says so."""
     try:
-        return TOOLS[reading.tool].read(files, reading)
+        return tool_named(reading.tool).read(files, reading)
     except ColumnError as error:
         other = recognise(files.columns)
         if other in {"", reading.tool}:
             raise
-        raise ColumnError(f"{error}; it looks like one of {TOOLS[other].title}: --from {other}") from error
+        raise ColumnError(f"{error}; it looks like one of {tool_named(other).title}: --from {other}") from error
 
 
 def _rows(export: Export, chosen: Sequence[str], reading: Reading) -> str:
