@@ -64,4 +64,4 @@ def _part(sources: Sequence[Source], schema: _Schema, workspace: Workspace) -> P
     )
 
 
-PARQUET = Format("parquet", (".parquet", ".pq"), _inspect, _part, MAGIC, "Parquet", check=_check, copy="FORMAT parquet")
+PARQUET = Format("parquet", (".parquet", ".pq"), _part, _inspect, MAGIC, "Parquet", check=_check, copy="FORMAT parquet")
