@@ -130,6 +130,6 @@ def _read_header(source: InputFile, delimiter: str) -> _Header:
         return _Header(tuple(names), newline, skip, reader.line_num)
 
 
-CSV = Format("csv", (".csv",), inspect, _part, copy="FORMAT csv, HEADER true")
+CSV = Format("csv", (".csv",), _part, inspect, copy="FORMAT csv, HEADER true")
 TSV = replace(CSV, name="tsv", suffixes=(".tsv",), copy="FORMAT csv, HEADER true, DELIMITER '\t'")
 TXT = replace(CSV, name="txt", suffixes=(".txt",), copy="")

@@ -22,16 +22,9 @@ LARGEST = 512 * 2**20
 """Bytes that a workbook may unpack to, since its cells are held in memory; a million responses are far fewer."""
 
 
-def _inspect(source: InputFile, workspace: Workspace, delimiter: str) -> tuple[InputFile, InputFile]:
-    """Every workbook is a part of its own."""
-    del workspace, delimiter
-    return source, source
-
-
-def _part(sources: Sequence[InputFile], alone: InputFile, workspace: Workspace) -> Part:
+def _part(sources: Sequence[InputFile], source: InputFile, workspace: Workspace) -> Part:
     """Reads the sheet; the chosen columns go to a Parquet file in the temporary folder."""
-    del alone
-    source = sources[0]
+    del sources  # of which there is one
     header, *rows = _rows(source) or [()]
     if not header:
         raise InputError(f"{source.name} is empty: its first sheet has no cells")
@@ -127,4 +120,4 @@ def _text(cell: Any) -> str:
     return cell.isoformat() if isinstance(cell, date | time) else str(cell)
 
 
-EXCEL = Format("xlsx", (".xlsx",), _inspect, _part, b"PK\x03\x04", ".xlsx")
+EXCEL = Format("xlsx", (".xlsx",), _part, magic=b"PK\x03\x04", title=".xlsx")

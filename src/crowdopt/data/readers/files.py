@@ -64,9 +64,9 @@ class Format:
     Attributes:
         name: What ``InputFile.kind`` calls it.
         suffixes: How the names of such files end.
+        part: Files, given what they have in common, as a part of the table.
         inspect: Given a file and the delimiter that the user named: the file, or a copy of it that can be read, and
-            what files must have in common to be read by one query.
-        part: Such files, given what they have in common, as a part of the table.
+            what files must have in common to be read by one query; by default each is read alone.
         magic: How such files begin; empty for text, which may be compressed, and of any encoding.
         title: What messages call it, if it has such a beginning.
         looks: Whether a text looks like this format, where no suffix says what it is.
@@ -76,8 +76,8 @@ class Format:
 
     name: str
     suffixes: tuple[str, ...]
-    inspect: Callable[[InputFile, Workspace, str], tuple[InputFile, Hashable]]
     part: Callable[[Sequence[InputFile], Any, Workspace], Part]
+    inspect: Callable[[InputFile, Workspace, str], tuple[InputFile, Hashable]] = lambda source, *_: (source, source)
     magic: bytes = b""
     title: str = ""
     looks: Callable[[str], bool] = lambda _: False

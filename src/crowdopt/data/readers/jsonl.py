@@ -46,11 +46,6 @@ def _check(source: InputFile, workspace: Workspace) -> InputFile:
     return transcode(source, workspace, "utf-8-sig") if has_bom(source) else source
 
 
-def _inspect(source: InputFile, workspace: Workspace, delimiter: str) -> tuple[InputFile, str]:
-    del workspace, delimiter
-    return source, source.packing
-
-
 def _no_table(source: InputFile, workspace: Workspace, delimiter: str) -> NoReturn:
     """JSON that is not in lines is read by those who know what it holds."""
     del workspace, delimiter
@@ -204,8 +199,8 @@ def _malformed(error: duckdb.Error, sources: Sequence[InputFile]) -> Exception:
 JSON_LINES = Format(
     "jsonl",
     (".jsonl", ".ndjson"),
-    _inspect,
     _part,
+    inspect=lambda source, *_: (source, source.packing),
     looks=lambda text: text.startswith("{"),
     check=_check,
     copy="FORMAT json",

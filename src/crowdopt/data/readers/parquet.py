@@ -64,4 +64,4 @@ def _part(sources: Sequence[InputFile], schema: _Schema, workspace: Workspace) -
     )
 
 
-PARQUET = Format("parquet", (".parquet", ".pq"), _inspect, _part, MAGIC, "Parquet", check=_check, copy="FORMAT parquet")
+PARQUET = Format("parquet", (".parquet", ".pq"), _part, _inspect, MAGIC, "Parquet", check=_check, copy="FORMAT parquet")
