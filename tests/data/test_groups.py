@@ -544,7 +544,7 @@ def test_other_data_are_rejected():
 # 5. The command line.
 
 
-def test_the_command_line(monkeypatch, tmp_path, command):
+def test_the_command_line(monkeypatch, tmp_path, invoke):
     monkeypatch.chdir(tmp_path)
     data = pd.concat([crowd(seed, 5).assign(question=lambda d, s=seed: d["question"] + f" {s}") for seed in range(9)])
     bad = data.iloc[:1]  # a duplicate
@@ -559,7 +559,7 @@ def test_the_command_line(monkeypatch, tmp_path, command):
         "--group-summary",
         "groups.csv",
     )
-    code, out, err = command("aggregate", "data.csv", *options)
+    code, out, err = invoke("aggregate", "data.csv", *options)
     assert code == 4
     assert err.startswith("crowdopt: group colour 0: 1 (task, worker) pairs occur more than once")
     assert err.count("\n") == 1
@@ -571,12 +571,12 @@ def test_the_command_line(monkeypatch, tmp_path, command):
     assert len(figures) == 27
     assert figures["failure"].notna().sum() == 1
     assert figures["n_tasks"].sum() == 130
-    code, out, _ = command("verify", "solutions.json", "data.csv")
+    code, out, _ = invoke("verify", "solutions.json", "data.csv")
     assert code == 0
     assert out.splitlines()[0] == "CONFIRMED"
     assert "group colour 0 has no solution" in out
     data.to_csv("data.csv", index=False)
-    code, out, _ = command("aggregate", "data.csv", "--group", "question", "--json")
+    code, out, _ = invoke("aggregate", "data.csv", "--group", "question", "--json")
     summary = json.loads(out)
     assert code == 0
     assert (summary["n_groups"], summary["n_failures"], len(summary["groups"])) == (27, 0, 27)

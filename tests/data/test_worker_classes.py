@@ -230,9 +230,9 @@ def test_ranks_that_the_fitted_matrices_contradict_are_named():
 
 @pytest.mark.parametrize("ranked", [(), ("expert", "regular"), ("regular", "expert")], ids=str)
 @pytest.mark.parametrize("labels", [("no", "yes"), ("1", "2", "3")], ids=len)
-def test_the_optimum_is_the_one_of_brute_force(labels, ranked):
+def test_the_optimum_is_the_one_of_brute_force(labels, ranked, effort):
     proved = 0
-    for seed in range(15):
+    for seed in range(effort(15)):
         data = crowd(seed, n_tasks=9 if len(labels) == 2 else 6, labels=labels)
         solution = aggregate(data, class_="class", labels=labels, ranked=ranked)
         tasks = np.repeat(solution.buckets.counts, solution.buckets.weights, axis=0)
@@ -242,7 +242,7 @@ def test_the_optimum_is_the_one_of_brute_force(labels, ranked):
         assert solution.certificate.given == ("classes", *(["ranked classes"] if ranked else []))
         assert [one.name for one in solution.classes] == list(ranked or ("expert", "regular"))
         proved += 1
-    assert proved == 15
+    assert proved == effort(15)
 
 
 def test_softened_matrices_are_nearer_to_the_truth():

@@ -197,6 +197,7 @@ def test_soft_em_climbs_and_reports_what_it_computed():
             assert run.shares == pytest.approx(problem.objective.shares or [1 / n_labels] * n_labels)
 
 
+@pytest.mark.full
 def test_soft_em_converges_to_a_fixed_point_of_both_steps():
     tried = 0
     for problem, start in random_problems(1, n_tasks=12, starts=["vote", "random"]):

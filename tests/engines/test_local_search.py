@@ -75,6 +75,7 @@ def random_crowd(rng, n_labels, n_responses, *, ordered, n_tasks=1000):
     return Buckets.from_arrays(rng.multinomial(sizes, matrix[truth]))[0]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("space", list(Space))
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])

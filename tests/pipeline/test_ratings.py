@@ -22,6 +22,7 @@ from crowdopt.errors import InputError
 from crowdopt.model.order import Order, UpSets
 from crowdopt.studies.simulate import crowd, uniform_errors
 from support import oracle
+from support.effort import first_fast
 from support.ways import WAYS, canonical, facts, plain, to_polars, to_text
 
 PROGRAM = Path(sys.executable).parent / "crowdopt"
@@ -314,7 +315,7 @@ def test_progress_that_says_nothing_changes_nothing():
 # The seed
 
 
-@pytest.mark.parametrize("make", [ratings, categories])
+@pytest.mark.parametrize("make", first_fast([ratings, categories]))
 def test_the_seed_reaches_the_search(crowdopt, tmp_path, make):
     rows = make(4, (1, 3), 80)
     path = to_text(rows, tmp_path)

@@ -154,6 +154,7 @@ def test_the_least_certain_tasks_come_first_and_long_tables_are_cut(tmp_path):
     assert "All 2,500 tasks are in the answers file" in page.text
 
 
+@pytest.mark.full
 def test_a_hundred_thousand_tasks_are_less_than_three_megabytes(tmp_path):
     rng = np.random.default_rng(37)
     n_tasks, size = 100_000, 3
@@ -164,6 +165,7 @@ def test_a_hundred_thousand_tasks_are_less_than_three_megabytes(tmp_path):
     assert len(report_of(crowdopt.aggregate(frame), tmp_path).encode()) < 3_000_000
 
 
+@pytest.mark.full
 def test_long_texts_many_workers_and_many_buckets_do_not_make_it_larger(tmp_path):
     frame = crowd(2500, 5, (4, 9), 41, n_workers=1100)
     frame["worker"] = "<worker>" * 20 + frame["worker"]
@@ -224,6 +226,7 @@ def test_the_same_data_in_any_order_give_the_same_page(tmp_path):
     assert pages[0] == pages[1]
 
 
+@pytest.mark.full
 def test_every_kind_of_table_gives_the_same_page(tmp_path):
     import duckdb
     import polars as pl

@@ -14,6 +14,7 @@ from crowdopt.report.content import compare_engines
 from crowdopt.studies.compare import comparison
 from crowdopt.studies.compare.methods import CROWD_KIT, OUR_METHODS
 from support.commands import Text, run
+from support.effort import first_fast
 from support.reports import HOSTILE, crowd, hostile
 
 OURS = list(OUR_METHODS)
@@ -73,7 +74,7 @@ def truth_of(frame):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"selectivity": "estimate", "smoothing": 0.5}, {"scale": "nominal"}],
+    first_fast([{}, {"selectivity": "estimate", "smoothing": 0.5}, {"scale": "nominal"}]),
     ids=["plain", "known", "nominal"],
 )
 def test_our_methods_are_what_aggregate_gives(options):
@@ -132,6 +133,7 @@ def test_a_method_that_fails_is_a_row_that_says_why(peers):
     assert set(found.agreement) == {"vote"}
 
 
+@pytest.mark.full
 def test_crowd_kit_itself_takes_part():
     frame = crowd(60, 3, (3, 3), 54)
     found = crowdopt.compare(frame, truth=truth_of(frame), methods=["opt-all", "MajorityVote", "DawidSkene", "KOS"])
@@ -201,6 +203,7 @@ def test_the_command_prints_a_table_or_json_and_writes_a_page(tmp_path):
     assert set(facts["agreement"]["vote"]) == {"opt-dominance", "vote", "em"}
 
 
+@pytest.mark.full
 def test_names_and_numbers_stay_whole_in_eighty_columns(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     frame = crowd(40, 3, (3, 4), 60)

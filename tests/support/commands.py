@@ -57,7 +57,7 @@ def aggregate_command(*options, output="answers.csv", solution="solution.json"):
 
 
 @pytest.fixture
-def command(monkeypatch, capfd):
+def invoke(monkeypatch, capfd):
     """Runs the command line in this process: its exit code, and what it wrote on standard output and standard error."""
 
     def run(*args):
@@ -70,11 +70,11 @@ def command(monkeypatch, capfd):
 
 
 @pytest.fixture
-def crowdopt(command):
+def crowdopt(invoke):
     """Runs the command line in this process: what it wrote, which is on standard error if it refuses to work."""
 
     def run(*args, code=0):
-        found, out, err = command(*args)
+        found, out, err = invoke(*args)
         assert found == code, err
         assert (err == "") == (code != 2), err
         return out or err

@@ -48,6 +48,7 @@ from crowdopt.verify.check import check_against
 from crowdopt.verify.optimum import always_above
 from crowdopt.verify.verdict import Verdict
 from support import oracle
+from support.effort import first_fast
 
 KINDS = ["none", "estimate", "given", "gold", "prior", "smoothing"]
 HEURISTICS = [name for name in ENGINES if name.startswith(("em", "soft", "vote"))]
@@ -567,7 +568,7 @@ def attacked() -> list[tuple[Solution, pd.DataFrame]]:
     return [(all_known, data), (aggregate(nominal, **options), nominal), (aggregate(one), one)]
 
 
-@pytest.mark.parametrize("number", range(3), ids=["all-known", "nominal", "one-bucket"])
+@pytest.mark.parametrize("number", first_fast(range(3)), ids=["all-known", "nominal", "one-bucket"])
 def test_no_value_in_a_file_is_a_crash_or_a_way_around_the_checks(number):
     solution, data = attacked()[number]
     honest = json.loads(json.dumps(solution.to_dict()))

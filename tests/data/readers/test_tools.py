@@ -256,12 +256,12 @@ def test_the_names_of_tools_are_the_same_everywhere():
         Reading(tool="table")
 
 
-def test_groups_of_an_export(command):
+def test_groups_of_an_export(invoke):
     solutions = aggregate("label_studio_enterprise.json", group="email", duplicates="all", **SENTIMENT)
     assert sum(one.totals.n_responses for one in solutions.values()) == 23
     with pytest.raises(InputError, match="add --ignore-gold"):
         aggregate("toloka.tsv", group="text")
-    code, out, _ = command(
+    code, out, _ = invoke(
         "aggregate", SAMPLES / "toloka.tsv", "--group", "text", "--ignore-gold", "--duplicates", "all"
     )
     assert code == 0
@@ -331,10 +331,10 @@ def test_an_unknown_output_format_is_an_error(tmp_path):
         aggregate("mturk.csv").write(tmp_path / "a.csv", output_format="xml")
 
 
-def test_the_command_line_says_what_it_recognised_and_writes_predictions(monkeypatch, tmp_path, command):
+def test_the_command_line_says_what_it_recognised_and_writes_predictions(monkeypatch, tmp_path, invoke):
     shutil.copy(SAMPLES / "label_studio.json", tmp_path / "export.json")
     monkeypatch.chdir(tmp_path)
-    code, out, _ = command(
+    code, out, _ = invoke(
         "aggregate", "export.json", "--question", "sentiment", "-o", "predictions.json",
         "--output-format", "label-studio", "--solution", "solution.json",
     )  # fmt: skip
@@ -343,12 +343,12 @@ def test_the_command_line_says_what_it_recognised_and_writes_predictions(monkeyp
     assert "an export of Label Studio; question 'sentiment'; cancelled annotations left out: 1" in said
     assert "known labels are gold" in said
     assert len(json.loads(Path("predictions.json").read_text())) == 8
-    assert command("verify", "solution.json", "export.json")[0] == 0
-    code, out, _ = command("aggregate", "export.json", "--question", "sentiment", "--ignore-gold", "--json")
+    assert invoke("verify", "solution.json", "export.json")[0] == 0
+    code, out, _ = invoke("aggregate", "export.json", "--question", "sentiment", "--ignore-gold", "--json")
     assert (code, json.loads(out)["tool"], json.loads(out)["n_gold"]) == (0, "label-studio", 0)
-    code, out, _ = command("aggregate", PLAIN, "--json")
+    code, out, _ = invoke("aggregate", PLAIN, "--json")
     assert json.loads(out)["tool"] is None
-    code, out, err = command("aggregate", "export.json", "--question", "sentiment", "--output-format", "label-studio")
+    code, out, err = invoke("aggregate", "export.json", "--question", "sentiment", "--output-format", "label-studio")
     assert (code, out) == (2, "")
     assert "needs -o FILE.json" in err
 

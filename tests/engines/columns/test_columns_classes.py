@@ -88,6 +88,7 @@ def test_pricing_equals_trying_every_set(n_classes, n_labels, kind, effort):
         check_priced(buckets, term, prices, sets, worth, search)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("shape", [Shape.LOWER, Shape.UPPER, Shape.BETWEEN])
 @pytest.mark.parametrize("ranked", [False, True])
 def test_ordered_pricing_equals_trying_every_set(shape, ranked):
@@ -129,6 +130,7 @@ def test_equals_brute_force(n_classes, n_labels, kind, effort):
             assert doubt(problem, outcome.witness, outcome.bound + outcome.tolerance, NEVER) is None
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ranked", [False, True])
 def test_equals_brute_force_under_dominance(ranked, kind):
@@ -149,6 +151,7 @@ def test_equals_brute_force_under_dominance(ranked, kind):
             assert doubt(problem, outcome.witness, outcome.bound + outcome.tolerance, NEVER) is None
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_proof_of_what_is_not_the_best(kind):
     """Mappings that fall short, as incumbents of a proof: it fails, with a bound that holds."""
