@@ -24,7 +24,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from campaigns.lies import LIES, RATING_LIES, judge
+from campaigns.lies import LIES
+from campaigns.rating_lies import RATING_LIES
+from campaigns.truth import judge
 from crowdopt import Solution, aggregate, verify
 from crowdopt.engines.base import Limits
 from crowdopt.engines.registry import ENGINES, run

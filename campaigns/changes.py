@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from campaigns.lies import LIES, RATING_LIES, pick, retell
+from campaigns.lies import LIES, pick
+from campaigns.rating_lies import RATING_LIES
+from campaigns.truth import retell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,7 +11,15 @@ from hypothesis import settings
 
 from support.needs import SHARED, need
 
-pytest_plugins = ["support.browsing", "support.commands", "support.effort"]
+pytest_plugins = [
+    "support.browsing",
+    "support.commands",
+    "support.databases",
+    "support.effort",
+    "support.fault_commands",
+    "support.report_files",
+    "support.small_files",
+]
 
 # Examples are the same in every run, and no example is judged by the clock: machines are shared and noisy.
 settings.register_profile("crowdopt", derandomize=True, deadline=None)

@@ -1,9 +1,10 @@
+"""The command line: what it prints and writes."""
+
 from __future__ import annotations
 
 import csv
 import io
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,14 +16,11 @@ import pytest
 
 from crowdopt.cli.app import _NoPandas
 from support.needs import need
+from support.small_files import PROGRAM, SMALL, process, write
 
-PROGRAM = Path(sys.executable).parent / "crowdopt"
-SMALL = [("a", "ann", "yes"), ("a", "bob", "yes"), ("b", "ann", "no"), ("b", "bob", "yes"), ("c", "bob", "no")]
-# As many yes as no overall, and every way round: 24 buckets of 1 to 8 responses.
-VARIED = [
-    (f"t{yes}{no}", f"w{i}", "yes" if i < yes else "no") for yes in range(5) for no in range(5) for i in range(yes + no)
-]
 COLUMNS = ["task", "label", "confidence", "margin", "margin_kind", "n_responses", "status"]
+
+
 FACTS = {
     "proof", "stop", "space", "engine", "log_likelihood", "bound", "gap", "seconds", "n_tasks", "n_workers",
     "n_responses", "n_buckets", "labels", "scale", "scale_inferred", "matrix", "selectivity", "agreement",
@@ -30,37 +28,8 @@ FACTS = {
 }  # fmt: skip
 
 
-def write(path, rows, header=("task", "worker", "label"), encoding="utf-8"):
-    with path.open("w", newline="", encoding=encoding) as file:
-        csv.writer(file).writerows([header, *rows])
-    return path
-
-
 def read(text):
     return list(csv.DictReader(io.StringIO(text)))
-
-
-def process(*args, environment=(), **kwargs):
-    """Runs the installed program."""
-    kwargs.setdefault("stdin", subprocess.DEVNULL)
-    return subprocess.run(
-        [PROGRAM, *map(str, args)],
-        capture_output=True,
-        check=False,
-        timeout=120,
-        env=os.environ | dict(environment),
-        **kwargs,
-    )
-
-
-@pytest.fixture
-def small(tmp_path):
-    return write(tmp_path / "small.csv", SMALL)
-
-
-@pytest.fixture
-def varied(tmp_path):
-    return write(tmp_path / "varied.csv", VARIED)
 
 
 def test_json_is_one_object_with_all_facts(small):
@@ -241,98 +210,6 @@ def test_reader_that_goes_away_is_no_error(tmp_path):
     assert (done.stdout, done.stderr) == (b"task,worker,label\n", b"")
 
 
-READINGS = {
-    "renamed columns": (
-        lambda folder: write(folder / "data.csv", SMALL, ("item", "rater", "answer")),
-        ("--task", "item", "--worker", "rater", "--label", "answer"),
-    ),
-    "duplicates": (
-        lambda folder: write(folder / "data.csv", [*SMALL, ("c", "bob", "yes")]),
-        ("--duplicates", "all"),
-    ),
-    "last of duplicates": (
-        lambda folder: write(
-            folder / "data.csv",
-            [*((*row, 1) for row in SMALL), ("c", "bob", "yes", 2)],
-            ("task", "worker", "label", "n"),
-        ),
-        ("--duplicates", "last", "--order-by", "n"),
-    ),
-    "missing": (
-        lambda folder: write(folder / "data.csv", [*SMALL, ("d", "ann", "?"), ("d", "", "yes")]),
-        ("--missing", "drop", "--na", "?,n/a"),
-    ),
-    "encoding": (
-        lambda folder: write(folder / "data.csv", [*SMALL, ("é", "bob", "no")], encoding="windows-1252"),
-        ("--encoding", "windows-1252"),
-    ),
-    "wide": (
-        lambda folder: write(folder / "data.csv", [("a", "1", "1"), ("b", "0", ""), ("c", "", "1")]),
-        ("--wide",),
-    ),
-    "labels and selectivity": (
-        lambda folder: write(folder / "data.csv", SMALL),
-        ("--labels", "yes,no", "--selectivity", "yes=0.75,no=0.25"),
-    ),
-    "majority": (lambda folder: write(folder / "data.csv", VARIED), ("--engine", "vote")),
-    "stopped": (
-        lambda folder: write(folder / "data.csv", VARIED),
-        ("--selectivity", "estimate", "--time-limit", "0"),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", READINGS)
-def test_verify_needs_no_options(crowdopt, tmp_path, name):
-    make, options = READINGS[name]
-    data = make(tmp_path)
-    crowdopt("aggregate", data, *options, "--solution", tmp_path / "solution.json")
-    assert crowdopt("verify", tmp_path / "solution.json", data).startswith("CONFIRMED\n  ")
-
-
-def flip_a_label(solution):
-    solution["buckets"]["label"][0] ^= 1
-
-
-def lower_the_bound(solution):
-    solution["certificate"]["bound"] -= 1
-
-
-def raise_the_likelihood(solution):
-    solution["certificate"]["objective"] += 1
-    solution["certificate"]["bound"] += 1
-
-
-@pytest.mark.parametrize("tamper", [flip_a_label, lower_the_bound, raise_the_likelihood])
-def test_tampered_solution_is_rejected(crowdopt, varied, tmp_path, tamper):
-    saved = tmp_path / "solution.json"
-    crowdopt("aggregate", varied, "--solution", saved)
-    solution = json.loads(saved.read_text())
-    tamper(solution)
-    saved.write_text(json.dumps(solution))
-    verdict, reason, *_ = crowdopt("verify", saved, varied, code=1).splitlines()
-    assert verdict == "REJECTED"
-    assert reason.strip()
-
-
-def test_solution_of_other_data_is_rejected(small, varied, tmp_path):
-    saved = tmp_path / "solution.json"
-    assert process("aggregate", small, "--solution", saved, "-q").returncode == 0
-    done = process("verify", saved, varied, "--json")
-    assert (done.returncode, done.stderr) == (1, b"")
-    assert json.loads(done.stdout)["verdict"] == "REJECTED"
-    assert process("verify", saved, small).returncode == 0
-
-
-def test_bound_that_takes_too_long_is_not_rechecked(crowdopt, varied, tmp_path):
-    saved = tmp_path / "solution.json"
-    crowdopt("aggregate", varied, "--selectivity", "estimate", "--solution", saved)
-    said = crowdopt("verify", saved, varied, "--time-limit", "0", code=3)
-    assert said.splitlines()[0] == "BOUND NOT RE-CHECKED"
-    assert "time limit" in said
-    assert crowdopt("verify", saved, varied).startswith("CONFIRMED\n  PROVED: ")
-
-
 def test_time_limit_bounds(crowdopt, varied):
     options = ("--selectivity", "estimate", "--json")
     stopped = json.loads(crowdopt("aggregate", varied, *options, "--time-limit", "0"))
@@ -399,23 +276,6 @@ def test_simulated_crowd_can_be_piped(tmp_path):
     facts = json.loads(done.stdout)
     assert (facts["proof"], facts["n_tasks"], facts["n_responses"]) == ("PROVED", 300, 2100)
     assert facts["accuracy"] > 0.97
-
-
-def test_what_is_confirmed_is_said(crowdopt, tmp_path):
-    """An unproved answer is confirmed as unproved, and not as the best."""
-    data, saved = tmp_path / "data.csv", tmp_path / "solution.json"
-    crowdopt("simulate", "-o", data, "--tasks", "30", "--seed", "1")
-    crowdopt("aggregate", data, "--engine", "vote", "--solution", saved)
-    assert crowdopt("verify", saved, data).startswith("CONFIRMED\n  UNPROVED: vote gives log-likelihood")
-    assert json.loads(crowdopt("verify", saved, data, "--json"))["claim"].startswith("UNPROVED")
-    lines = data.read_text(encoding="utf-8").replace("yes", "", 1)
-    data.write_text(lines, encoding="utf-8")
-    crowdopt("aggregate", data, "--missing", "drop", "--solution", saved)
-    assert "; 1 incomplete rows left out\n" in crowdopt("verify", saved, data)
-    changed = json.loads(saved.read_text(encoding="utf-8"))
-    changed["certificate"]["objective"] += 1
-    saved.write_text(json.dumps(changed), encoding="utf-8")
-    assert "PROVED" not in crowdopt("verify", saved, data, code=1)
 
 
 @pytest.mark.parametrize("closed", ["<&-", "2>&-"])

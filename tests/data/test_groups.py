@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 
 import numpy as np
 import pandas as pd
@@ -12,44 +10,10 @@ import pyarrow as pa
 import pytest
 
 from crowdopt import Solution, Solutions, aggregate, verify
-from crowdopt import _parallel as jobs
-from crowdopt.cli.app import main
-from crowdopt.data import groups
-from crowdopt.data.tables import table as frames
-from crowdopt.errors import ColumnError, CrowdoptError, InputError, SolutionFileError
-from crowdopt.results.solutions import NOT_SOLVED_YET
+from crowdopt.errors import ColumnError, CrowdoptError, SolutionFileError
 from crowdopt.verify.verdict import Verdict
+from support.groups import NAMES, SCALES, alone, broken, by_group, crowd
 from support.ways import BACKENDS, plain
-
-SCALES = {"colour": ["blue", "green", "red"], "is it?": ["no", "yes"], "how much": ["1", "2", "3"]}
-
-
-NAMES = ("task", "label", "confidence", "margin", "n_responses", "status")
-
-
-def crowd(seed: int = 0, n_tasks: int = 12) -> pd.DataFrame:
-    """Three questions about the same tasks, with labels of their own."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for question, labels in SCALES.items():
-        for task in range(n_tasks):
-            truth = rng.integers(len(labels))
-            for worker in rng.permutation(6)[: rng.integers(2, 5)]:
-                answer = truth if rng.random() < 0.8 else rng.integers(len(labels))
-                rows.append((question, task, f"w{worker}", labels[answer], "expert" if worker < 2 else "regular"))
-    return pd.DataFrame(rows, columns=["question", "task", "worker", "label", "class"])
-
-
-def by_group(solutions: Solutions) -> dict[str, list[tuple]]:
-    columns = plain(solutions.answers)
-    rows: dict[str, list[tuple]] = {}
-    for group, *row in zip(columns["question"], *(columns[name] for name in NAMES), strict=True):
-        rows.setdefault(str(group), []).append((str(row[0]), *row[1:]))
-    return {group: sorted(found) for group, found in rows.items()}
-
-
-def alone(data: pd.DataFrame, group, **options) -> Solution:
-    return aggregate(data[data["question"] == group].reset_index(drop=True), **options)
 
 
 def assert_as_if_alone(solutions: Solutions, data: pd.DataFrame, **options) -> None:
@@ -140,6 +104,12 @@ def test_groups_of_any_type_keep_it(kind, backend, tmp_path):
         assert solutions[value].totals.n_tasks == 12
 
 
+def test_a_column_that_cannot_be_kept_is_named():
+    data = crowd().assign(group=1)
+    with pytest.raises(ColumnError, match="a column named 'group' cannot be kept beside --group"):
+        aggregate(data, group="question", keep=["group"])
+
+
 def test_a_wide_table_may_have_groups():
     data = crowd().drop(columns="class")
     data = data[data["question"] != "how much"]
@@ -216,257 +186,6 @@ def test_a_worker_may_be_in_another_class_in_another_group():
     solutions = aggregate(data, group="question", class_="class")
     assert not solutions.failures
     assert [one.name for one in solutions["colour"].classes] == ["all alike"]
-
-
-# 2. In parallel.
-
-
-def test_processes_change_nothing(monkeypatch):
-    data = pd.concat([crowd(seed).assign(question=lambda d, s=seed: f"{s} " + d["question"]) for seed in range(6)])
-    expected = aggregate(data, group="question", jobs=1)
-    monkeypatch.setattr(jobs, "ALONE", -1.0)  # nothing in this process
-    for n in (2, 3):
-        counted: list[tuple[int, int]] = []
-        found = aggregate(data, group="question", jobs=n, on_group=lambda *numbers, into=counted: into.append(numbers))
-        assert by_group(found) == by_group(expected)
-        assert [found[group].certificate for group in found] == [expected[group].certificate for group in expected]
-        assert counted[-1] == (18, 18)
-        assert counted == sorted(counted)
-    assert verify(found, data, jobs=2).verdict is Verdict.CONFIRMED
-
-
-def test_a_column_that_cannot_be_kept_is_named():
-    data = crowd().assign(group=1)
-    with pytest.raises(ColumnError, match="a column named 'group' cannot be kept beside --group"):
-        aggregate(data, group="question", keep=["group"])
-
-
-def test_the_number_of_queries_does_not_depend_on_the_number_of_groups(monkeypatch, tmp_path):
-    calls = []
-    for module in (frames, groups):
-        original = module.fetch
-        monkeypatch.setattr(module, "fetch", lambda table, original=original: calls.append(1) or original(table))
-    numbers = []
-    for n_groups in (3, 60):
-        data = pd.concat([crowd(seed, 4).assign(question=str(seed)) for seed in range(n_groups)])
-        data = data[data["label"].isin(["no", "yes"])]
-        data.to_csv(tmp_path / "data.csv", index=False)
-        calls.clear()
-        solutions = aggregate(tmp_path / "data.csv", group="question", jobs=1)
-        assert len(solutions) == n_groups
-        assert solutions.answers.num_rows == 4 * n_groups
-        numbers.append(len(calls))
-    assert numbers[0] == numbers[1] < 12
-
-
-def test_whoever_asks_to_stop_gets_what_is_there():
-    data = crowd()
-    solutions = aggregate(data, group="question", jobs=1, on_group=lambda done, _: done == 2)
-    assert list(solutions) == ["colour", "how much"]
-    assert solutions.failures == {"is it?": NOT_SOLVED_YET}
-    assert solutions.interrupted
-    assert set(plain(solutions.answers)["question"]) == {"colour", "how much"}
-    with pytest.raises(CrowdoptError, match="group 'is it\\?' has no solution: interrupted"):
-        solutions["is it?"]
-
-
-def test_whoever_asks_to_stop_before_anything_is_solved_gets_nothing(monkeypatch):
-    monkeypatch.setattr(jobs, "ALONE", -1.0)
-    with pytest.raises(KeyboardInterrupt, match="no group was solved yet"):
-        aggregate(crowd(), group="question", jobs=2, on_group=lambda *_: True)
-
-
-def test_a_group_that_is_stopped_keeps_the_best_so_far():
-    rows = [(g, f"{y} {n}", i, int(i < y)) for g in "ab" for y in range(12) for n in range(12) for i in range(y + n)]
-    data = pd.DataFrame(rows, columns=["question", "task", "worker", "label"])
-    asked = []
-    solutions = aggregate(
-        data, group="question", selectivity="estimate", jobs=1, on_group=lambda *_: asked.append(1) or len(asked) > 2
-    )
-    assert solutions["a"].certificate.stop == "INTERRUPT"
-    assert solutions.failures == {"b": NOT_SOLVED_YET}
-    assert solutions.interrupted
-    assert verify(solutions, data).verdict is not Verdict.REJECTED
-
-
-def numbers(item, stop=None):
-    """Some work that asks whether to stop, as engines do; tells the process and what it was asked to."""
-    stopped = False
-    for _ in range(item):
-        stopped = stopped or (stop is not None and stop())
-    return (os.getpid(), stopped, item)
-
-
-def test_what_takes_long_is_handed_over_and_done_again_from_the_start(monkeypatch):
-    clock = iter(range(10**6))
-    monkeypatch.setattr(jobs.time, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(jobs, "ALONE", 10.0)
-    items = [1, 2, 50, 1, 2]
-    found = jobs.run_all(numbers, items, 2, None, here=numbers)
-    assert [found[at][1:] for at in range(5)] == [(False, item) for item in items]
-    assert [found[at][0] == os.getpid() for at in range(5)] == [True, True, False, False, False]
-    found = jobs.run_all(numbers, items, 1, None, here=numbers)
-    assert {found[at] for at in range(5)} == {(os.getpid(), False, item) for item in items}
-
-
-def raises(item):
-    raise ValueError(item)
-
-
-@pytest.mark.full
-def test_what_ends_its_process_is_tried_once_more_and_then_lost(monkeypatch, capfd):
-    monkeypatch.setattr(jobs, "ALONE", -1.0)
-    assert jobs.run_all(raises, [1, 2, 3], 2, "lost") == {0: "lost", 1: "lost", 2: "lost"}
-    assert capfd.readouterr().err.count("ValueError: 3") == 2
-
-
-@pytest.mark.parametrize("bad", [0, -1, 1.5, "2", True])
-def test_jobs_are_counted_in_whole_numbers(bad):
-    with pytest.raises(InputError, match="the number of jobs"):
-        aggregate(crowd(), group="question", jobs=bad)
-
-
-# 3. Groups that cannot be answered.
-
-
-def broken(data: pd.DataFrame, how: str) -> pd.DataFrame:
-    first = data[data["question"] == "colour"]
-    if how == "duplicates":
-        return pd.concat([data, first.iloc[:2]])
-    if how == "conflicts":
-        return pd.concat([data, first.iloc[:1].assign(label="a fourth")])
-    if how == "missing":
-        return pd.concat([data, first.iloc[:1].assign(label=None, task=99)])
-    if how == "empty":
-        return data.assign(label=data["label"].where(data["question"] != "colour"))
-    if how == "labels":
-        return pd.concat([data, first.iloc[[0] * 70].assign(label=[f"l{i}" for i in range(70)], task=range(100, 170))])
-    if how == "classes":
-        return pd.concat([data, first.iloc[:1].assign(task=99, worker="w0", **{"class": "regular"})])
-    return data
-
-
-BROKEN = {
-    "duplicates": ({}, "2 (task, worker) pairs occur more than once: 2 with identical labels, 0 with conflicting ones"),
-    "conflicts": ({"duplicates": "same"}, "1 (task, worker) pairs have conflicting labels"),
-    "missing": ({}, "rows are incomplete (1 without a label); add --missing drop"),
-    "empty": ({"missing": "drop"}, "there are no responses: no row has a task, a worker and a label"),
-    "labels": ({}, "different labels, such as"),
-    "classes": ({"class_": "class"}, "worker 'w0' is in several classes"),
-    "scale": ({"scale": "ordinal"}, "the order of labels that are texts must be named"),
-    "engine": ({"engine": "chain"}, "engine 'chain' searches labels that respect the order"),
-}
-
-
-@pytest.mark.grid
-@pytest.mark.parametrize("source", ["pandas", "duckdb", "csv"])
-@pytest.mark.parametrize("how", BROKEN)
-def test_one_bad_group_does_not_stop_the_others(how, source, tmp_path):
-    options, reason = BROKEN[how]
-    data = broken(crowd(), how)
-    if source == "csv":
-        data.to_csv(tmp_path / "data.csv", index=False)
-        given = tmp_path / "data.csv"
-    else:
-        given = BACKENDS[source](pa.Table.from_pandas(data, preserve_index=False))
-    solutions = aggregate(given, group="question", **options)
-    assert list(solutions) == ["how much", "is it?"]
-    assert list(solutions.failures) == ["colour"]
-    assert reason in solutions.failures["colour"]
-    rest = data[data["question"] != "colour"]
-    assert by_group(solutions) == by_group(aggregate(rest, group="question", **options))
-    assert solutions.rows()[-1]["failure"] == solutions.failures["colour"]
-    solutions.save(tmp_path / "solutions.json")
-    found = verify(tmp_path / "solutions.json", given)
-    read = "engine" not in options  # what cannot be read has no solution; what an engine refuses can be read
-    assert found.verdict is (Verdict.CONFIRMED if read else Verdict.BOUND_NOT_RECHECKED)
-    [said] = found.reasons
-    assert said.startswith("group colour has no solution")
-    assert reason in said
-
-
-def test_a_solution_that_was_taken_away_is_not_confirmed(tmp_path):
-    """A group that cannot be read has none; of one that can, the file would only say so."""
-    path, data = tmp_path / "solutions.json", crowd()
-    aggregate(data, group="question").save(path)
-    forged = json.loads(path.read_text(encoding="utf-8"))
-    group = forged["groups"].pop()["group"]
-    forged["failures"].append({"group": group, "reason": "none of your business"})
-    path.write_text(json.dumps(forged), encoding="utf-8")
-    found = verify(path, data)
-    assert found.verdict is Verdict.BOUND_NOT_RECHECKED
-    assert found.reasons == (
-        f"group {group} has no solution to check, though it can be read; the file says: none of your business",
-    )
-
-
-def test_if_no_group_can_be_answered_it_is_an_error():
-    data = pd.concat([crowd(), crowd()])
-    with pytest.raises(InputError, match=r"none of the 3 groups can be answered; 'colour': .* occur more than once"):
-        aggregate(data, group="question")
-    with pytest.raises(InputError, match="none of the 3 groups can be answered; 'colour': there is no engine 'magic'"):
-        aggregate(crowd(), group="question", engine="magic")
-
-
-BAD = {
-    "nulls": (
-        b"q,t,w,yes\n,t,w,yes\n", ["--group", "group"], ["1 of 2 rows have no group (column 'group')", "--missing drop"]
-    ),
-    "nothing but nulls": (
-        b",t,w,yes\n", ["--group", "group", "--missing", "drop"], ["1 of 1 rows have no group (column 'group')"]
-    ),
-    "no such column": (b"q,t,w,yes\n", ["--group", "grop"], ["no column named 'grop'", "did you mean --group group?"]),
-    "no rows": (b"", ["--group", "group"], ["there are no responses"]),
-    "the column of tasks": (b"q,t,w,yes\n", ["--group", "task"], ["must be different columns"]),
-    "gold": (b"q,t,w,yes\n", ["--group", "group", "--gold", "data.csv"], ["do not go with --group: aggregate"]),
-    "a summary of no groups": (b"q,t,w,yes\n", ["--group-summary", "s.csv"], ["only with --group"]),
-    "a bad place": (b"q,t,w,yes\n", ["--group", "group", "--group-summary", "s.txt"], ["the name must end in"]),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_one_line_and_leaves_nothing(fails, name):
-    rows, options, expected = BAD[name]
-    message = fails("aggregate", "data.csv", "-o", "a.csv", "--solution", "s.json", *options,
-                    files={"data.csv": b"group,task,worker,label\n" + rows})  # fmt: skip
-    for part in expected:
-        assert part in message
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("groups", [["q", None, "q", "p"], [1, None, 1, 2], ["q", "", "q", "p"]], ids=str)
-def test_a_row_without_a_group_is_an_error_of_all(backend, groups):
-    rows = {"group": groups, "task": list("aabb"), "worker": list("vwvw"), "label": ["yes", "no", "no", "no"]}
-    with pytest.raises(InputError, match=r"1 of 4 rows have no group \(column 'group'\); fill it in"):
-        aggregate(BACKENDS[backend](pa.table(rows)), group="group")
-
-
-@pytest.mark.grid
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("groups", [["q", None, "q", "p"], [1, None, 1, 2], ["q", "", "q", "p"]], ids=str)
-def test_rows_without_a_group_can_be_dropped(backend, groups):
-    rows = {"group": groups, "task": list("aabb"), "worker": list("vwvw"), "label": ["yes", "no", "no", "no"]}
-    rows["text"] = list("xyzz")
-    data = BACKENDS[backend](pa.table(rows))
-    solutions = aggregate(data, group="group", missing="drop", keep=["text"])
-    table = pa.table(rows)
-    rest = BACKENDS[backend](table.take([0, 2, 3]))
-    expected = aggregate(rest, group="group", keep=["text"])
-    assert plain(solutions.answers) == plain(expected.answers)
-    assert solutions.summary()["n_without_group"] == 1
-    assert expected.summary()["n_without_group"] == 0
-    assert verify(solutions, data).verdict is Verdict.CONFIRMED
-
-
-def test_all_files_that_were_written_are_named(tmp_path, monkeypatch, capsys):
-    crowd().to_csv(tmp_path / "data.csv", index=False)
-    monkeypatch.chdir(tmp_path)
-    options = ["--group", "question", "-o", "a.csv", "--solution", "s.json", "--group-summary", "g.csv"]
-    monkeypatch.setattr(sys, "argv", ["crowdopt", "aggregate", "data.csv", *options])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code in {0, None}
-    assert "answers in a.csv, solution in s.json, summary of groups in g.csv" in capsys.readouterr().out
 
 
 # 4. The file.
@@ -580,26 +299,3 @@ def test_the_command_line(monkeypatch, tmp_path, invoke):
     summary = json.loads(out)
     assert code == 0
     assert (summary["n_groups"], summary["n_failures"], len(summary["groups"])) == (27, 0, 27)
-
-
-@pytest.mark.full
-def test_thousands_of_groups(tmp_path):
-    rng = np.random.default_rng(0)
-    n_groups, n_tasks, n_workers = 2000, 4, 3
-    size = n_groups * n_tasks * n_workers
-    truth = np.repeat(rng.integers(2, size=n_groups * n_tasks), n_workers)
-    data = pd.DataFrame(
-        {
-            "question": np.repeat(np.arange(n_groups), n_tasks * n_workers),
-            "task": np.tile(np.repeat(np.arange(n_tasks), n_workers), n_groups),
-            "worker": np.tile(np.arange(n_workers), n_groups * n_tasks),
-            "label": np.where(rng.random(size) < 0.8, truth, 1 - truth),
-        }
-    )
-    solutions = aggregate(data, group="question", labels=[0, 1])
-    assert len(solutions) == n_groups
-    assert solutions.summary()["proofs"] == {"PROVED": n_groups}
-    assert len(solutions.answers) == n_groups * n_tasks
-    for group in (0, 999, 1999):
-        expected = alone(data, group, labels=[0, 1])
-        assert solutions[group].certificate == expected.certificate

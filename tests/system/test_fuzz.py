@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from campaigns import fuzz
-from campaigns.fuzz import FINDINGS, READERS, Case, draw, fault, smallest, store
+import crowdopt
+from campaigns import fuzz, fuzz_readers
+from campaigns.fuzz import FINDINGS, Case, draw, fault, smallest, store
+from campaigns.fuzz_readers import READERS
 from crowdopt.errors import InputError
 
 
@@ -58,7 +60,7 @@ def test_an_error_of_any_other_kind_is_found_and_made_small(tmp_path, monkeypatc
     case = Case("csv", b"task,worker,label\na,b,c\n", 1)
     assert fault(case) == ""
     with monkeypatch.context() as patched:
-        patched.setattr(fuzz.crowdopt, "aggregate", fail)
+        patched.setattr(crowdopt, "aggregate", fail)
         found = fault(case)
         assert said in found
         small = smallest(case, lambda other: said in fault(other), tries=100)
@@ -73,16 +75,16 @@ def test_a_file_that_is_left_behind_is_found(monkeypatch):
         Path(f"{name}.bak").touch()
         return ""
 
-    monkeypatch.setitem(READERS, "csv", fuzz.Reader("r.csv", READERS["csv"].make, litter))
+    monkeypatch.setitem(READERS, "csv", fuzz_readers.Reader("r.csv", READERS["csv"].make, litter))
     assert fault(Case("csv", b"x", 1)) == "leaves ['r.csv.bak'] behind"
 
 
 def test_a_confirmed_lie_is_found():
-    true = fuzz.true_solution("solution")
+    true = fuzz_readers.true_solution("solution")
     lie = json.loads(true)
     lie["certificate"]["objective"] += 0.01
-    assert fuzz.about_meaning(true, true) == ""
-    assert fuzz.about_meaning(json.dumps(lie).encode(), true) == "CONFIRMED, but /certificate/objective differs"
+    assert fuzz_readers.about_meaning(true, true) == ""
+    assert fuzz_readers.about_meaning(json.dumps(lie).encode(), true) == "CONFIRMED, but /certificate/objective differs"
 
 
 def test_a_process_that_dies_is_found(monkeypatch, tmp_path):
@@ -91,7 +93,7 @@ def test_a_process_that_dies_is_found(monkeypatch, tmp_path):
         os.abort()
 
     monkeypatch.setattr(fuzz, "FINDINGS", tmp_path)
-    monkeypatch.setitem(READERS, "csv", fuzz.Reader("r.csv", READERS["csv"].make, die))
+    monkeypatch.setitem(READERS, "csv", fuzz_readers.Reader("r.csv", READERS["csv"].make, die))
     tally = fuzz.watched(range(2), 1, ["csv"], (), tmp_path)
     assert tally.counts == {"csv": 2}
     assert [words.split(" -> ")[0] for words in tally.wrong.values()] == ["input 0: dies with 6"]

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from campaigns.lies import LIES, claim_all_mappings, judge, problem_of
+from campaigns.lies import LIES, claim_all_mappings
+from campaigns.truth import judge, problem_of
 from crowdopt import Solution, aggregate, verify
 from crowdopt.errors import InputError, SolutionFileError
 from crowdopt.model.buckets import Buckets

@@ -5,8 +5,9 @@ import pyarrow as pa
 import pytest
 
 from crowdopt.data.readers import csv_quotes as quotes
+from crowdopt.data.readers.duckdb_errors import explain_errors
 from crowdopt.data.readers.files import InputFile
-from crowdopt.data.readers.open_files import explain_errors, read_files
+from crowdopt.data.readers.open_files import read_files
 from crowdopt.data.tables.workspace import Workspace
 from crowdopt.errors import ColumnError, InputError
 

@@ -2,7 +2,8 @@ import gzip
 
 import pytest
 
-from crowdopt.data.readers.open_files import explain_errors, read_files
+from crowdopt.data.readers.duckdb_errors import explain_errors
+from crowdopt.data.readers.open_files import read_files
 from crowdopt.data.tables.workspace import Workspace
 from crowdopt.errors import ColumnError, InputError
 

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crowdopt.data.readers.open_files import explain_errors, read_files
+from crowdopt.data.readers.duckdb_errors import explain_errors
+from crowdopt.data.readers.open_files import read_files
 from crowdopt.data.tables.workspace import Workspace
 from crowdopt.errors import ColumnError, InputError
 

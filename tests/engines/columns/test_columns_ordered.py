@@ -93,7 +93,7 @@ def crowd(seed: int, n_labels: int, sizes: tuple[int, ...], n_tasks: int = 300) 
     ("n_labels", "sizes", "n_crowds"), [(3, (8,), 12), (4, (4,), 8), (5, (3,), 3), (3, (3, 4, 5), 10), (4, (2, 3), 4)]
 )
 def test_equals_the_chain(n_labels, sizes, n_crowds, monkeypatch, effort):
-    monkeypatch.setattr(OrderedColumns, "prove_by_cases", lambda _: False)  # these are in test_cases.py
+    monkeypatch.setattr(OrderedColumns, "prove_by_cases", lambda _: False)  # these are in test_prover_by_cases.py
     for seed in range(effort(n_crowds)):
         problem = crowd(seed, n_labels, sizes)
         outcome, truth = columns(problem, Limits(np.inf)), chain(problem, Limits(np.inf))

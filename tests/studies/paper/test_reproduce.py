@@ -11,7 +11,7 @@ import pytest
 
 from crowdopt.report.charts import DARK
 from crowdopt.studies.paper.catalogue import CATALOGUE, CROWDS, Listing, Misses, Plot, label_of
-from crowdopt.studies.paper.claims import CHECKS, Claim
+from crowdopt.studies.paper.claims import CHECKS
 from crowdopt.studies.paper.em_vs_optimum import BELOW_ALL, SHORTFALL
 from crowdopt.studies.paper.errata import ERRATA
 from crowdopt.studies.paper.figures import METRICS, STYLES, Figure
@@ -21,7 +21,7 @@ from crowdopt.studies.paper.output import CLAIM_COLUMNS
 from crowdopt.studies.paper.page import SECTIONS, VERDICTS, Run, grid, render_paper, section_of
 from crowdopt.studies.paper.reproduce import reproduce
 from crowdopt.studies.paper.setups import ALL_EM, SETUPS
-from crowdopt.studies.paper.verdicts import Criterion, Judgement
+from crowdopt.studies.paper.verdicts import Claim, Criterion, Judgement
 from support.needs import ROOT
 from support.paper_pages import Page, check_png, rows_of, run
 

@@ -1,0 +1,147 @@
+"""Memory that ends, and files that change while they are read: one line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import crowdopt
+from support.fault_commands import OUTPUTS, RUN, as_csv, left, rows
+
+# Memory.
+
+
+def limited(megabytes, *args, cwd):
+    """Runs the command line with so many addresses and no more."""
+    script = f'ulimit -v {megabytes * 1024} && exec "$@"'
+    return subprocess.run(
+        ["sh", "-c", script, "sh", *RUN, *args], cwd=cwd, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+@pytest.mark.parametrize(
+    ("megabytes", "options", "said"),
+    [
+        (100, (), "out of memory; free some or raise the limit"),
+        (400, (), "out of memory; free some or raise the limit"),
+        (1000, (), "out of memory; free some or raise the limit"),
+        (4000, ("--report", "report.html"), "reserves 72 GB of addresses"),
+    ],
+)
+def test_too_few_addresses_are_one_line(megabytes, options, said, tmp_path):
+    (tmp_path / "data.csv").write_text(as_csv(rows(20)))
+    done = limited(megabytes, "aggregate", "data.csv", *OUTPUTS, *options, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert said in done.stderr
+    assert left(tmp_path) == ["data.csv"]
+
+
+@pytest.mark.parametrize("options", [(), ("--find-classes", "2")], ids=["labels", "classes"])
+def test_enough_addresses_are_enough(options, tmp_path):
+    (tmp_path / "data.csv").write_text(as_csv(rows(200)))
+    done = limited(1500, "aggregate", "data.csv", *OUTPUTS, *options, "--threads", "1", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert left(tmp_path) == ["answers.csv", "data.csv", "solution.json"]
+
+
+def no_memory():
+    raise MemoryError
+
+
+def no_library():
+    raise ImportError("libx.so: failed to map segment from shared object")
+
+
+def no_thread():
+    raise RuntimeError("can't start new thread")
+
+
+@pytest.mark.parametrize("error", [no_memory, no_library, no_thread])
+@pytest.mark.parametrize(
+    "place",
+    ["crowdopt.data.load.count_tasks", "crowdopt.results.solve_counts.run", "crowdopt.results.write.files.copy_query"],
+)
+def test_memory_that_ends_in_a_phase_is_one_line(place, error, faulty, tmp_path):
+    Path("data.csv").write_text(as_csv(rows(20)))
+    faulty.fault(place, error)
+    code, out, err = faulty("aggregate", "data.csv", *OUTPUTS)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("crowdopt: out of memory; ")
+    assert left() == ["data.csv"]
+    assert left(tmp_path / "temporary") == []
+
+
+def test_other_errors_are_not_taken_for_a_lack_of_memory(faulty):
+    Path("data.csv").write_text(as_csv(rows(20)))
+
+    def bug():
+        raise RuntimeError("a bug")
+
+    faulty.fault("crowdopt.results.solve_counts.run", bug)
+    with pytest.raises(RuntimeError, match="a bug"):
+        faulty("aggregate", "data.csv")
+
+
+# A file that changes while it is read.
+
+
+def write_rows(name, responses):
+    """A file of responses, in the format that its name says."""
+    text = as_csv(responses)
+    if name.endswith(".csv"):
+        Path(name).write_text(text)
+    elif name.endswith(".gz"):
+        Path(name).write_bytes(gzip.compress(text.encode()))
+    elif name.endswith(".jsonl"):
+        keys = ("task", "worker", "label")
+        Path(name).write_text("".join(json.dumps(dict(zip(keys, row, strict=True))) + "\n" for row in responses))
+    else:
+        Path("rows.csv").write_text(text)
+        duckdb.execute(f"COPY (FROM 'rows.csv') TO '{name}'")
+
+
+def cut(name):
+    """Takes away the second half of a file."""
+    os.truncate(name, Path(name).stat().st_size // 2)
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.csv.gz", "data.jsonl", "data.parquet"])
+@pytest.mark.parametrize("how", ["rewritten", "cut", "replaced", "gone"])
+def test_a_file_that_changes_while_it_is_read_is_an_error(name, how, faulty, tmp_path):
+    write_rows(name, rows(30))
+    write_rows(f"other.{name}", rows(50, 1))
+    change = {
+        "rewritten": lambda: write_rows(name, rows(50, 1)),
+        "cut": lambda: cut(name),
+        "replaced": lambda: Path(f"other.{name}").replace(name),
+        "gone": lambda: Path(name).unlink(),
+    }[how]
+    faulty.on_phase("counting", change)
+    said = f"crowdopt: {name} was changed while it was read: wait for who writes it\n"
+    assert faulty("aggregate", name, *OUTPUTS) == (2, "", said)
+    assert not Path("answers.csv").exists()
+    assert left(tmp_path / "temporary") == []
+
+
+def test_a_file_that_changes_before_kept_columns_are_read_is_an_error(faulty):
+    Path("data.csv").write_text("task,worker,label,city\na,v,yes,x\na,w,no,x\nb,v,no,y\n")
+    faulty.on_phase("writing", lambda: Path("data.csv").write_text("task,worker,label,city\na,v,yes,changed\n"))
+    code, _, err = faulty("aggregate", "data.csv", "--keep", "city", *OUTPUTS)
+    assert (code, err) == (2, "crowdopt: data.csv was changed while it was read: wait for who writes it\n")
+    assert left() == ["data.csv"]
+
+
+def test_a_file_that_changes_under_groups_or_verify_is_an_error(faulty):
+    Path("data.csv").write_text(as_csv(rows(30)))
+    crowdopt.aggregate("data.csv").save("made.json")
+    faulty.fault("crowdopt.data.load.count_tasks", lambda: cut("data.csv"))
+    assert "was changed while it was read" in faulty("verify", "made.json", "data.csv")[2]
+    Path("data.csv").write_text(as_csv(rows(30)))
+    faulty.on_phase("counting", lambda: cut("data.csv"))
+    assert "was changed while it was read" in faulty("aggregate", "data.csv", "--group", "batch")[2]
