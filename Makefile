@@ -4,6 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
+TIER   ?= not full
+EFFORT ?= $(if $(CROWDOPT_THOROUGH),thorough,full)
 
 .PHONY: help demo run-demo test test-rest test-full tiers lint docs dist audit bench campaign fuzz clean
 
@@ -45,12 +47,12 @@ test: $(READY) ## after every change: style, types, pages, and the fast tier of 
 	@if [ "$$(id -u)" = 0 ]; then .ci/system; fi
 	$(MAKE) lint
 	$(MAKE) docs
-	$(PYTEST) -m "not full" --durations 10
+	$(PYTEST) -m "$(TIER)" --durations 10
 
 # What `make test` leaves out, and with more random problems what draws some.
 test-rest: $(READY) ## the tests that are not of the fast tier
 	@if [ "$$(id -u)" = 0 ]; then .ci/system; fi
-	$(PYTEST) -m "full or scaled" --effort full --durations 30
+	$(PYTEST) -m "full or scaled" --effort $(EFFORT) --durations 30
 
 test-full: ## all tests, the fast tier first
 	$(MAKE) test

@@ -78,24 +78,30 @@ def taking(
     def decorate(function: Function) -> Function:
         own = signature(function)
         *others, _ = own.parameters.values()
+        known = {*defaults, *(parameter.name for parameter in others)}
 
         @wraps(function)
         def call(*args: Any, **given: Any) -> Any:
-            if unknown := [name for name in given if name not in defaults and name not in own.parameters]:
-                raise refuse(function.__name__, unknown[0])
+            if unknown := [name for name in given if name not in known]:
+                raise refuse(function.__qualname__, unknown[0])
             return function(*args, **defaults | given)
 
         keywords = [
             Parameter(name, Parameter.KEYWORD_ONLY, default=defaults[name], annotation=kind)
             for name, (kind, _) in options.items()
         ]
-        call.__signature__ = own.replace(parameters=[*others, *keywords])  # type: ignore[attr-defined]
-        call.__doc__ = re.sub(
-            r"^ +options: .*$", lambda _: argument_lines(group), function.__doc__ or "", flags=re.MULTILINE
-        )
+        last = [parameter for parameter in others if parameter.kind is Parameter.KEYWORD_ONLY]
+        first = [parameter for parameter in others if parameter not in last]
+        call.__signature__ = own.replace(parameters=[*first, *keywords, *last])  # type: ignore[attr-defined]
+        call.__doc__ = with_arguments(function.__doc__, group)
         return cast("Function", call)
 
     return decorate
+
+
+def with_arguments(docstring: str | None, group: type) -> str:
+    """A docstring in which the options of a group stand in the place of ``options``."""
+    return re.sub(r"^ +options: .*(\n {12}.*)*", lambda _: argument_lines(group), docstring or "", flags=re.MULTILINE)
 
 
 def argument_lines(group: type) -> str:

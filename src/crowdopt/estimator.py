@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 import numpy as np
 
-from crowdopt._option import declared, taking
+from crowdopt._option import declared, taking, with_arguments
 from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
 from crowdopt.model.scale import canonical_text
 from crowdopt.options import EstimatorOptions
@@ -28,8 +28,10 @@ class GlobalOptimum:
 
     Args:
         labels: The scale, lowest label first; taken from the data if None.
-        options: What ``aggregate`` takes beside columns and files (see ``EstimatorOptions``). Unlike there, all
-            responses of a worker who answered a task more than once are counted: ``duplicates="all"``, as in crowd-kit.
+        options: What ``aggregate`` takes beside columns and files: see ``EstimatorOptions``.
+
+    Unlike ``aggregate``, it counts all responses of a worker who answered a task more than once, as crowd-kit does:
+    ``duplicates`` is ``all``.
 
     Attributes:
         labels_: Series ``agg_label`` of labels, indexed by task.
@@ -168,6 +170,9 @@ class GlobalOptimum:
         known = {worker: names.index(name) for worker, name in self.solution_.reading.classes if name in names}
         texts = [canonical_text(worker) for worker in data["worker"]]
         return np.array([known.get(text, len(names)) for text in texts], np.int64)
+
+
+GlobalOptimum.__doc__ = with_arguments(GlobalOptimum.__doc__, EstimatorOptions)
 
 
 def _pandas() -> Any:

@@ -28,7 +28,9 @@ class SourceOptions(TypedDict, total=False):
     """Where in a source the rows are, and how its files are written."""
 
     table: Annotated[str, Option("", "The table of a database to read.", metavar="NAME")]
-    query: Annotated[str, Option("", "What to read of a database instead.", metavar="SELECT")]
+    query: Annotated[
+        str, Option("", "What to read of a database instead.", more="The SELECT to read instead.", metavar="SELECT")
+    ]
 
 
 class ColumnOptions(TypedDict, total=False):
@@ -63,6 +65,11 @@ class ScaleOptions(TypedDict, total=False):
             "labels, numbers, named labels and ordered categories are ordinal; three and more texts are nominal.",
         ),
     ]
+
+
+class BinOptions(TypedDict, total=False):
+    """How scores become labels."""
+
     bins: Annotated[
         int | Sequence[float] | None,
         Option(
@@ -76,8 +83,8 @@ class ScaleOptions(TypedDict, total=False):
     ]
 
 
-class RowOptions(TypedDict, total=False):
-    """Which rows count."""
+class RepeatOptions(TypedDict, total=False):
+    """What becomes of repeated and of incomplete rows."""
 
     duplicates: Annotated[
         Duplicates,
@@ -88,6 +95,19 @@ class RowOptions(TypedDict, total=False):
             "``first`` or ``last`` (needs ``order_by``), or ``all`` (count every answer).",
         ),
     ]
+    missing: Annotated[
+        Missing,
+        Option(
+            "error",
+            "Rows without a task, worker, label or group.",
+            more="Rows without task, worker, label or group: ``error`` or ``drop``.",
+        ),
+    ]
+
+
+class RowOptions(RepeatOptions, total=False):
+    """Which rows count."""
+
     order_by: Annotated[
         str,
         Option(
@@ -98,7 +118,6 @@ class RowOptions(TypedDict, total=False):
             metavar="COL",
         ),
     ]
-    missing: Annotated[Missing, Option("error", "Rows without a task, worker, label or group.")]
     na: Annotated[
         Sequence[str], Option((), "Texts that stand for a missing label.", metavar="TEXT,...", parse=split_texts)
     ]
@@ -107,16 +126,23 @@ class RowOptions(TypedDict, total=False):
 class FileOptions(TypedDict, total=False):
     """How files are written, and by which annotation tool."""
 
-    encoding: Annotated[str, Option("", "Encoding of text files, for example windows-1252 or utf-16.")]
+    encoding: Annotated[
+        str,
+        Option(
+            "",
+            "Encoding of text files, for example windows-1252 or utf-16.",
+            more="Of text files, for example ``windows-1252``; UTF-8 if empty.",
+        ),
+    ]
     delimiter: Annotated[str, Option("", "Field delimiter of text files, if the header does not tell.")]
     tool: Annotated[
         str,
         Option(
             "auto",
             "The tool that the files come from; auto recognises its exports, table is none.",
-            more="The annotation tool whose export the files are: ``mturk``, ``label-studio``, ``toloka``, "
-            "``prodigy``, ``argilla`` or ``crowd-kit``; empty for a plain table. ``auto`` takes what can only be such "
-            "an export for one, unless columns are named.",
+            more="The annotation tool whose export the files are, by the name that ``crowdopt aggregate --help`` "
+            "lists; empty for a plain table. ``auto`` takes what can only be such an export for one, unless columns "
+            "are named.",
             flag="--from",
             choices="tools",
             parse=tool_name,
@@ -236,8 +262,43 @@ class EngineOptions(TypedDict, total=False):
 class ResourceOptions(TypedDict, total=False):
     """How much of the machine reading may take."""
 
-    memory_limit: Annotated[str | None, Option(None, "Memory of the database that reads files and of engines: 1GB.")]
+    memory_limit: Annotated[
+        str | None,
+        Option(
+            None,
+            "Memory of the database that reads files and of engines: 1GB.",
+            more='Memory of the database that reads files, and of what an engine lists, for example ``"1GB"``.',
+        ),
+    ]
     threads: Annotated[int | None, Option(None, "Threads of that database.", least=1)]
+
+
+class TruthOptions(TypedDict, total=False):
+    """What answers are compared with."""
+
+    truth: Annotated[
+        Any,
+        Option(
+            None,
+            "Known true labels, to print the accuracy.",
+            more="Known true labels (a path or table with the task and label columns) to compute the accuracy.",
+            metavar="FILE",
+        ),
+    ]
+
+
+class JobOptions(TypedDict, total=False):
+    """How many processes work on groups."""
+
+    jobs: Annotated[
+        int | None,
+        Option(
+            None,
+            "Processes that work on groups; all cores if not given.",
+            more="Processes that solve groups; as many as there are cores if None. The answers do not depend on it.",
+            least=1,
+        ),
+    ]
 
 
 class AnswerOptions(TypedDict, total=False):
@@ -257,19 +318,11 @@ class AnswerOptions(TypedDict, total=False):
     keep: Annotated[
         Sequence[str], Option((), "Further columns to carry to the answers.", metavar="COL,...", parse=split_texts)
     ]
-    truth: Annotated[
-        Any,
-        Option(
-            None,
-            "Known true labels, to print the accuracy.",
-            more="Known true labels (a path or table with the task and label columns) to compute the accuracy.",
-            metavar="FILE",
-        ),
-    ]
-    jobs: Annotated[int | None, Option(None, "Processes that work on groups; all cores if not given.", least=1)]
 
 
-class ReadOptions(SourceOptions, ColumnOptions, LabelOptions, ScaleOptions, RowOptions, FileOptions, total=False):
+class ReadOptions(
+    SourceOptions, ColumnOptions, LabelOptions, ScaleOptions, BinOptions, RowOptions, FileOptions, total=False
+):
     """How a source is read."""
 
 
@@ -283,7 +336,7 @@ class ModelOptions(ScaleOptions, LikelihoodOptions, PriorOptions, EngineOptions,
     seed: Annotated[int, Option(0, "Seed of an engine's random choices.")]
 
 
-class SolveOptions(LabelOptions, ModelOptions, total=False):
+class SolveOptions(LabelOptions, BinOptions, ModelOptions, total=False):
     """What decides the answer once the responses are counted."""
 
 
@@ -301,11 +354,33 @@ class TimeOptions(TypedDict, total=False):
     ]
 
 
-class EstimatorOptions(ModelOptions, KnowledgeOptions, TimeOptions, RowOptions, total=False):
+class EstimatorOptions(ModelOptions, KnowledgeOptions, TimeOptions, RepeatOptions, total=False):
     """What ``GlobalOptimum`` takes beside labels: its frames have the columns task, worker and label."""
 
 
 class AggregateOptions(
-    ReadOptions, SolveOptions, KnowledgeOptions, AnswerOptions, TimeOptions, ResourceOptions, total=False
+    ReadOptions,
+    SolveOptions,
+    KnowledgeOptions,
+    AnswerOptions,
+    TruthOptions,
+    TimeOptions,
+    ResourceOptions,
+    JobOptions,
+    total=False,
 ):
     """What ``aggregate`` and its command take, but for the column of groups and what is called on the way."""
+
+
+class VerifyOptions(SourceOptions, ResourceOptions, JobOptions, total=False):
+    """What ``verify`` takes: all else stands in the solution."""
+
+    time_limit: Annotated[
+        float,
+        Option(
+            DEFAULT_TIME_LIMIT,
+            "Seconds for the check of a bound.",
+            more="Seconds for the check of the bound; of groups, for each of them.",
+            least=0,
+        ),
+    ]

@@ -13,9 +13,14 @@ import crowdopt
 from crowdopt._option import declared
 from crowdopt.cli.app import app
 from crowdopt.data.reading import Reading
-from crowdopt.options import AggregateOptions, CompareOptions, EstimatorOptions
+from crowdopt.options import AggregateOptions, CompareOptions, EstimatorOptions, VerifyOptions
 
-FUNCTIONS = {"aggregate": AggregateOptions, "compare": CompareOptions, "GlobalOptimum": EstimatorOptions}
+FUNCTIONS = {
+    "aggregate": AggregateOptions,
+    "compare": CompareOptions,
+    "verify": VerifyOptions,
+    "GlobalOptimum": EstimatorOptions,
+}
 CALLED_OTHERWISE = {"class_column": "class_"}
 """Fields of a reading that options have another name for."""
 
@@ -31,7 +36,7 @@ def test_the_signature_lists_every_option(name):
     assert inspect.Parameter.VAR_KEYWORD not in {parameter.kind for parameter in parameters.values()}
 
 
-@pytest.mark.parametrize("name", ["aggregate", "compare"])
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_docstring_describes_every_option(name):
     text = inspect.getdoc(getattr(crowdopt, name))
     for option, (_, declaration) in declared(FUNCTIONS[name]).items():
@@ -39,7 +44,9 @@ def test_the_docstring_describes_every_option(name):
     assert "\n    options: " not in text
 
 
-@pytest.mark.parametrize(("command", "options"), [("aggregate", AggregateOptions), ("compare", CompareOptions)])
+@pytest.mark.parametrize(
+    ("command", "options"), [("aggregate", AggregateOptions), ("compare", CompareOptions), ("verify", VerifyOptions)]
+)
 def test_the_command_line_takes_every_option(command, options):
     group = typer.main.get_command(app)
     parameters = {parameter.name: parameter for parameter in group.commands[command].params}
@@ -67,6 +74,10 @@ def test_editors_see_the_options():
     assert typing.is_typeddict(AggregateOptions)
 
 
-def test_an_unknown_option_is_a_type_error():
-    with pytest.raises(TypeError, match=r"aggregate\(\) got an unexpected keyword argument 'lables'"):
-        crowdopt.aggregate("responses.csv", lables=["a"])
+@pytest.mark.parametrize("name", ["lables", "options"])
+def test_an_unknown_option_is_a_type_error(name):
+    for function, called in ((crowdopt.aggregate, "aggregate"), (crowdopt.compare, "compare")):
+        with pytest.raises(TypeError, match=rf"{called}\(\) got an unexpected keyword argument '{name}'"):
+            function("responses.csv", **{name: ["a"]})
+    with pytest.raises(TypeError, match=rf"GlobalOptimum.__init__\(\) got an unexpected keyword argument '{name}'"):
+        crowdopt.GlobalOptimum(**{name: 1})

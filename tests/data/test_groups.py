@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from crowdopt import Solution, Solutions, aggregate, verify
-from crowdopt.errors import ColumnError, CrowdoptError, SolutionFileError
+from crowdopt.errors import ColumnError, CrowdoptError, InputError, SolutionFileError
 from crowdopt.verify.verdict import Verdict
 from support.groups import NAMES, SCALES, alone, broken, by_group, crowd
 from support.ways import BACKENDS, plain
@@ -102,6 +102,18 @@ def test_groups_of_any_type_keep_it(kind, backend, tmp_path):
     assert len(solutions) == data["question"].nunique()
     for value in data["question"].unique():
         assert solutions[value].totals.n_tasks == 12
+
+
+def test_rows_that_differ_only_in_the_class_are_in_conflict():
+    rows = [
+        ("q", "a", "x", "yes", "1"),
+        ("q", "a", "x", "yes", "2"),
+        ("q", "b", "x", "no", "1"),
+        ("q", "b", "y", "no", "2"),
+    ]
+    data = pd.DataFrame(rows, columns=["question", "task", "worker", "label", "kind"])
+    with pytest.raises(InputError, match=r"1 \(task, worker\) pairs have conflicting labels"):
+        aggregate(data, group="question", class_="kind", duplicates="same")
 
 
 def test_a_column_that_cannot_be_kept_is_named():

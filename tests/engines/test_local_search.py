@@ -114,7 +114,7 @@ def test_finds_the_optimum_of_chain_in_nearly_all_crowds(n_labels, n_responses, 
         assert outcome.objective <= best.bound + 1e-9
         if outcome.objective < best.objective - problem.tolerance(best.objective):
             missed.append(seed)
-    assert len(missed) <= 0.05 * n_crowds
+    assert len(missed) <= 0.05 * effort(n_crowds)
 
 
 @pytest.mark.parametrize("space", list(Space))

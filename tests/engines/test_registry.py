@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from dataclasses import replace
 
@@ -11,8 +12,13 @@ import pytest
 from crowdopt import Proof, Space, solve
 from crowdopt.engines.base import Limits
 from crowdopt.engines.columns.engine import columns
+from crowdopt.engines.registry import ENGINES
 from crowdopt.errors import InputError
+from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Stop
+from crowdopt.model.claims import CLAIMS
+from crowdopt.model.objective import Objective
+from crowdopt.model.problem import Problem
 from support import oracle
 
 chain_module = sys.modules["crowdopt.engines.chain"]  # the package has a function of that name
@@ -109,3 +115,12 @@ def stopped_chain(chain):
         return chain(problem, limits if most else Limits(0.0), most)
 
     return stopped
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_no_engine_answers_what_its_claims_do_not_cover(name):
+    """What an engine refuses, and what ``verify`` expects of it, are written in two places, and agree."""
+    for n_labels, n_classes, space in itertools.product((2, 3, 4), (1, 2), Space):
+        counts = np.eye(n_labels, dtype=int)[:, None].repeat(n_classes, axis=1)
+        problem = Problem(Buckets.from_arrays(counts)[0], space, Objective())
+        assert CLAIMS[name].cover(problem) or ENGINES[name].refuses(problem)

@@ -204,3 +204,16 @@ def test_a_process_of_the_reproduction_that_is_killed_twice_is_one_line(monkeypa
     monkeypatch.setattr(reproduce, "run_piece", dies_of_a_piece)
     with pytest.raises(CrowdoptError, match="was ended, by someone or for lack of memory"):
         reproduce.run_experiments(["filtering-0.5"], 200, 0, {}, 2, lambda _: None)
+
+
+def fails(piece):
+    """An error of the function itself, in a process of its own."""
+    raise ValueError(f"no such piece: {piece.first}")
+
+
+def test_an_error_in_a_process_of_the_reproduction_is_raised_here(monkeypatch, capfd):
+    monkeypatch.setattr(jobs, "ALONE", -1.0)
+    monkeypatch.setattr(reproduce, "run_piece", fails)
+    with pytest.raises(ValueError, match="no such piece: 0"):
+        reproduce.run_experiments(["filtering-0.5"], 200, 0, {}, 2, lambda _: None)
+    assert capfd.readouterr().err == ""

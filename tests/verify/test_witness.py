@@ -16,7 +16,7 @@ from crowdopt.model.certificate import Space
 from crowdopt.model.objective import Objective
 from crowdopt.model.order import tails
 from crowdopt.model.problem import Problem
-from crowdopt.verify import witness as recheck_prices
+from crowdopt.verify import witness as witness_module
 from crowdopt.verify.optimum import Undecided
 from crowdopt.verify.witness import doubt
 from crowdopt.verify.witness_sets import Sets, worth_more
@@ -122,7 +122,7 @@ def assert_proves(problem: Problem, witness: dict, bound: float, label: int, mon
     modest = copy.deepcopy(witness)
     modest["gains"][label] -= 1e-3
     for few in (problem.buckets.n_buckets, -1):
-        monkeypatch.setattr(recheck_prices, "FEW_BUCKETS", few)
+        monkeypatch.setattr(witness_module, "FEW_BUCKETS", few)
         assert doubt(problem, witness, bound + 1e-6, NEVER) is None
         assert "sum up to" in (doubt(problem, witness, bound - 1e-6, NEVER) or "")
         assert "worth more to label" in (doubt(problem, modest, bound - 1e-3 + 1e-6, NEVER) or "")

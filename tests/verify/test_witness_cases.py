@@ -10,7 +10,7 @@ import pytest
 from crowdopt.model.certificate import Space
 from crowdopt.model.order import tails
 from crowdopt.model.problem import Problem
-from crowdopt.verify import witness_cases as recheck_cases
+from crowdopt.verify import witness_cases
 from crowdopt.verify.witness_cases import worth_more_by_cases
 from crowdopt.verify.witness_closures import Closures
 from support.pricing import every_set, fits, random_problem, term
@@ -59,10 +59,10 @@ def test_few_cases_tell_nothing(monkeypatch):
     for seed in range(30):
         problem, prices, above = setting(seed, 3, "none")
         closures = Closures.of(above, "between")
-        monkeypatch.setattr(recheck_cases, "MOST_CASES", 150)
+        monkeypatch.setattr(witness_cases, "MOST_CASES", 150)
         best = best_between(problem, prices, above)
         assert worth_more_by_cases(problem, 0, prices, above, closures, best + 1e-6, math.inf) is False
-        monkeypatch.setattr(recheck_cases, "MOST_CASES", 1)
+        monkeypatch.setattr(witness_cases, "MOST_CASES", 1)
         split += worth_more_by_cases(problem, 0, prices, above, closures, best + 1e-6, math.inf) is None
     assert split > 3
 

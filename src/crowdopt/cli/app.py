@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Unpack
 import typer
 from typer.core import TyperGroup
 
-from crowdopt._option import Option, complete
+from crowdopt._option import complete
 from crowdopt._startup import INTERRUPTED, OUT_OF_MEMORY, is_lack_of_memory
 from crowdopt._version import __version__
 from crowdopt.cli.console import print_json, printable, shortened
@@ -22,7 +22,7 @@ from crowdopt.cli.simulate import simulate
 from crowdopt.cli.solution_commands import next_tasks, predict, workers
 from crowdopt.data.readers.addresses import database_of
 from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
-from crowdopt.options import DEFAULT_TIME_LIMIT, AggregateOptions, ResourceOptions, SourceOptions
+from crowdopt.options import AggregateOptions, VerifyOptions
 from crowdopt.results.write.in_place import forget_written, what_was_written
 
 if TYPE_CHECKING:
@@ -187,11 +187,8 @@ def _checked(inputs: list[str], options: AggregateCommand) -> tuple[Any, str | D
     return data, target
 
 
-class VerifyCommand(SourceOptions, ResourceOptions, ShowOptions, total=False):
+class VerifyCommand(VerifyOptions, ShowOptions, total=False):
     """The options of ``crowdopt verify``."""
-
-    time_limit: Annotated[float, Option(DEFAULT_TIME_LIMIT, "Seconds for the check of a bound.", least=0)]
-    jobs: Annotated[int | None, Option(None, "Processes that work on groups; all cores if not given.", least=1)]
 
 
 @app.command()
@@ -208,11 +205,9 @@ def verify(solution: SolutionFile, inputs: Inputs, **options: Unpack[VerifyComma
 
     with Console(quiet=options["quiet"]) as console:
         console.on_phase("verifying")
-        result = run(
-            solution, database_of(inputs, options["table"], options["query"]),
-            time_limit=options["time_limit"], memory_limit=options["memory_limit"], threads=options["threads"],
-            jobs=options["jobs"], on_group=console.on_group,
-        )  # fmt: skip
+        data = database_of(inputs, options["table"], options["query"])
+        wanted: VerifyOptions = {**complete(VerifyOptions, options), "table": "", "query": ""}  # part of the data
+        result = run(solution, data, on_group=console.on_group, **wanted)
     if options["as_json"]:
         print_json({"verdict": result.verdict.value, "claim": result.claim, "reasons": list(result.reasons)})
     elif not options["quiet"]:

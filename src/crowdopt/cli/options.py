@@ -15,7 +15,7 @@ import typer
 from crowdopt._option import Option, declared
 from crowdopt.data.readers.tools import TOOL_NAMES
 from crowdopt.engines.registry import ENGINES
-from crowdopt.options import AggregateOptions, CompareOptions, ResourceOptions, SourceOptions, TimeOptions
+from crowdopt.options import AggregateOptions, CompareOptions, ResourceOptions, SourceOptions, TimeOptions, TruthOptions
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -36,11 +36,20 @@ Inputs = Annotated[
 SolutionFile = Annotated[str, typer.Argument(metavar="SOLUTION", help="A solution file (.json).")]
 
 
-class ShowOptions(TypedDict, total=False):
-    """What is printed."""
+class QuietOptions(TypedDict, total=False):
+    """Whether anything is printed."""
+
+    quiet: Annotated[bool, Option(default=False, help="Print nothing but errors.", flag="--quiet -q")]
+
+
+class JsonOptions(TypedDict, total=False):
+    """How it is printed."""
 
     as_json: Annotated[bool, Option(default=False, help="Print one JSON object instead of words.", flag="--json")]
-    quiet: Annotated[bool, Option(default=False, help="Print nothing but errors.", flag="--quiet -q")]
+
+
+class ShowOptions(JsonOptions, QuietOptions, total=False):
+    """What is printed."""
 
 
 class TableOptions(TypedDict, total=False):
@@ -102,8 +111,8 @@ class FollowUpOptions(SourceOptions, OutputOptions, TableOptions, ResourceOption
     """What commands that go on from a solution have in common."""
 
 
-class AggregateCommand(AggregateOptions, ProbabilityOptions, TableOptions, ReportOptions, ShowOptions, total=False):
-    """The options of ``crowdopt aggregate``."""
+class AnswerFiles(TypedDict, total=False):
+    """What is answered for, and where the answers go."""
 
     group: Annotated[
         str, Option("", "Column of groups (question, batch, language): each its own problem.", metavar="COL")
@@ -128,10 +137,15 @@ class AggregateCommand(AggregateOptions, ProbabilityOptions, TableOptions, Repor
     ]
 
 
-class CompareCommand(CompareOptions, TimeOptions, ReportOptions, ShowOptions, total=False):
+class AggregateCommand(
+    AggregateOptions, AnswerFiles, ProbabilityOptions, TableOptions, ReportOptions, ShowOptions, total=False
+):
+    """The options of ``crowdopt aggregate``."""
+
+
+class CompareCommand(CompareOptions, TruthOptions, TimeOptions, ReportOptions, ShowOptions, total=False):
     """The options of ``crowdopt compare``."""
 
-    truth: Annotated[str | None, Option(None, "Known true labels, to show the accuracy.", metavar="FILE")]
     methods: Annotated[str, Option("", "Methods to run; all that fit if not given.", metavar="NAME,...")]
     seed: Annotated[int, Option(0, "Seed of random choices.")]
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
-from crowdopt._option import Option, complete, split_texts
+from crowdopt._option import complete, split_texts
 from crowdopt.cli.console import Console, print_json, print_rows
-from crowdopt.cli.options import CompareCommand, Inputs, SolutionFile, command_with
+from crowdopt.cli.options import CompareCommand, Inputs, QuietOptions, SolutionFile, command_with
 from crowdopt.data.readers.addresses import database_of, shown_argument
-from crowdopt.options import CompareOptions, ResourceOptions, SourceOptions
+from crowdopt.options import CompareOptions, ResourceOptions, SourceOptions, TruthOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,11 +23,8 @@ if TYPE_CHECKING:
     from crowdopt.studies.compare.comparison import Comparison, MethodResult
 
 
-class ReportCommand(SourceOptions, ResourceOptions, total=False):
+class ReportCommand(SourceOptions, TruthOptions, ResourceOptions, QuietOptions, total=False):
     """The options of ``crowdopt report``."""
-
-    truth: Annotated[str | None, Option(None, "Known true labels, to show the accuracy.", metavar="FILE")]
-    quiet: Annotated[bool, Option(default=False, help="Print nothing but errors.", flag="--quiet -q")]
 
 
 @command_with(ReportCommand)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
 from crowdopt._option import Option, split_numbers, split_texts
 from crowdopt.cli.console import Console
-from crowdopt.cli.options import command_with
+from crowdopt.cli.options import QuietOptions, command_with
 from crowdopt.cli.parse import number_or_range
 from crowdopt.errors import InputError
 from crowdopt.studies.simulate import MatrixKind  # noqa: TC001 -- types are read at run time
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Floats
 
 
-class SimulateCommand(TypedDict, total=False):
+class SimulateCommand(QuietOptions, total=False):
     """The options of ``crowdopt simulate``."""
 
     truth: Annotated[str | None, Option(None, "Where the true labels go.", metavar="FILE")]
@@ -57,7 +57,6 @@ class SimulateCommand(TypedDict, total=False):
         int, Option(0, "How many of the workers are experts, who err half as often as the others.", least=0)
     ]
     seed: Annotated[int, Option(0, "Same seed, same crowd.", least=0)]
-    quiet: Annotated[bool, Option(default=False, help="Print nothing but errors.", flag="--quiet -q")]
 
 
 @command_with(SimulateCommand)

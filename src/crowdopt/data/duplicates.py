@@ -104,7 +104,7 @@ def _words(reading: Reading, total: int, conflicts: int, examples: str = "") -> 
             f"{total} (task, worker) pairs occur more than once: {total - conflicts} with identical labels, "
             f"{conflicts} with conflicting ones{examples}; {advice}"
         )
-    conflicting = f"{conflicts} (task, worker) pairs have conflicting labels"
+    conflicting = f"{total} (task, worker) pairs have conflicting labels"  # or classes: what is identical is one by now
     if reading.order_by:
         return f"{conflicting} at the same {reading.order_by!r}, which therefore cannot decide{examples}"
     return f"{conflicting}{examples}; {keep_one}"

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from crowdopt.errors import InputError
 from crowdopt.model.certificate import Certificate, Proof, Space, Stop
+from crowdopt.options import DEFAULT_TIME_LIMIT
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Ints
     from crowdopt.model.margins import Margins
     from crowdopt.model.problem import Problem
-
-DEFAULT_TIME_LIMIT = 60.0
-"""Seconds an engine may take unless told otherwise."""
 
 
 @dataclass(frozen=True)

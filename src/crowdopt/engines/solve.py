@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from crowdopt.engines.base import DEFAULT_TIME_LIMIT, Limits, OnProgress
+from crowdopt.engines.base import Limits, OnProgress
 from crowdopt.engines.registry import run
 from crowdopt.errors import InputError
 from crowdopt.model.buckets import Buckets
@@ -16,6 +16,7 @@ from crowdopt.model.certificate import Certificate, Space
 from crowdopt.model.objective import Objective, response_matrix
 from crowdopt.model.offsets import Offsets, checked_number, checked_prior
 from crowdopt.model.problem import Problem
+from crowdopt.options import DEFAULT_TIME_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

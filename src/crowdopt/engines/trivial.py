@@ -21,4 +21,4 @@ def trivial(problem: Problem, limits: Limits) -> Outcome:
     return Outcome(mapping, value, value, Space.ALL, work=1)
 
 
-TRIVIAL = Engine("trivial", trivial, one_label=True)
+TRIVIAL = Engine("trivial", trivial)

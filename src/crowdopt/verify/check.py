@@ -16,6 +16,7 @@ from crowdopt.errors import InputError
 from crowdopt.model.certificate import Proof, Space, Stop
 from crowdopt.model.claims import CLAIMS, UNKNOWN
 from crowdopt.model.order import violation
+from crowdopt.options import DEFAULT_TIME_LIMIT
 from crowdopt.verify.alternatives import agreement_of_best_names
 from crowdopt.verify.margins import about_choice, about_margins
 from crowdopt.verify.optimum import Undecided, log_likelihood
@@ -34,10 +35,6 @@ if TYPE_CHECKING:
     from crowdopt.model.problem import Problem
     from crowdopt.model.scale import Scale
     from crowdopt.results.solution import Solution
-
-
-DEFAULT_TIME_LIMIT = 60.0
-"""Seconds for the check of the bound: as many as an engine may take."""
 
 
 def check_against(

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
+from crowdopt._option import complete, taking
 from crowdopt.data.readers.addresses import database_of
 from crowdopt.errors import ClassError, GoldError, InputError, SolutionFileError
+from crowdopt.options import ResourceOptions, VerifyOptions
 from crowdopt.results.solution import Solution
-from crowdopt.verify.check import DEFAULT_TIME_LIMIT, check_against
+from crowdopt.verify.check import check_against
 from crowdopt.verify.verdict import Verdict, Verification
 
 if TYPE_CHECKING:
@@ -22,30 +24,21 @@ if TYPE_CHECKING:
     from crowdopt.results.solutions import Solutions
 
 
+@taking(VerifyOptions)
 def verify(
     solution: Solution | Solutions | str | Path,
     data: Any,
     *,
-    table: str = "",
-    query: str = "",
-    time_limit: float = DEFAULT_TIME_LIMIT,
-    memory_limit: str | None = None,
-    threads: int | None = None,
-    jobs: int | None = None,
     on_group: Callable[[int, int], object] = lambda *_: None,
+    **options: Unpack[VerifyOptions],
 ) -> Verification:
     """Checks a solution (or a solution file) against the data it was made from.
 
     Args:
         solution: The solution, or the solutions of groups, or the path of its file.
         data: The data, in any form that ``aggregate`` takes. It is read with the options in the solution.
-        table: The table of a database to read, if ``data`` is its address.
-        query: The SELECT to read instead.
-        time_limit: Seconds for the check of the bound; of groups, for each of them.
-        memory_limit: Memory of the database that reads files.
-        threads: Threads of that database.
-        jobs: Processes that check groups; as many as there are cores if None.
         on_group: Called now and then with the number of groups that are checked, and of all.
+        options: Where the data are, and what the check may take: see ``VerifyOptions``.
 
     Raises:
         InputError: The data cannot be read at all, or there is no solution file.
@@ -53,7 +46,8 @@ def verify(
     from crowdopt.data.load import join_found_classes, load, workspace_for
     from crowdopt.results.solutions import read_solution_file
 
-    data = database_of(data, table, query)
+    data = database_of(data, options["table"], options["query"])
+    time_limit, limits = options["time_limit"], complete(ResourceOptions, options)
     if isinstance(solution, str | Path):
         try:
             solution = read_solution_file(solution)
@@ -66,9 +60,8 @@ def verify(
     if not isinstance(solution, Solution):
         from crowdopt.verify.groups import verify_groups  # here, as pools of processes take time to import
 
-        limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads, "jobs": jobs}
-        return verify_groups(solution, data, time_limit=time_limit, on_group=on_group, **limits)
-    workspace = workspace_for(data, memory_limit=memory_limit, threads=threads)
+        return verify_groups(solution, data, time_limit=time_limit, jobs=options["jobs"], on_group=on_group, **limits)
+    workspace = workspace_for(data, **limits)
     data = join_found_classes(solution.source, data)
     try:
         source = load(data, solution.reading, workspace, resolved=True)

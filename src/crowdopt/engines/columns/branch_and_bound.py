@@ -180,8 +180,8 @@ class Branching:
             label = term.labels[0]
             child = node.part(bucket, label, self._with(node, term, bucket, label))
             children[str(label)] = child.proof
-            child_market, child_free = self.whole.part(child.fixed)
-            self._try(child, child_market, child_free, child.mapping[child_free])
+            child_relaxation, child_free = self.whole.part(child.fixed)
+            self._try(child, child_relaxation, child_free, child.mapping[child_free])
             self._push(child)
 
     def _with(self, node: Node, term: Term, bucket: int, label: int) -> Ints:

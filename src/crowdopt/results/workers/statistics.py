@@ -17,11 +17,8 @@ if TYPE_CHECKING:
 
     from crowdopt._arrays import Bools, Floats, Ints
 
-CONFIDENCE = 0.95
-"""How often an interval is to hold the true value."""
-
 Z = 1.959963984540054
-"""The normal quantile of such an interval: a deviation that far up, or down, happens once in forty times."""
+"""The normal quantile of 95 % intervals: a deviation that far up, or down, happens once in forty times."""
 
 RARE = 0.001
 """A worker who always gives one answer is flagged if others of its class would do so less often than this."""

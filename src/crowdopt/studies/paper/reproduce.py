@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import platform
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from crowdopt._parallel import n_cores, run_all
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from crowdopt._arrays import Floats
     from crowdopt.studies.paper.claims import Claim
+    from crowdopt.studies.paper.experiments import Piece
     from crowdopt.studies.paper.figures import Figure
 
 
@@ -119,22 +121,34 @@ def run_experiments(
     """Runs experiments, telling after every piece of work what is under way."""
     by_name = {name: pieces(name, trials, seed, folders.get(name)) for name in names}
     todo = [piece for name in names for piece in by_name[name]]
-    trials_done, start = [0, *itertools.accumulate(piece.last - piece.first for piece in todo)], time.monotonic()
+    start = time.monotonic()
 
-    def on_done(n_done: int) -> bool:
-        piece, seconds = todo[max(n_done - 1, 0)], time.monotonic() - start
-        progress = f"{trials_done[n_done]:,} of {trials_done[-1]:,} trials, {seconds:,.0f} s"
-        on_phase(f"{SETUPS[piece.experiment].title}, m = {piece.m}: {progress}")
+    def on_done(n_done: int) -> bool:  # of pieces that may end in any order
+        on_phase(f"running experiments: {n_done:,} of {len(todo):,} parts, {time.monotonic() - start:,.0f} s")
         return False
 
-    found = run_all(run_piece, todo, jobs, None, on_done)
-    results = [result for at in range(len(todo)) if (result := found[at]) is not None]
-    if len(results) < len(todo):
-        raise CrowdoptError(
-            "a process that did a part of the work was ended, by someone or for lack of memory; try again with --jobs 1"
-        )
+    found = run_all(partial(_tried, run_piece), todo, jobs, None, on_done)
+    results: list[Floats] = []
+    for at in range(len(todo)):
+        result = found[at]
+        if isinstance(result, Exception):
+            raise result
+        if result is None:
+            raise CrowdoptError(
+                "a process that did a part of the work was ended, by someone or for lack of memory; "
+                "try again with --jobs 1"
+            )
+        results.append(result)
     in_order = iter(results)
     return {name: collect(own, [next(in_order) for _ in own]) for name, own in by_name.items()}
+
+
+def _tried(function: Callable[[Piece], Floats], piece: Piece) -> Floats | Exception:
+    """What a function gives for a piece, or the error that it raises, which is to be raised in the first process."""
+    try:
+        return function(piece)
+    except Exception as error:  # noqa: BLE001 - whatever it is, who waits has to hear of it
+        return error
 
 
 def _check_data(only: Sequence[str], folders: dict[str, Path]) -> None:
