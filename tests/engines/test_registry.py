@@ -124,3 +124,9 @@ def test_no_engine_answers_what_its_claims_do_not_cover(name):
         counts = np.eye(n_labels, dtype=int)[:, None].repeat(n_classes, axis=1)
         problem = Problem(Buckets.from_arrays(counts)[0], space, Objective())
         assert CLAIMS[name].cover(problem) or ENGINES[name].refuses(problem)
+
+
+def test_a_dict_of_shares_is_refused():
+    """Its keys, which are labels, could be taken for the shares."""
+    with pytest.raises(InputError, match="selectivity must be none, estimate or a share per label"):
+        solve([[0, 3], [1, 2]], selectivity={0: 0.5, 1: 0.5})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -114,6 +114,6 @@ def _objective(selectivity: str | Sequence[float], offsets: Offsets | None) -> O
         if selectivity not in {"none", "estimate"}:
             raise InputError(f"selectivity must be none, estimate or a share per label, not {selectivity!r}")
         return Objective("estimated" if selectivity == "estimate" else "none", offsets=offsets)
-    if not isinstance(selectivity, Iterable):
+    if isinstance(selectivity, Mapping) or not isinstance(selectivity, Iterable):  # whose keys would be taken as shares
         raise InputError(f"selectivity must be none, estimate or a share per label, not {selectivity!r}")
     return Objective("given", tuple(checked_number(share, "a share") for share in selectivity), offsets)
