@@ -31,7 +31,7 @@ from crowds import Crowd
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
-from servers import server  # noqa: E402 -- the server that the tests start, too
+from support.servers import server  # noqa: E402 -- the server that the tests start, too
 
 if TYPE_CHECKING:
     from collections.abc import Callable

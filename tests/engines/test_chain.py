@@ -34,7 +34,7 @@ def certificate_of(problem, outcome):
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
 def test_equals_brute_force(equal, n_labels, kind, effort):
     """Value, proof, tie rule and margins of 2000 problems, or a share of them."""
-    for seed in range(effort(25)):
+    for seed in range(effort(25, whole=True)):
         rng = np.random.default_rng([seed, n_labels, equal, KINDS.index(kind), 4])
         tasks = random_tasks(rng, n_labels, equal=equal)
         objective, shares = random_objective(rng, kind, n_labels)
@@ -66,7 +66,7 @@ def assert_margins_are_exact(tasks, index, shares, outcome, best):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_ties_are_those_that_agreement_leaves(kind, effort):
-    for seed in range(effort(100)):
+    for seed in range(effort(100, whole=True)):
         rng = np.random.default_rng([seed, KINDS.index(kind), 6])
         tasks = random_tasks(rng, 3, equal=bool(seed % 2))
         objective, shares = random_objective(rng, kind, 3)
@@ -104,7 +104,7 @@ def test_equals_enumeration_on_a_thousand_tasks(n_labels, size, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_compiled_loops_give_what_arrays_give(monkeypatch, kind, effort):
     """Small problems are worked out with arrays, large ones with compiled loops: here small ones with both."""
-    for seed in range(effort(20)):
+    for seed in range(effort(20, whole=True)):
         rng = np.random.default_rng([seed, KINDS.index(kind), 8])
         n_labels = int(rng.integers(2, 6))
         tasks = random_tasks(rng, n_labels, equal=bool(seed % 2))
@@ -135,7 +135,7 @@ def two_label_problem(seed: int, kind: str, *, equal: bool):
     [*((kind, True) for kind in KINDS), ("none", False), ("smoothing", False), ("uniform", False)],
 )
 def test_equals_the_scan_on_two_labels(kind, equal, effort):
-    for seed in range(effort(100)):
+    for seed in range(effort(100, whole=True)):
         problem, _, _ = two_label_problem(seed, kind, equal=equal)
         outcome, reference = chain(problem, Limits()), scan(problem, Limits())
         assert outcome.objective == pytest.approx(reference.objective, abs=1e-9)
@@ -149,7 +149,7 @@ def test_equals_the_scan_on_two_labels(kind, equal, effort):
 def test_is_the_truth_where_lines_are_only_bounds(kind, effort):
     """Labels told apart, varying numbers, dominance: the scan brackets what the chain proves, at times falls short."""
     short = 0
-    for seed in range(effort(300)):
+    for seed in range(effort(300, whole=True)):
         problem, tasks, shares = two_label_problem(seed, kind, equal=False)
         outcome, bracket = chain(problem, Limits()), scan(problem, Limits())
         mappings = enumerate_mappings(Order.of(problem.buckets.counts), 2).astype(int)
@@ -274,7 +274,7 @@ def test_up_sets_are_listed_while_they_and_the_memory_for_them_are_few_enough(mo
 
 @pytest.mark.parametrize("kind", ["none", "estimate", "given", "prior"])
 def test_the_runner_up_is_the_best_of_the_rest(kind, effort):
-    for seed in range(effort(60)):
+    for seed in range(effort(60, whole=True)):
         rng = np.random.default_rng([seed, KINDS.index(kind), 21])
         n_labels = int(rng.integers(2, 5))
         tasks = random_tasks(rng, n_labels, equal=bool(seed % 2))
@@ -302,7 +302,7 @@ def test_classes_of_workers_are_ordered_class_by_class():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_a_table_of_logarithms_the_same_comes_out(monkeypatch, kind, effort):
-    for seed in range(effort(10)):
+    for seed in range(effort(10, whole=True)):
         rng = np.random.default_rng([seed, KINDS.index(kind), 9])
         n_labels = int(rng.integers(3, 6))
         objective, _ = random_objective(rng, kind, n_labels)

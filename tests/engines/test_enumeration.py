@@ -98,7 +98,7 @@ def test_counting_refuses_too_many_up_sets():
 @pytest.mark.parametrize("n_labels", [2, 3, 4])
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
 def test_the_mappings_are_those_of_the_definition(equal, n_labels, effort):
-    for seed in range(effort(40)):
+    for seed in range(effort(40, whole=True)):
         rng = np.random.default_rng([seed, n_labels, equal])
         counts = np.unique(random_tasks(rng, n_labels, equal=equal), axis=0)
         order = Order.of(counts[:, None])
@@ -113,7 +113,7 @@ def test_the_mappings_are_those_of_the_definition(equal, n_labels, effort):
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
 def test_equals_brute_force(equal, n_labels, kind, effort):
     """Value, bound, tie rule and margins of 600 problems, or a share of them."""
-    for seed in range(effort(20)):
+    for seed in range(effort(20, whole=True)):
         rng = np.random.default_rng([seed, n_labels, equal, KINDS.index(kind)])
         tasks = random_tasks(rng, n_labels, equal=equal)
         objective, shares = random_objective(rng, kind, n_labels)

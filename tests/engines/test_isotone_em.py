@@ -18,7 +18,7 @@ from support.problems import KINDS, random_objective, random_tasks
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
 def test_labels_equal_trying_every_mapping(equal, n_labels, effort):
-    for seed in range(effort(40)):
+    for seed in range(effort(40, whole=True)):
         rng = np.random.default_rng([seed, n_labels, equal, 31])
         buckets, _ = Buckets.from_arrays(random_tasks(rng, n_labels, equal=equal))
         em = IsotoneEM(Climbs(Problem(buckets), Limits(np.inf)))
@@ -35,7 +35,7 @@ def test_labels_equal_trying_every_mapping(equal, n_labels, effort):
 @pytest.mark.parametrize("kind", KINDS)
 def test_where_it_ends_it_stays(kind, effort):
     """Ends respect the order, use no forbidden label, and one more round gains nothing."""
-    for seed in range(effort(20)):
+    for seed in range(effort(20, whole=True)):
         rng = np.random.default_rng([seed, KINDS.index(kind), 32])
         n_labels = int(rng.integers(2, 6))
         tasks = random_tasks(rng, n_labels, equal=bool(seed % 2))

@@ -32,7 +32,7 @@ def ratings(rng: np.random.Generator, n_labels: int, n_tasks: int, size: int) ->
 
 @pytest.mark.parametrize("n_labels", [3, 4, 5])
 def test_ratings_are_proved_under_dominance(n_labels, effort):
-    for seed in range(effort(40)):
+    for seed in range(effort(40, whole=True)):
         rng = np.random.default_rng([seed, n_labels])
         tasks = ratings(rng, n_labels, int(rng.integers(2, 6)), int(rng.integers(1, 4)))
         result = solve(tasks)
@@ -45,7 +45,7 @@ def test_ratings_are_proved_under_dominance(n_labels, effort):
 
 @pytest.mark.parametrize("options", [{"scale": "nominal"}, {"space": "all"}])
 def test_categories_are_proved_over_all_mappings(options, effort):
-    for seed in range(effort(20)):
+    for seed in range(effort(20, whole=True)):
         tasks = ratings(np.random.default_rng(seed), 3, 6, 4)
         certificate = solve(tasks, **options).certificate
         best = oracle.brute_force(tasks, space="all").value

@@ -45,7 +45,7 @@ def random_selectivity(rng: np.random.Generator, kind: str):
 @pytest.mark.parametrize("kind", SELECTIVITIES)
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
 def test_equals_brute_force_in_the_space_it_names(equal, kind, space, effort):
-    for seed in range(effort(400)):
+    for seed in range(effort(400, whole=True)):
         rng = np.random.default_rng([seed, equal, SELECTIVITIES.index(kind), space == "all"])
         tasks = random_tasks(rng, equal=equal)
         selectivity = random_selectivity(rng, kind)
@@ -74,7 +74,7 @@ def varies(tasks: np.ndarray) -> bool:
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in PLAIN_KINDS])
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
 def test_equals_brute_force_with_offsets(equal, kind, space, effort):
-    for seed in range(effort(100)):
+    for seed in range(effort(100, whole=True)):
         rng = np.random.default_rng([seed, equal, KINDS.index(kind), space is Space.ALL])
         tasks = random_tasks(rng, equal=equal)
         objective, added = random_objective(rng, kind, 2)
@@ -93,7 +93,7 @@ def test_equals_brute_force_with_offsets(equal, kind, space, effort):
 @pytest.mark.parametrize("kind", SELECTIVITIES)
 def test_tie_rule_prefers_agreement_then_the_smallest_mapping(kind, effort):
     """With equal numbers the engine sees every optimum that respects the order, so the rule is fully checkable."""
-    for seed in range(effort(400)):
+    for seed in range(effort(400, whole=True)):
         rng = np.random.default_rng([seed, 77])
         tasks = random_tasks(rng, equal=True)
         selectivity = random_selectivity(rng, kind)
@@ -109,7 +109,7 @@ def test_tie_rule_prefers_agreement_then_the_smallest_mapping(kind, effort):
 
 
 def test_margins_with_equal_numbers_are_exact(effort):
-    for seed in range(effort(400)):
+    for seed in range(effort(400, whole=True)):
         rng = np.random.default_rng([seed, 5])
         tasks = random_tasks(rng, equal=True)
         buckets, index = Buckets.from_arrays(tasks)
@@ -251,7 +251,7 @@ def test_buckets_of_one_share_that_could_go_either_way_together_are_ties():
 @pytest.mark.parametrize("kind", SELECTIVITIES)
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
 def test_a_tie_is_a_real_one_and_margins_are_never_below_the_true_ones(equal, kind, effort):
-    for seed in range(effort(100)):
+    for seed in range(effort(100, whole=True)):
         rng = np.random.default_rng([seed, 31, equal, SELECTIVITIES.index(kind)])
         tasks = random_tasks(rng, equal=equal)
         selectivity = random_selectivity(rng, kind)

@@ -55,7 +55,7 @@ def cases(kind: str, n_classes: int, n_labels: int, *, equal: bool, number: int)
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
 def test_equals_brute_force_under_dominance(equal, n_classes, n_labels, kind, ranked, effort):
     """Value, proof, margins and the independent check of the bound: 3,200 problems, or a share."""
-    for tasks, objective, shares in cases(kind, n_classes, n_labels, equal=equal, number=effort(50)):
+    for tasks, objective, shares in cases(kind, n_classes, n_labels, equal=equal, number=effort(50, whole=True)):
         buckets, index = Buckets.from_arrays(tasks)
         problem = Problem(buckets, objective=objective, ranked=ranked)
         solved = run(problem, Limits(), labels=["x"] * n_labels)
@@ -85,7 +85,7 @@ def test_equals_brute_force_under_dominance(equal, n_classes, n_labels, kind, ra
 def test_the_search_is_never_above_the_optimum_nor_its_bound_below(n_classes, n_labels, space, ranked, effort):
     found = []
     for kind, equal in itertools.product(KINDS, [True, False]):
-        for tasks, objective, shares in cases(kind, n_classes, n_labels, equal=equal, number=effort(10)):
+        for tasks, objective, shares in cases(kind, n_classes, n_labels, equal=equal, number=effort(10, whole=True)):
             buckets, _ = Buckets.from_arrays(tasks)
             problem = Problem(buckets, space, objective, ranked)
             certificate = run(problem, Limits(), labels=["x"] * n_labels, engine="search").certificate

@@ -163,7 +163,8 @@ def test_a_fresh_process_says_nothing_of_a_cache_that_it_cannot_write(many_up_se
     """Nor beside the program: installed by somebody else, it has no folder for compiled code there."""
     package = tmp_path / "site" / "crowdopt"
     shutil.copytree(Path(crowdopt_package.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
-    for beside in (tmp_path / "file", package / "solve" / "__pycache__"):
+    compiled = (package / "engines" / "__pycache__", package / "engines" / "columns" / "__pycache__")
+    for beside in (tmp_path / "file", *compiled):
         beside.write_text("no folder")
     environment = environment | {"PYTHONPATH": str(tmp_path / "site")}
     done = subprocess.run(

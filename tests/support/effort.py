@@ -8,7 +8,8 @@ The fast tier (``make test``) is everything that is not marked ``full``. A test 
 * by ``@pytest.mark.full`` on the test itself, where none of these says it.
 
 A test that takes the fixture ``effort`` draws fewer random problems in the fast tier; it is marked ``scaled``, so that
-the full tier can run it again with more of them. The campaign (campaigns/campaign.py) draws new ones for as long as one
+the full tier can run it again with more of them: a third, or all of those that are ``whole``, since engines and checks
+are tested by them against brute force. The campaign (campaigns/campaign.py) draws new ones for as long as one
 likes.
 """
 
@@ -42,9 +43,14 @@ def pytest_addoption(parser):
 
 @pytest.fixture(scope="session")
 def effort(pytestconfig):
-    """A function that gives the share of a number that this run tries, at least one."""
-    share = SHARES[pytestconfig.getoption("effort")]
-    return lambda number: -(-number // share)
+    """A function that gives the share of a number that this run tries; of ``whole`` ones all in the full tier."""
+    wanted = pytestconfig.getoption("effort")
+
+    def share_of(number: int, *, whole: bool = False) -> int:
+        share = 1 if whole and wanted == "full" else SHARES[wanted]
+        return -(-number // share)
+
+    return share_of
 
 
 def first_fast(values) -> list:

@@ -59,7 +59,7 @@ def assert_right(problem: Problem, mappings: np.ndarray, values: np.ndarray) -> 
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
 def test_equals_brute_force(equal, n_labels, kind, effort):
     """600 problems."""
-    for seed in range(effort(15)):
+    for seed in range(effort(15, whole=True)):
         rng = np.random.default_rng([seed, n_labels, equal, KINDS.index(kind), 21])
         tasks = random_tasks(rng, n_labels, equal=equal)
         objective, shares = random_objective(rng, kind, n_labels)
@@ -96,7 +96,7 @@ def random_offsets(rng: np.random.Generator, shape: tuple[int, ...]) -> Offsets:
 @pytest.mark.parametrize("n_classes", [1, 2])
 def test_offsets_and_classes_equal_brute_force(n_classes, kind, effort):
     """What is known beforehand, whole numbers and fractions, for one and for two classes of workers."""
-    for seed in range(effort(20)):
+    for seed in range(effort(20, whole=True)):
         rng = np.random.default_rng([seed, n_classes, KINDS.index(kind), 22])
         n_labels = int(rng.integers(2, 5))
         plain, _ = random_objective(rng, kind, n_labels)

@@ -237,7 +237,7 @@ def test_past_the_time_limit_the_bound_is_not_rechecked():
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
 def test_recheck_finds_the_optimum(monkeypatch, equal, kind, space, enumerated, effort):
     monkeypatch.setattr(checks_module, "MAX_ENUMERATED", enumerated)
-    for seed in range(effort(80)):
+    for seed in range(effort(80, whole=True)):
         rng = np.random.default_rng([seed, equal, ALL_KINDS.index(kind)])
         n_labels = 2 + seed % 3
         tasks = random_tasks(rng, n_labels, equal=equal)
@@ -258,7 +258,7 @@ def test_recheck_finds_the_optimum(monkeypatch, equal, kind, space, enumerated, 
 
 
 def test_the_best_names_are_found(effort):
-    for seed in range(effort(300)):
+    for seed in range(effort(300, whole=True)):
         rng = np.random.default_rng([seed, 3])
         n_labels = int(rng.integers(2, 5))
         tasks = random_tasks(rng, n_labels, equal=False)

@@ -28,7 +28,7 @@ from support.problems import KINDS, random_objective
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
 def test_sets_equal_trying_all(n_labels, kind, effort):
     """A threshold a little above the best set holds, one a little below does not: 1000 problems, or a share."""
-    for seed in range(effort(25)):
+    for seed in range(effort(25, whole=True)):
         rng = np.random.default_rng([seed, n_labels, KINDS.index(kind), 5])
         problem = random_problem(rng, kind, n_labels, equal=bool(seed % 2))
         n = problem.buckets.n_buckets
@@ -58,7 +58,7 @@ def value_of_best(problem: Problem, label: int, fixed: np.ndarray, free: np.ndar
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("n_labels", [2, 3])
 def test_sets_of_several_classes(n_labels, n_classes, effort):
-    for seed in range(effort(15)):
+    for seed in range(effort(15, whole=True)):
         rng = np.random.default_rng([seed, n_labels, n_classes])
         counts = rng.integers(0, 4, (int(rng.integers(1, MOST_BUCKETS)), n_classes, n_labels))
         counts[:, 0, 0] += counts.sum(axis=(1, 2)) == 0
@@ -105,7 +105,7 @@ def test_honest_prices_prove_and_others_do_not(n_labels, n_responses, kind):
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
 def test_prices_prove_what_they_prove(n_labels, kind, monkeypatch, effort):
     """Random prices with the gains that follow, or a little less than these: 240 problems, or a share."""
-    for seed in range(effort(6)):
+    for seed in range(effort(6, whole=True)):
         rng = np.random.default_rng([seed, n_labels, KINDS.index(kind), 7])
         problem = random_problem(rng, kind, n_labels, equal=bool(seed % 2))
         n = problem.buckets.n_buckets

@@ -13,7 +13,7 @@ from support.pricing import every_set, fits
 @pytest.mark.parametrize("shape", ["any", "up", "down", "between"])
 @pytest.mark.parametrize("n_labels", [2, 3, 4])
 def test_equals_trying_every_set(n_labels, shape, effort):
-    for seed in range(effort(15)):
+    for seed in range(effort(15, whole=True)):
         rng = np.random.default_rng([seed, n_labels])
         counts = np.unique(rng.multinomial(4, np.full(n_labels, 1 / n_labels), size=9), axis=0)[:, None, :]
         if seed % 2:

@@ -50,7 +50,7 @@ def test_shapes_are_what_the_order_asks_for(shape):
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
 def test_best_sets_equal_trying_every_set(n_labels, shape, effort):
     """Sets and bounds for 6000 rows of weights, or a share of them, from no flow and from the flow of other weights."""
-    for seed in range(effort(100)):
+    for seed in range(effort(100, whole=True)):
         rng = np.random.default_rng([seed, n_labels])
         order = random_order(rng, n_labels, equal=bool(seed % 2))
         items, sets = Items(shape, order), every_set(order.n_buckets)
@@ -71,7 +71,7 @@ def test_best_sets_equal_trying_every_set(n_labels, shape, effort):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_any_flow_is_a_bound(shape, effort):
     """Flows of noise, not improved at all, or until a bound is enough."""
-    for seed in range(effort(200)):
+    for seed in range(effort(200, whole=True)):
         rng = np.random.default_rng([seed, 7])
         order = random_order(rng, int(rng.integers(2, 6)), equal=bool(seed % 2))
         items, sets = Items(shape, order), every_set(order.n_buckets)

@@ -22,7 +22,7 @@ from support.problems import KINDS
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
 def test_equals_trying_every_set(n_labels, kind, effort):
     """Bound, best set and threshold of 4000 problems, or a share of them."""
-    for seed in range(effort(100)):
+    for seed in range(effort(100, whole=True)):
         rng = np.random.default_rng([seed, n_labels, KINDS.index(kind)])
         problem = random_problem(rng, kind, n_labels, equal=bool(seed % 2))
         buckets = BucketSet.of(problem)
