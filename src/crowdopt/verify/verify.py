@@ -15,7 +15,6 @@ from crowdopt.data.readers.addresses import database_of
 from crowdopt.errors import ClassError, GoldError, InputError, SolutionFileError
 from crowdopt.options import ResourceOptions, VerifyOptions
 from crowdopt.results.solution import Solution
-from crowdopt.verify.check import check_against
 from crowdopt.verify.verdict import Verdict, Verification
 
 if TYPE_CHECKING:
@@ -43,8 +42,10 @@ def verify(
     Raises:
         InputError: The data cannot be read at all, or there is no solution file.
     """
+    # Here, and not above, as ``import crowdopt`` offers this function and should be quick.
     from crowdopt.data.load import join_found_classes, load, workspace_for
     from crowdopt.results.solutions import read_solution_file
+    from crowdopt.verify.check import check_against
 
     data = database_of(data, options["table"], options["query"])
     time_limit, limits = options["time_limit"], complete(ResourceOptions, options)

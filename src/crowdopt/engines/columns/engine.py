@@ -24,8 +24,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crowdopt.engines.base import Engine, Limits, Outcome
-from crowdopt.engines.columns.engine_all import Columns
-from crowdopt.engines.columns.engine_ordered import OrderedColumns
 from crowdopt.model.certificate import Space
 
 if TYPE_CHECKING:
@@ -37,6 +35,10 @@ MAX_BUCKETS = 2_000
 
 def columns(problem: Problem, limits: Limits) -> Outcome:
     """The optimum over the space, or the best found and a bound when the limits are reached."""
+    # Here, and not above, as ``import crowdopt`` lists all engines, and these two take a dozen modules.
+    from crowdopt.engines.columns.engine_all import Columns
+    from crowdopt.engines.columns.engine_ordered import OrderedColumns
+
     return (Columns if problem.space is Space.ALL else OrderedColumns)(problem, limits).run()
 
 
