@@ -30,7 +30,7 @@ demo: $(VENV)/.demo run-demo ## a simulated crowd, its answers, the report and t
 run-demo:
 	mkdir -p demo
 	$(BIN)/crowdopt simulate -o demo/responses.csv --truth demo/truth.csv --tasks 1000 --workers 40 --responses 3-7 --accuracy 0.8 --seed 7
-	$(BIN)/crowdopt aggregate demo/responses.csv --truth demo/truth.csv -o demo/answers.csv --solution demo/solution.json --report demo/report.html
+	$(BIN)/crowdopt prove demo/responses.csv --truth demo/truth.csv -o demo/answers.csv --solution demo/solution.json --report demo/report.html
 	$(BIN)/crowdopt verify demo/solution.json demo/responses.csv
 	@echo "Answers: demo/answers.csv   Solution with certificate: demo/solution.json   Report: demo/report.html"
 

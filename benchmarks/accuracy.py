@@ -3,7 +3,7 @@
 python benchmarks/accuracy.py [--quick] [--json FILE] [--data DIR]
 
 Each method gets the same rows in a process of its own, one after the other, and 30 seconds; crowdopt then answers with
-what it has, others are stopped. ``crowdopt`` stands for what ``crowdopt aggregate --duplicates all`` gives, with the
+what it has, others are stopped. ``crowdopt`` stands for what ``crowdopt prove --duplicates all`` gives, with the
 scale of the labels named where there are more than two; ``found classes`` adds ``--find-classes auto``. Where there are
 no data this says so and ends.
 """
@@ -35,7 +35,7 @@ def run(folder: Path, kind: str, peers: tuple[str, ...]) -> dict[str, Any]:
     ours = "opt-all" if kind == "nominal" else "opt-dominance"
     compared = crowdopt.compare(**files, methods=(ours, *peers), **options)
     methods = {OURS if one.method == ours else one.method: _facts(one) for one in compared.outcomes}
-    found = crowdopt.aggregate(**files, **options, find_classes="auto")
+    found = crowdopt.prove(**files, **options, find_classes="auto")
     if found.accuracy is None:
         raise TypeError("a solution was made without the truth")
     methods[FOUND] = {"accuracy": found.accuracy.value, "error": None}

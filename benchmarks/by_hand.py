@@ -1,4 +1,4 @@
-"""The yardstick: the job of ``crowdopt aggregate`` for two labels, as one would write it by hand for DuckDB.
+"""The yardstick: the job of ``crowdopt prove`` for two labels, as one would write it by hand for DuckDB.
 
 python benchmarks/by_hand.py INPUT.parquet OUTPUT.parquet [--no-duplicate-check] [--unsorted] [--memory-limit 1GB]
 

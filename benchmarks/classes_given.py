@@ -182,7 +182,7 @@ def run_weather(folder: Path, time_limit: float) -> list[dict[str, Any]]:
     found = []
     for name, options in ways.items():
         say(f"weather: {name}")
-        found.append({"way": name, **crowdopt.aggregate(responses, **common, **options).summary()})
+        found.append({"way": name, **crowdopt.prove(responses, **common, **options).summary()})
     return found
 
 

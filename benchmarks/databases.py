@@ -78,7 +78,7 @@ def by_hand_postgresql(table: str) -> int:
 
 
 def by_crowdopt(data: object) -> int:
-    """What ``aggregate`` does before it solves."""
+    """What ``prove`` does before it solves."""
     with Workspace() as workspace:
         return load(data, Reading(), workspace).counts.buckets.n_buckets
 

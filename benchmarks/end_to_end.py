@@ -38,7 +38,7 @@ def command(program: str, source: Path, target: Path) -> list[str]:
     """The command line of a program."""
     if program in {CROWDOPT, VOTE}:
         engine = ["--engine", "vote"] if program == VOTE else []
-        start = [str(Path(sys.executable).with_name("crowdopt")), "aggregate"]
+        start = [str(Path(sys.executable).with_name("crowdopt")), "prove"]
         return [*start, str(source), "-o", str(target), "--json", *engine]
     return [sys.executable, str(HERE / "peer.py"), PROGRAMS[program], str(source), str(target)]
 

@@ -1,4 +1,4 @@
-"""Classes of workers found in public sets of crowd labels: accuracy, next to other ways to aggregate the same rows.
+"""Classes of workers found in public sets of crowd labels: accuracy, next to other ways to prove the same rows.
 
 python benchmarks/found_classes.py [--quick] [--json FILE] [--data DIR] [--crowd-kit PYTHON]
 
@@ -32,10 +32,10 @@ TIME_LIMIT = 5.0
 """Seconds for the labels, once the classes are found."""
 
 
-def aggregate(folder: Path, **options: Any) -> crowdopt.Solution:
+def prove(folder: Path, **options: Any) -> crowdopt.Solution:
     """A solution of a set, with its accuracy."""
     kind: Any = KINDS[folder.name]
-    return crowdopt.aggregate(
+    return crowdopt.prove(
         folder / "responses.csv",
         truth=folder / "truth.csv",
         duplicates="all",
@@ -70,20 +70,20 @@ def own_dawid_skene(folder: Path, solution: crowdopt.Solution) -> float:
 def run(folder: Path) -> dict[str, Any]:
     """All ways on one set."""
     started = time.perf_counter()
-    found = aggregate(folder, find_classes="auto")
+    found = prove(folder, find_classes="auto")
     seconds = time.perf_counter() - started
     numbers = [number for number in NUMBERS if number <= found.totals.n_workers]
     return {
         "set": folder.name,
-        "majority": accuracy(aggregate(folder, engine="vote")),
+        "majority": accuracy(prove(folder, engine="vote")),
         "Dawid-Skene": own_dawid_skene(folder, found),
-        "one matrix": accuracy(aggregate(folder)),
+        "one matrix": accuracy(prove(folder)),
         "found": accuracy(found),
         "n_classes": found.buckets.n_classes,
         "given": list(found.certificate.given),
         "selectivity": found.objective.kind,
         "proof": found.certificate.proof.value,
-        "by_number": {number: accuracy(aggregate(folder, find_classes=number)) for number in numbers},
+        "by_number": {number: accuracy(prove(folder, find_classes=number)) for number in numbers},
         "seconds": seconds,
     }
 
@@ -125,7 +125,7 @@ def _against(row: dict[str, Any]) -> float:
 
 def show_matrices(folder: Path) -> None:
     """Table (b)."""
-    solution = aggregate(folder, find_classes="auto")
+    solution = prove(folder, find_classes="auto")
     rows = [
         [one.name, str(one.n_workers), *(f"{p:.2f}" for p in matrix.ravel())]
         for one, matrix in zip(solution.classes, solution.matrix, strict=True)

@@ -3,7 +3,7 @@
 python benchmarks/found_classes_scale.py [--quick] [--json FILE] [--responses N] [--workers N] [--crowd-kit PYTHON]
 
 Draws responses of three kinds of workers, writes them to a file, and aggregates that file by each way in a process of
-its own: ``crowdopt aggregate --find-classes 3``, and crowd-kit's DawidSkene in an interpreter that has it. Reading the
+its own: ``crowdopt prove --find-classes 3``, and crowd-kit's DawidSkene in an interpreter that has it. Reading the
 file is part of both. Where crowd-kit is not installed, this says so and measures the rest.
 """
 
@@ -27,7 +27,7 @@ PER_TASK = 5
 SKILLS = (0.95, 0.75, 0.55)
 """How often workers of each class are right."""
 
-NAMES = {"crowdopt": "crowdopt aggregate --find-classes 3", "crowd-kit": "crowd-kit's DawidSkene"}
+NAMES = {"crowdopt": "crowdopt prove --find-classes 3", "crowd-kit": "crowd-kit's DawidSkene"}
 
 CROWD_KIT = """
 import sys
@@ -76,7 +76,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="crowdopt-bench-") as folder:
         elsewhere(make, folder, *sizes)
         data, target = f"{folder}/data.parquet", f"{folder}/{{}}.parquet"
-        program = [sys.executable, "-m", "crowdopt", "aggregate", data, "-o", target.format("crowdopt")]
+        program = [sys.executable, "-m", "crowdopt", "prove", data, "-o", target.format("crowdopt")]
         ways = {"crowdopt": [*program, "--duplicates", "all", "--find-classes", "3", "--quiet"]}
         if chosen.crowd_kit or find_spec("crowdkit"):
             python = chosen.crowd_kit or sys.executable

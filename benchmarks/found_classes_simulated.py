@@ -40,11 +40,11 @@ def run(drawn: Drawn) -> dict[str, Any]:
         "scale": scale if drawn.n_labels > 2 else None,
         "time_limit": TIME_LIMIT,
     }
-    found = crowdopt.aggregate(data, find_classes="auto", **options)
+    found = crowdopt.prove(data, find_classes="auto", **options)
     labels = {
         "majority": votes.argmax(axis=1),
         "Dawid-Skene": dawid_skene(drawn.task, drawn.worker, drawn.label, drawn.n_labels),
-        "one matrix": _labels(crowdopt.aggregate(data, **options)),
+        "one matrix": _labels(crowdopt.prove(data, **options)),
         "found classes": _labels(found),
     }
     chosen = {"n_classes": found.buckets.n_classes, "given": list(found.certificate.given)}

@@ -99,9 +99,9 @@ def part_a(n_groups: int) -> list[dict[str, Any]]:
     return found
 
 
-def aggregate(folder: Path, n_jobs: int) -> None:
+def prove(folder: Path, n_jobs: int) -> None:
     """Runs the command."""
-    program = [sys.executable, "-m", "crowdopt", "aggregate", folder / "data.csv", "-o", folder / "answers.csv"]
+    program = [sys.executable, "-m", "crowdopt", "prove", folder / "data.csv", "-o", folder / "answers.csv"]
     paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([*program, "--group", "batch", "--jobs", str(n_jobs), "-q"], check=True, env=os.environ | paths)
 
@@ -116,14 +116,14 @@ def part_b(numbers: tuple[int, ...]) -> list[dict[str, Any]]:
             write_columns({**made.to_dict(), "batch": group}, Path(folder) / "data.csv")
             for n_jobs in sorted({1, jobs.n_cores()}):
                 say(f"{n_groups} groups, {n_jobs} jobs")
-                seconds, processor = timed(lambda n_jobs=n_jobs: aggregate(Path(folder), n_jobs))
+                seconds, processor = timed(lambda n_jobs=n_jobs: prove(Path(folder), n_jobs))
                 found.append({"groups": n_groups, "jobs": n_jobs, "seconds": seconds, "processor": processor})
     rows = [
         [f"{one['groups']:,}", f"{one['groups'] * N_TASKS * 5:,}", str(one["jobs"]), duration(one["seconds"]),
          duration(one["processor"])]
         for one in found
     ]  # fmt: skip
-    caption = f"`crowdopt aggregate data.csv --group batch -o answers.csv`: {N_TASKS} tasks a group, two labels."
+    caption = f"`crowdopt prove data.csv --group batch -o answers.csv`: {N_TASKS} tasks a group, two labels."
     show("groups.py (b)", caption, ("groups", "responses", "jobs", "time", "processor time"), rows)
     return found
 

@@ -1,4 +1,4 @@
-"""How the cost of ``crowdopt aggregate`` grows: with tasks, workers, responses per task, labels and classes.
+"""How the cost of ``crowdopt prove`` grows: with tasks, workers, responses per task, labels and classes.
 
 python benchmarks/growth.py [--quick] [--json FILE]
 
@@ -68,7 +68,7 @@ def run_point(folder: Path, crowd: Crowd, repeats: int) -> dict[str, Any]:
     elsewhere(crowd.write, str(source))
     program = str(Path(sys.executable).with_name("crowdopt"))
     options = ["--time-limit", str(TIME_LIMIT), *(["--class", "class"] if crowd.classes > 1 else [])]
-    command = [program, "aggregate", str(source), "-o", str(folder / "answers.parquet"), "--json", *options]
+    command = [program, "prove", str(source), "-o", str(folder / "answers.parquet"), "--json", *options]
     runs = [measure(command, said=said) for _ in range(repeats)]
     if failed := next((run.error for run in runs if run.error), ""):
         sys.exit(f"{crowd}: {failed}")

@@ -37,7 +37,7 @@ class Setting:
         matrix: How workers answer, by (true label, answer).
         shares: How frequent each label is.
         begin: Responses that each task has at first.
-        options: Of ``aggregate``.
+        options: Of ``prove``.
     """
 
     name: str
@@ -83,13 +83,13 @@ class Crowd:
         """One more response to each of some tasks."""
         self.sizes[tasks] += 1
 
-    def aggregate(self) -> crowdopt.Solution:
+    def prove(self) -> crowdopt.Solution:
         """The solution of all responses so far."""
         task = np.repeat(np.arange(len(self.sizes)), self.sizes)
         worker = np.concatenate([np.arange(size) for size in self.sizes])
         table = pa.table({"task": task, "worker": worker, "label": self.store[task, worker]})
         labels = list(range(len(self.setting.shares)))
-        return crowdopt.aggregate(table, labels=labels, **self.setting.options)
+        return crowdopt.prove(table, labels=labels, **self.setting.options)
 
     def accuracy(self, solution: crowdopt.Solution) -> float:
         """The share of right labels."""
@@ -104,9 +104,9 @@ def curves(setting: Setting, n_tasks: int, further: int, seed: int) -> tuple[lis
     rng = np.random.default_rng([seed, 1])
     found: tuple[list[float], list[float]] = ([], [])
     for step in range(ROUNDS + 1):
-        solution = named.aggregate()
+        solution = named.prove()
         found[0].append(named.accuracy(solution))
-        found[1].append(random.accuracy(random.aggregate()) if step % (ROUNDS // 4) == 0 else float("nan"))
+        found[1].append(random.accuracy(random.prove()) if step % (ROUNDS // 4) == 0 else float("nan"))
         if step < ROUNDS:
             named.ask(np.array(solution.next_tasks(n=batch)["task"]))
             random.ask(rng.choice(n_tasks, batch, replace=False))

@@ -1,4 +1,4 @@
-"""What crowdopt answers on public sets of crowd labels whose truth is known, next to other ways to aggregate them.
+"""What crowdopt answers on public sets of crowd labels whose truth is known, next to other ways to prove them.
 
 python benchmarks/real_sets.py [--quick] [--json FILE] [--data DIR]
 
@@ -31,13 +31,13 @@ METHODS: dict[str, dict[str, Any]] = {
     "EM(*)": {"engine": "em"},
     "soft EM": {"engine": "soft-em"},
 }
-"""The ways to aggregate, and their options; none has a selectivity unless it says so."""
+"""The ways to prove, and their options; none has a selectivity unless it says so."""
 
 
-def aggregate(folder: Path, kind: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The main facts of one way to aggregate a set."""
+def prove(folder: Path, kind: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The main facts of one way to prove a set."""
     scale: Any = None if kind == "two labels" else kind
-    solution = crowdopt.aggregate(
+    solution = crowdopt.prove(
         folder / "responses.csv", truth=folder / "truth.csv", duplicates="all", scale=scale, **options
     )
     return solution.summary()
@@ -45,7 +45,7 @@ def aggregate(folder: Path, kind: str, options: dict[str, Any]) -> dict[str, Any
 
 def run(folder: Path, kind: str) -> dict[str, Any]:
     """All ways on one set."""
-    return {"set": folder.name, "kind": kind, **{name: aggregate(folder, kind, METHODS[name]) for name in METHODS}}
+    return {"set": folder.name, "kind": kind, **{name: prove(folder, kind, METHODS[name]) for name in METHODS}}
 
 
 def show_proofs(found: list[dict[str, Any]]) -> None:

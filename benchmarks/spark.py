@@ -65,7 +65,7 @@ def run_here(source: str, target: str, n_partitions: int) -> dict[str, Any]:
     with cluster(MASTER, java="", **settings) as session:
         session.read.parquet(source).limit(1).count()  # both executors are there, and Java is warm enough to read
         before, started = processes(os.getpid()), time.perf_counter()
-        solution = crowdopt.aggregate(session.read.parquet(source))
+        solution = crowdopt.prove(session.read.parquet(source))
         solved = time.perf_counter()
         solution.answers.write.parquet(target)
         ended, after = time.perf_counter(), processes(os.getpid())
@@ -92,7 +92,7 @@ def run_size(folder: Path, n_responses: int, n_partitions: int) -> dict[str, Any
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"the run of {n_responses} responses failed: {done.stderr[-2000:]}")
-    command = [sys.executable, "-m", "crowdopt", "aggregate", str(source), "-o", str(other), "--json"]
+    command = [sys.executable, "-m", "crowdopt", "prove", str(source), "-o", str(other), "--json"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     found = elsewhere(compare, f"{target}/*.parquet", str(other))
     if not found.same:

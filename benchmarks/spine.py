@@ -79,7 +79,7 @@ def command(variant: str, source: Path, target: Path, memory_limit: str = "") ->
     options = [*VARIANTS[variant], *(["--memory-limit", memory_limit] if memory_limit else [])]
     if variant.startswith(CROWDOPT):
         program = str(Path(sys.executable).with_name("crowdopt"))
-        return [program, "aggregate", str(source), "-o", str(target), "--json", *options]
+        return [program, "prove", str(source), "-o", str(target), "--json", *options]
     return [sys.executable, str(HERE / "by_hand.py"), str(source), str(target), *options]
 
 

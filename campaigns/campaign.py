@@ -27,7 +27,7 @@ import pandas as pd
 from campaigns.lies import LIES
 from campaigns.rating_lies import RATING_LIES
 from campaigns.truth import judge
-from crowdopt import Solution, aggregate, verify
+from crowdopt import Solution, prove, verify
 from crowdopt.engines.base import Limits
 from crowdopt.engines.registry import ENGINES, run
 from crowdopt.errors import CrowdoptError
@@ -245,7 +245,7 @@ def attack(case: Case, rng: np.random.Generator, tally: Tally) -> list[str]:
         options |= {"prior_matrix": prior if len(prior) > 1 else prior[0]}
     can_vote = case.kind != "given" or all(case.shares)  # the vote knows nothing of labels that cannot be
     engine = str(rng.choice(["auto", "auto", "search", "vote" if can_vote else "auto"]))
-    solution = aggregate(data, selectivity=shares, engine=engine, **options)
+    solution = prove(data, selectivity=shares, engine=engine, **options)
     found = verify(Solution.from_dict(json.loads(json.dumps(solution.to_dict()))), data)
     tally.counts[f"verify {found.verdict}"] += 1
     wrong = [f"a true solution is rejected: {found.reasons}"] if found.verdict is Verdict.REJECTED else []

@@ -27,7 +27,7 @@ import pandas as pd
 from campaigns.changes import CHANGES
 from campaigns.lies import pick
 from campaigns.meaning import reason_to_confirm
-from crowdopt import Solution, aggregate, verify
+from crowdopt import Solution, prove, verify
 from crowdopt.errors import CrowdoptError
 from crowdopt.verify.verdict import Verdict
 
@@ -120,7 +120,7 @@ def originals(folder: Path, names: tuple[str, ...] = tuple(SETTINGS), seed: int 
         crowd, options = SETTINGS[name]
         data = folder / f"{number}.csv"
         responses(1000 * seed + number, **crowd).to_csv(data, index=False)
-        solution = aggregate(data, **options)
+        solution = prove(data, **options)
         solution.save(folder / f"{number}.json")
         found = verify(folder / f"{number}.json", data)
         if found.verdict is not Verdict.CONFIRMED:

@@ -2,7 +2,7 @@
 
 python -m campaigns.fuzz [--minutes M] [--inputs N] [--seed S] [--reader NAME]
 
-A file is made by a small grammar or taken from the samples, spoilt (mutations.py), and given to ``aggregate``, the
+A file is made by a small grammar or taken from the samples, spoilt (mutations.py), and given to ``prove``, the
 command line, ``Solution.load`` or ``verify``. Allowed are an answer, and an error of ours that is one short line
 without the words of what we are made of; and ``verify`` confirms nothing but what the true file says. All else (any
 other exception, a line too many, a file left behind, a process that dies, hangs or takes too much memory) is a

@@ -94,9 +94,9 @@ def aggregated(name: str, choice: int) -> str:
     """The responses, through Python or the command line."""
     options = _chosen_options(name, choice)
     if choice % 3 == 0:
-        return _ran("aggregate", name, *_as_words(options), "--threads", "1", "--time-limit", "1",
+        return _ran("prove", name, *_as_words(options), "--threads", "1", "--time-limit", "1",
                     "-o", "out/answers.csv", "--solution", "out/solution.json")  # fmt: skip
-    return _closed(crowdopt.aggregate(name, **options, **OPTIONS))
+    return _closed(crowdopt.prove(name, **options, **OPTIONS))
 
 
 def _chosen_options(name: str, choice: int) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def _closed(result: Any) -> str:
 def from_database(name: str, choice: int) -> str:
     """A file of SQLite."""
     del choice
-    return _closed(crowdopt.aggregate(Database(f"sqlite:///{Path(name).absolute()}", table="responses"), **OPTIONS))
+    return _closed(crowdopt.prove(Database(f"sqlite:///{Path(name).absolute()}", table="responses"), **OPTIONS))
 
 
 def beside(option: str, data: str = GOOD) -> Callable[[str, int], str]:
@@ -159,8 +159,8 @@ def beside(option: str, data: str = GOOD) -> Callable[[str, int], str]:
         Path("good.csv").write_text(data, encoding="utf-8")
         try:
             if choice % 3 == 0:
-                return _ran("aggregate", "good.csv", f"--{option.replace('_', '-')}", name, "--threads", "1")
-            return _closed(crowdopt.aggregate("good.csv", **{option: name}, **OPTIONS))
+                return _ran("prove", "good.csv", f"--{option.replace('_', '-')}", name, "--threads", "1")
+            return _closed(crowdopt.prove("good.csv", **{option: name}, **OPTIONS))
         finally:
             Path("good.csv").unlink()
 
@@ -174,7 +174,7 @@ def as_frame(name: str, choice: int) -> str:
         frame = [pd.DataFrame, pl.DataFrame, pa.table][choice % 3](columns)
     except (ValueError, TypeError, OverflowError, pa.ArrowException, pl.exceptions.PolarsError):
         return ""  # not a frame to begin with
-    return _closed(crowdopt.aggregate(frame, missing="drop", duplicates="all", time_limit=1.0))
+    return _closed(crowdopt.prove(frame, missing="drop", duplicates="all", time_limit=1.0))
 
 
 @cache
@@ -186,9 +186,9 @@ def true_solution(kind: str) -> bytes:
         path, saved = Path(folder) / "good.csv", Path(folder) / "s.json"
         path.write_text(data, encoding="utf-8")
         result = (
-            crowdopt.aggregate(path, **more, jobs=1, **OPTIONS)
+            crowdopt.prove(path, **more, jobs=1, **OPTIONS)
             if kind == "groups"
-            else crowdopt.aggregate(path, **more, **OPTIONS)
+            else crowdopt.prove(path, **more, **OPTIONS)
         )
         result.save(saved)
         _closed(result)

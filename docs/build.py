@@ -34,15 +34,15 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def options() -> str:
-    """The options of ``aggregate`` in Python as Markdown, with which of them ``compare`` and ``GlobalOptimum`` take."""
+    """The options of ``prove`` in Python as Markdown, with which of them ``compare`` and ``GlobalOptimum`` take."""
     from crowdopt._option import declared
-    from crowdopt.options import AggregateOptions, CompareOptions, EstimatorOptions
+    from crowdopt.options import CompareOptions, EstimatorOptions, ProveOptions
 
     compared, estimated = declared(CompareOptions), {"labels", *declared(EstimatorOptions)}
     rows = [
         f"| `{name}` | `{_escaped(_type(kind))}` | `{option.default!r}` | {_escaped(option.more or option.help)} "
         f"| {'yes' if name in compared else ''} | {'yes' if name in estimated else ''} |"
-        for name, (kind, option) in declared(AggregateOptions).items()
+        for name, (kind, option) in declared(ProveOptions).items()
     ]
     head = "| option | type | default | meaning | `compare` | `GlobalOptimum` |\n|---|---|---|---|---|---|\n"
     return head + "\n".join(rows)

@@ -30,7 +30,7 @@ FRUGAL = {"OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
 
 OUT_OF_MEMORY = (
     "out of memory; free some or raise the limit of this process (ulimit -v), "
-    "try --threads 1 or a lower --memory-limit, or aggregate a part of the data"
+    "try --threads 1 or a lower --memory-limit, or take a part of the data"
 )
 
 _SAID = re.compile(r"failed to map segment|cannot allocate memory|can't start new thread|bad_alloc", re.IGNORECASE)

@@ -11,7 +11,7 @@ from crowdopt._option import declared, taking, with_arguments
 from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
 from crowdopt.model.scale import canonical_text
 from crowdopt.options import EstimatorOptions
-from crowdopt.pipeline import aggregate
+from crowdopt.pipeline import prove
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,9 +28,9 @@ class GlobalOptimum:
 
     Args:
         labels: The scale, lowest label first; taken from the data if None.
-        options: What ``aggregate`` takes beside columns and files: see ``EstimatorOptions``.
+        options: What ``prove`` takes beside columns and files: see ``EstimatorOptions``.
 
-    Unlike ``aggregate``, it counts all responses of a worker who answered a task more than once, as crowd-kit does:
+    Unlike ``prove``, it counts all responses of a worker who answered a task more than once, as crowd-kit does:
     ``duplicates`` is ``all``.
 
     Attributes:
@@ -71,10 +71,10 @@ class GlobalOptimum:
         """Finds the labels, matrix and certificate."""
         pandas = _pandas()
         if not isinstance(data, pandas.DataFrame):
-            raise InputError(f"GlobalOptimum takes pandas frames, not {type(data).__name__}; use crowdopt.aggregate")
+            raise InputError(f"GlobalOptimum takes pandas frames, not {type(data).__name__}; use crowdopt.prove")
         options = self.get_params()
         labels = options.pop("labels")
-        solution = aggregate(data, labels=() if labels is None else labels, **cast("EstimatorOptions", options))
+        solution = prove(data, labels=() if labels is None else labels, **cast("EstimatorOptions", options))
         values = list(solution.scale.values)
         answers = solution.answers_frame(probabilities=True).set_index("task")
         self.solution_ = solution

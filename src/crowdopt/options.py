@@ -1,6 +1,6 @@
 """Every option, once: its name, type, default, help and choices.
 
-From these declarations follow the command line (``cli/options.py``), the signatures and docstrings of ``aggregate`` and
+From these declarations follow the command line (``cli/options.py``), the signatures and docstrings of ``prove`` and
 ``compare``, the parameters of ``GlobalOptimum`` and the table in the documentation. To add an option, declare it here;
 if it changes which responses come out, it also needs a field in ``data/reading.py``, which is stored in solution files.
 
@@ -358,7 +358,7 @@ class EstimatorOptions(ModelOptions, KnowledgeOptions, TimeOptions, RepeatOption
     """What ``GlobalOptimum`` takes beside labels: its frames have the columns task, worker and label."""
 
 
-class AggregateOptions(
+class ProveOptions(
     ReadOptions,
     SolveOptions,
     KnowledgeOptions,
@@ -369,7 +369,7 @@ class AggregateOptions(
     JobOptions,
     total=False,
 ):
-    """What ``aggregate`` and its command take, but for the column of groups and what is called on the way."""
+    """What ``prove`` and its command take, but for the column of groups and what is called on the way."""
 
 
 class VerifyOptions(SourceOptions, ResourceOptions, JobOptions, total=False):

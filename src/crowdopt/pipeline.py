@@ -21,7 +21,7 @@ from crowdopt.data.reading import Reading
 from crowdopt.engines.base import Limits, OnProgress
 from crowdopt.errors import InputError
 from crowdopt.model.offsets import checked_number
-from crowdopt.options import AggregateOptions, SolveOptions
+from crowdopt.options import ProveOptions, SolveOptions
 from crowdopt.results.advice import advise_classes
 from crowdopt.results.answers import check_kept
 from crowdopt.results.solution import Solution
@@ -40,34 +40,34 @@ OnGroup = Callable[[int, int], bool]
 
 
 @overload
-def aggregate(
+def prove(
     data: Any,
     *,
     group: Literal[""] = "",
     on_progress: OnProgress | None = None,
     on_phase: OnPhase | None = None,
     on_group: OnGroup | None = None,
-    **options: Unpack[AggregateOptions],
+    **options: Unpack[ProveOptions],
 ) -> Solution: ...
 @overload
-def aggregate(
+def prove(
     data: Any,
     *,
     group: str,
     on_progress: OnProgress | None = None,
     on_phase: OnPhase | None = None,
     on_group: OnGroup | None = None,
-    **options: Unpack[AggregateOptions],
+    **options: Unpack[ProveOptions],
 ) -> Solutions: ...
-@taking(AggregateOptions)
-def aggregate(
+@taking(ProveOptions)
+def prove(
     data: Any,
     *,
     group: str = "",
     on_progress: OnProgress | None = None,
     on_phase: OnPhase | None = None,
     on_group: OnGroup | None = None,
-    **options: Unpack[AggregateOptions],
+    **options: Unpack[ProveOptions],
 ) -> Solution | Solutions:
     """Estimates the true label of every task by maximum likelihood, with a certificate.
 
@@ -79,7 +79,7 @@ def aggregate(
         on_progress: Called now and then while solving; return True to stop with the best so far. Not used for groups.
         on_phase: Called with a word when a new phase of the work begins.
         on_group: Called with the number of groups that are done, and of all; return True to leave the others unsolved.
-        options: How to read, what is known, how to solve: see ``AggregateOptions``.
+        options: How to read, what is known, how to solve: see ``ProveOptions``.
 
     Returns:
         The solution; its ``answers`` are a table of the same kind as ``data`` (a PyArrow table for files). With a
@@ -96,7 +96,7 @@ def aggregate(
     ...     ("b", "bob", "yes"),
     ...     ("c", "bob", "no"),
     ... ]
-    >>> solution = aggregate(pd.DataFrame(rows, columns=["task", "worker", "label"]))
+    >>> solution = prove(pd.DataFrame(rows, columns=["task", "worker", "label"]))
     >>> solution.certificate.proof
     <Proof.PROVED: 'PROVED'>
     >>> solution.answers[["task", "label"]].to_dict("list")
@@ -114,13 +114,13 @@ def aggregate(
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """One call of :func:`aggregate`, checked: what to read, how, where, and what to make of it."""
+    """One call of :func:`prove`, checked: what to read, how, where, and what to make of it."""
 
     data: Any
     reading: Reading
     n_bins: int
     workspace: Workspace | None
-    options: AggregateOptions
+    options: ProveOptions
     on_phase: OnPhase
 
     def solve(self, on_progress: OnProgress | None) -> Solution:
@@ -166,7 +166,7 @@ class _Job:
         return solutions
 
 
-def _check_options(options: AggregateOptions, group: str) -> tuple[int, tuple[float, ...]]:
+def _check_options(options: ProveOptions, group: str) -> tuple[int, tuple[float, ...]]:
     """Checks options before anything is read, and turns numbers into numbers; the number and the edges of bins."""
     for name, given, first in (("labels", options["labels"], "lowest"), ("ranked", options["ranked"], "best")):
         if isinstance(given, str) or not isinstance(given, Iterable):
@@ -187,7 +187,7 @@ def _check_options(options: AggregateOptions, group: str) -> tuple[int, tuple[fl
         )
     if group and options["gold"] is not None:
         raise InputError(
-            "tasks of known label (--gold) do not go with --group: aggregate the rows of a group alone, with its gold"
+            "tasks of known label (--gold) do not go with --group: prove the rows of a group alone, with its gold"
         )
     return bins
 

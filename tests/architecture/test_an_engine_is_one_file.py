@@ -47,7 +47,7 @@ frame = pd.DataFrame(
     [(t, w, a) for t, answers in enumerate(["yyy", "yyn", "ynn", "nnn", "yyy"]) for w, a in enumerate(answers)],
     columns=["task", "worker", "label"],
 )
-solution = crowdopt.aggregate(frame, engine="commonest")
+solution = crowdopt.prove(frame, engine="commonest")
 solution.save("solution.json")
 solution.report("report.html")
 compared = compare(frame, methods=["commonest", "vote"])

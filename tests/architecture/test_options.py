@@ -13,10 +13,10 @@ import crowdopt
 from crowdopt._option import declared
 from crowdopt.cli.app import app
 from crowdopt.data.reading import Reading
-from crowdopt.options import AggregateOptions, CompareOptions, EstimatorOptions, VerifyOptions
+from crowdopt.options import CompareOptions, EstimatorOptions, ProveOptions, VerifyOptions
 
 FUNCTIONS = {
-    "aggregate": AggregateOptions,
+    "prove": ProveOptions,
     "compare": CompareOptions,
     "verify": VerifyOptions,
     "GlobalOptimum": EstimatorOptions,
@@ -45,7 +45,7 @@ def test_the_docstring_describes_every_option(name):
 
 
 @pytest.mark.parametrize(
-    ("command", "options"), [("aggregate", AggregateOptions), ("compare", CompareOptions), ("verify", VerifyOptions)]
+    ("command", "options"), [("prove", ProveOptions), ("compare", CompareOptions), ("verify", VerifyOptions)]
 )
 def test_the_command_line_takes_every_option(command, options):
     group = typer.main.get_command(app)
@@ -56,7 +56,7 @@ def test_the_command_line_takes_every_option(command, options):
 
 
 def test_what_is_stored_in_files_has_the_declared_defaults():
-    options = declared(AggregateOptions)
+    options = declared(ProveOptions)
     for field in fields(Reading):
         name = CALLED_OTHERWISE.get(field.name, field.name)
         if name in {"group", "classes_found"}:  # an argument of its own, and what is found
@@ -69,14 +69,14 @@ def test_what_is_stored_in_files_has_the_declared_defaults():
 
 def test_editors_see_the_options():
     """The implementation takes ``**options: Unpack[…]``, which type checkers and editors expand."""
-    hints = inspect.signature(inspect.unwrap(crowdopt.aggregate)).parameters["options"].annotation
-    assert hints == "Unpack[AggregateOptions]"
-    assert typing.is_typeddict(AggregateOptions)
+    hints = inspect.signature(inspect.unwrap(crowdopt.prove)).parameters["options"].annotation
+    assert hints == "Unpack[ProveOptions]"
+    assert typing.is_typeddict(ProveOptions)
 
 
 @pytest.mark.parametrize("name", ["lables", "options"])
 def test_an_unknown_option_is_a_type_error(name):
-    for function, called in ((crowdopt.aggregate, "aggregate"), (crowdopt.compare, "compare")):
+    for function, called in ((crowdopt.prove, "prove"), (crowdopt.compare, "compare")):
         with pytest.raises(TypeError, match=rf"{called}\(\) got an unexpected keyword argument '{name}'"):
             function("responses.csv", **{name: ["a"]})
     with pytest.raises(TypeError, match=rf"GlobalOptimum.__init__\(\) got an unexpected keyword argument '{name}'"):

@@ -59,7 +59,7 @@ def test_solving_counts_loads_no_table_library():
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["aggregate", "--help"], ["workers", "--help"], ["next", "--help"], ["--version"], ["nonsense"]],
+    [["--help"], ["prove", "--help"], ["workers", "--help"], ["next", "--help"], ["--version"], ["nonsense"]],
 )
 def test_the_command_line_starts_without_a_database(arguments):
     code = (
@@ -70,7 +70,7 @@ def test_the_command_line_starts_without_a_database(arguments):
     assert modules_after(code).isdisjoint(set(HEAVY) - {"rich", "typer"})
 
 
-@pytest.mark.parametrize("name", ["aggregate", "Solution"])
+@pytest.mark.parametrize("name", ["prove", "Solution"])
 def test_names_imported_later_do_not_load_pandas(name):
     assert modules_after(f"from crowdopt import {name}").isdisjoint({"pandas", "polars", "sklearn", "openpyxl"})
 

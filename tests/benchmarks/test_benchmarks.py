@@ -163,7 +163,7 @@ def test_found_classes_of_simulated_crowds(tmp_path):
 def test_found_classes_in_many_responses(tmp_path):
     path = tmp_path / "figures.json"
     shown = tables(run("found_classes_scale.py", "--quick", "--json", str(path)))["found_classes_scale.py"]
-    assert shown[0]["way"] == "crowdopt aggregate --find-classes 3"
+    assert shown[0]["way"] == "crowdopt prove --find-classes 3"
     assert not shown[0]["error"]
     assert float(shown[0]["accuracy"]) > 0.9
 

@@ -125,7 +125,7 @@ def test_every_place_of_the_slider_is_a_cut_of_the_library(open_page, name):
 
 
 def test_a_cut_moves_buckets_that_are_not_drawn(open_page):
-    solution = crowdopt.aggregate(crowd(1500, 2, (1, 40), 20, n_workers=40))
+    solution = crowdopt.prove(crowd(1500, 2, (1, 40), 20, n_workers=40))
     assert solution.buckets.n_buckets > 300
     report = open_page(solution)
     assert f"There are {solution.buckets.n_buckets} buckets. The 300 heaviest are drawn" in report.page.inner_text(
@@ -145,7 +145,7 @@ def test_a_cut_moves_buckets_that_are_not_drawn(open_page):
 
 def test_impossible_labels_are_called_so(open_page):
     frame = crowd(30, 2, (3, 3), 21, names=["no", "yes"])
-    report = open_page(crowdopt.aggregate(frame, selectivity={"no": 1.0, "yes": 0.0}))
+    report = open_page(crowdopt.prove(frame, selectivity={"no": 1.0, "yes": 0.0}))
     report.page.fill("#cut", "0")
     assert report.page.inner_text("#value") == "impossible"
     assert "share of zero" in report.page.inner_text("#loss")
@@ -194,7 +194,7 @@ def test_tables_sort_both_ways_and_filter(open_page):
 
 
 def test_what_users_bring_stays_text(open_page):
-    solution = crowdopt.aggregate(hostile(), keep=["text"], labels=["calm", HOSTILE, "שלום"])
+    solution = crowdopt.prove(hostile(), keep=["text"], labels=["calm", HOSTILE, "שלום"])
     report = open_page(solution)
     assert report.page.title() != "broken"
     assert report.page.locator("img").count() == 0
@@ -212,7 +212,7 @@ def test_what_users_bring_stays_text(open_page):
 
 
 def test_numbers_beside_texts_from_right_to_left_stay_where_they_are(open_page):
-    solution = crowdopt.aggregate(turned(), labels=["לא", TURNED])
+    solution = crowdopt.prove(turned(), labels=["לא", TURNED])
     report = open_page(solution)
     n_tasks = [int(solution.buckets.weights[solution.mapping == j].sum()) for j in (0, 1)]
     # Of the line "labels: A n (share), B m (share)", the place on the screen of each number is right of its label.

@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from crowdopt import GlobalOptimum, Solution, aggregate, verify
+from crowdopt import GlobalOptimum, Solution, prove, verify
 from crowdopt.classes.find import Judged, best_judged, find_classes, judge
 from crowdopt.classes.mixture_em import Settings
 from crowdopt.cli.app import main
@@ -21,7 +21,7 @@ from crowdopt.model.certificate import Proof, Space
 from crowdopt.results.sentences import verdict_of
 from crowdopt.results.summary import summarise
 from crowdopt.verify.verdict import Verdict
-from support.commands import aggregate_command
+from support.commands import prove_command
 
 
 def symmetric(n_labels: int, right: float) -> np.ndarray:
@@ -151,12 +151,12 @@ def test_many_responses_are_judged_by_some_of_the_tasks(monkeypatch):
 @pytest.mark.parametrize("wanted", ["auto", 2])
 def test_rows_in_any_order_from_any_source(wanted, tmp_path):
     data = frame(**SMALL)
-    first = aggregate(data, find_classes=wanted)
+    first = prove(data, find_classes=wanted)
     mixed = data.sample(frac=1, random_state=1)
     mixed.to_csv(tmp_path / "data.csv", index=False)
-    assert outcome(aggregate(mixed, find_classes=wanted)) == outcome(first)
-    assert outcome(aggregate(pl.from_pandas(mixed), find_classes=wanted)) == outcome(first)
-    from_file = aggregate(tmp_path / "data.csv", find_classes=wanted)
+    assert outcome(prove(mixed, find_classes=wanted)) == outcome(first)
+    assert outcome(prove(pl.from_pandas(mixed), find_classes=wanted)) == outcome(first)
+    from_file = prove(tmp_path / "data.csv", find_classes=wanted)
     assert from_file.reading.classes == first.reading.classes
     assert from_file.certificate.fingerprint == first.certificate.fingerprint
     assert from_file.mapping.tolist() == first.mapping.tolist()
@@ -164,7 +164,7 @@ def test_rows_in_any_order_from_any_source(wanted, tmp_path):
 
 def test_labels_are_at_least_as_likely_as_those_of_the_alternation():
     data = frame(**SMALL)
-    solution = aggregate(data, find_classes=3, selectivity="none", smoothing=0.5)
+    solution = prove(data, find_classes=3, selectivity="none", smoothing=0.5)
     coded, workers = code_responses(solution.source.responses)
     found = find_classes(coded, 3, shares="none", smoothing=0.5)
     names = dict(solution.reading.classes)
@@ -176,17 +176,17 @@ def test_labels_are_at_least_as_likely_as_those_of_the_alternation():
 
 
 def test_the_order_can_be_asked_for_and_then_proved():
-    solution = aggregate(frame(**SMALL), labels=["low", "mid", "top"], find_classes=2, space="dominance", time_limit=5)
+    solution = prove(frame(**SMALL), labels=["low", "mid", "top"], find_classes=2, space="dominance", time_limit=5)
     assert solution.certificate.space is Space.DOMINANCE
     assert verify(solution, frame(**SMALL)).verdict is not Verdict.REJECTED
-    two = aggregate(frame(matrices=[symmetric(2, 0.9), YES_SAYER], n_tasks=40), find_classes=2, space="dominance")
+    two = prove(frame(matrices=[symmetric(2, 0.9), YES_SAYER], n_tasks=40), find_classes=2, space="dominance")
     assert two.certificate.proof is Proof.PROVED
     assert "found classes" in two.certificate.given
 
 
 def test_the_file_says_that_classes_were_found(tmp_path):
     data, path = frame(**SMALL), tmp_path / "solution.json"
-    solution = aggregate(data, find_classes=2)
+    solution = prove(data, find_classes=2)
     solution.save(path)
     assert json.loads(path.read_text())["reading"]["classes_found"] is True
     loaded = Solution.load(path)
@@ -203,7 +203,7 @@ def test_the_file_says_that_classes_were_found(tmp_path):
 
 def test_one_class_needs_no_names(tmp_path):
     data = frame(matrices=[symmetric(2, 0.75)], workers=12)
-    solution = aggregate(data, find_classes=1)
+    solution = prove(data, find_classes=1)
     assert solution.classes == ()
     assert solution.reading.classes == ()
     assert solution.classes_found
@@ -213,28 +213,28 @@ def test_one_class_needs_no_names(tmp_path):
 
 def test_the_summary_says_that_smoothing_was_found_and_changes_the_likelihood():
     data = frame(matrices=[symmetric(2, 0.75)], workers=12)
-    for solution in (aggregate(data, find_classes=1), aggregate(frame(**SMALL), find_classes=2)):
+    for solution in (prove(data, find_classes=1), prove(frame(**SMALL), find_classes=2)):
         said = summarise(solution)
         assert "found smoothing" in said.headline
         assert "prior matrix" not in said.headline
         assert "does not compare" in said.facts["smoothing"]
         assert "the smoothing that was found along with the classes" in verdict_of(solution).sentence
-    given = summarise(aggregate(data, find_classes=1, smoothing=1))
+    given = summarise(prove(data, find_classes=1, smoothing=1))
     assert "and smoothing; " in given.headline
     assert "smoothing" not in given.facts
 
 
 def test_auto_may_be_written_in_capitals():
     data = frame(**SMALL)
-    assert aggregate(data, find_classes="AUTO").certificate == aggregate(data, find_classes="auto").certificate
+    assert prove(data, find_classes="AUTO").certificate == prove(data, find_classes="auto").certificate
 
 
 def test_shares_and_smoothing_are_kept_if_given_and_else_chosen():
     data = frame(**SMALL)
-    chosen = aggregate(data, find_classes=2)
+    chosen = prove(data, find_classes=2)
     assert "prior matrix" in chosen.certificate.given
     assert chosen.objective.offsets.prior.shape == (3, 2, 3)
-    given = aggregate(data, find_classes=2, selectivity={"low": 0.5, "mid": 0.3, "top": 0.2}, smoothing=1)
+    given = prove(data, find_classes=2, selectivity={"low": 0.5, "mid": 0.3, "top": 0.2}, smoothing=1)
     assert given.objective.shares == (0.5, 0.3, 0.2)
     assert given.objective.offsets.prior is None
     assert given.objective.offsets.smoothing == 1
@@ -244,22 +244,22 @@ def test_wide_tables_and_missing_answers():
     data = frame(**SMALL)
     wide = data.pivot_table(index="task", columns="worker", values="label", aggfunc="first").reset_index()
     wide.loc[len(wide)] = ["t999"] + [None] * (wide.shape[1] - 1)
-    solution = aggregate(wide, wide=True, find_classes=2)
-    assert solution.reading.classes == aggregate(data, find_classes=2).reading.classes
+    solution = prove(wide, wide=True, find_classes=2)
+    assert solution.reading.classes == prove(data, find_classes=2).reading.classes
     assert solution.totals.n_no_response == 1
     assert verify(solution, wide).verdict is not Verdict.REJECTED
 
 
 def test_workers_have_their_class():
     data = frame(**SMALL)
-    solution = aggregate(data, find_classes=2)
+    solution = prove(data, find_classes=2)
     table = solution.workers()
     assert dict(zip(table["worker"], table["class"], strict=True)) == dict(solution.reading.classes)
 
 
 def test_new_responses_are_labelled_with_the_matrices_of_the_classes():
     data = frame(**SMALL)
-    solution = aggregate(data, find_classes=2)
+    solution = prove(data, find_classes=2)
     again = solution.predict(data, probabilities=True)
     names = [f"p_{label}" for label in solution.scale.labels]
     assert np.allclose(again[names], solution.answers_frame(probabilities=True)[names])
@@ -270,7 +270,7 @@ def test_new_responses_are_labelled_with_the_matrices_of_the_classes():
 def test_a_drop_in_finds_classes():
     data = frame(**SMALL)
     model = GlobalOptimum(find_classes=2).fit(data)
-    assert model.solution_.reading.classes == aggregate(data, find_classes=2).reading.classes
+    assert model.solution_.reading.classes == prove(data, find_classes=2).reading.classes
     assert model.errors_.loc["w00"].equals(model.errors_.loc["w01"]) == (
         len({name for worker, name in model.solution_.reading.classes if worker in {"w00", "w01"}}) == 1
     )
@@ -281,7 +281,7 @@ def test_the_summary_says_what_is_proved_and_what_is_not(tmp_path, monkeypatch, 
     frame(**SMALL).to_csv(path, index=False)
     shown = {}
     for options in ((), ("--json",)):
-        monkeypatch.setattr(sys, "argv", ["crowdopt", "aggregate", str(path), "--find-classes", "2", *options])
+        monkeypatch.setattr(sys, "argv", ["crowdopt", "prove", str(path), "--find-classes", "2", *options])
         with pytest.raises(SystemExit) as exited:
             main()
         assert exited.value.code == 0
@@ -301,9 +301,9 @@ def test_the_summary_says_what_is_proved_and_what_is_not(tmp_path, monkeypatch, 
 
 def test_a_plain_summary_names_found_classes_where_they_are_clearly_better():
     expected = "try --find-classes auto"
-    differing = aggregate(frame(matrices=[symmetric(2, 0.95), symmetric(2, 0.2)], n_tasks=200))
+    differing = prove(frame(matrices=[symmetric(2, 0.95), symmetric(2, 0.2)], n_tasks=200))
     assert any(expected in advice for advice in differing.advice)
-    alike = aggregate(frame(matrices=[symmetric(2, 0.75)], workers=30, n_tasks=200))
+    alike = prove(frame(matrices=[symmetric(2, 0.75)], workers=30, n_tasks=200))
     assert not any(expected in advice for advice in alike.advice)
 
 
@@ -313,7 +313,7 @@ def test_a_plain_summary_names_found_classes_where_they_are_clearly_better():
 )
 def test_nobody_is_advised_who_has_said_something_of_the_workers(options):
     data = frame(matrices=[symmetric(2, 0.95), symmetric(2, 0.2)], n_tasks=100)
-    assert not any("--find-classes" in advice for advice in aggregate(data, **options).advice)
+    assert not any("--find-classes" in advice for advice in prove(data, **options).advice)
 
 
 def test_many_responses_are_not_looked_at_unbidden(monkeypatch):
@@ -322,7 +322,7 @@ def test_many_responses_are_not_looked_at_unbidden(monkeypatch):
 
     monkeypatch.setattr("crowdopt.results.advice.ADVISED", (1, 100))
     monkeypatch.setattr("crowdopt.results.advice.code_responses", fail)
-    assert aggregate(frame(n_tasks=20)).certificate.bound is not None
+    assert prove(frame(n_tasks=20)).certificate.bound is not None
 
 
 # Bad input
@@ -349,11 +349,11 @@ REFUSED = {
 def test_what_cannot_be_found_is_refused(fails, name):
     options, message = REFUSED[name]
     files = {"data.csv": CSV, "workers.csv": WORKERS, "gold.csv": b"task,label\nt000,low\n", "prior.csv": b"x\n"}
-    assert message in fails(*aggregate_command("--find-classes", *options), files=files)
+    assert message in fails(*prove_command("--find-classes", *options), files=files)
 
 
 @pytest.mark.parametrize("wanted", [True, 2.0, "two", ["auto"]])
 def test_what_is_no_number_of_classes(wanted):
     with pytest.raises(ClassError, match="auto or a whole number"):
-        aggregate(frame(**SMALL), find_classes=wanted)
+        prove(frame(**SMALL), find_classes=wanted)
     assert issubclass(ClassError, InputError)

@@ -33,7 +33,7 @@ def read(text):
 
 
 def test_json_is_one_object_with_all_facts(small):
-    done = process("aggregate", small, "--json")
+    done = process("prove", small, "--json")
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.count(b"\n") == 1
     facts = json.loads(done.stdout)
@@ -61,7 +61,7 @@ def test_json_is_one_object_with_all_facts(small):
 def test_published_numbers_of_the_shared_sets(crowdopt, shared_set, name, accuracy, log_likelihood, advised):
     folder = shared_set(name)
     options = ("--duplicates", "all", "--truth", folder / "truth.csv", "--json")
-    facts = json.loads(crowdopt("aggregate", folder / "responses.csv", *options))
+    facts = json.loads(crowdopt("prove", folder / "responses.csv", *options))
     assert facts["proof"] == "PROVED"
     assert facts["accuracy"] == pytest.approx(accuracy, abs=1e-4)
     assert facts["log_likelihood"] == pytest.approx(log_likelihood, abs=0.1)
@@ -73,7 +73,7 @@ def test_published_numbers_of_the_shared_sets(crowdopt, shared_set, name, accura
 def test_estimated_selectivity_mends_product(crowdopt, shared_set):
     folder = shared_set("product")
     options = ("--duplicates", "all", "--truth", folder / "truth.csv", "--selectivity", "estimate", "--json")
-    facts = json.loads(crowdopt("aggregate", folder / "responses.csv", *options))
+    facts = json.loads(crowdopt("prove", folder / "responses.csv", *options))
     assert facts["proof"] == "PROVED"
     assert facts["accuracy"] == pytest.approx(0.9055, abs=1e-4)
     assert facts["advice"] == []
@@ -84,7 +84,7 @@ def test_estimated_selectivity_mends_product(crowdopt, shared_set):
 def test_answers_have_their_columns_in_order_and_their_tasks_sorted(crowdopt, tmp_path):
     rows = [(task, worker, label, f"about {task}") for task, worker, label in reversed(SMALL)]
     data = write(tmp_path / "data.csv", rows, ("task", "worker", "label", "note"))
-    answers = read(crowdopt("aggregate", data, "--keep", "note", "--probabilities", "-o", "-"))
+    answers = read(crowdopt("prove", data, "--keep", "note", "--probabilities", "-o", "-"))
     assert list(answers[0]) == [*COLUMNS, "p_no", "p_yes", "note"]
     assert [(row["task"], row["label"], row["note"]) for row in answers] == [
         ("a", "yes", "about a"), ("b", "no", "about b"), ("c", "no", "about c")
@@ -106,7 +106,7 @@ def test_all_formats_hold_the_same_answers(crowdopt, varied, tmp_path):
     }  # fmt: skip
     tables = {}
     for name, load in formats.items():
-        summary = crowdopt("aggregate", varied, "-o", tmp_path / f"answers.{name}")
+        summary = crowdopt("prove", varied, "-o", tmp_path / f"answers.{name}")
         assert f"answers in {tmp_path / f'answers.{name}'}\n" in summary
         tables[name] = load(tmp_path / f"answers.{name}").to_pydict()
     assert list(tables["csv"]) == COLUMNS
@@ -119,23 +119,23 @@ def test_all_formats_hold_the_same_answers(crowdopt, varied, tmp_path):
 
 def test_a_column_kept_twice_is_kept_once(crowdopt, tmp_path):
     data = write(tmp_path / "data.csv", [(*row, "x") for row in SMALL], ("task", "worker", "label", "note"))
-    answers = read(crowdopt("aggregate", data, "--keep", "note,note", "-o", "-"))
+    answers = read(crowdopt("prove", data, "--keep", "note,note", "-o", "-"))
     assert list(answers[0]) == [*COLUMNS, "note"]
 
 
 def test_pandas_is_blocked_once(crowdopt, small, monkeypatch):
     monkeypatch.setattr(sys, "meta_path", [one for one in sys.meta_path if not isinstance(one, _NoPandas)])
     for _ in range(2):
-        crowdopt("aggregate", small, "-q")
+        crowdopt("prove", small, "-q")
     assert sum(isinstance(one, _NoPandas) for one in sys.meta_path) == 1
 
 
 def test_folder_of_temporary_files_may_have_any_name(small, tmp_path):
     folder = tmp_path / "it's [1] * ?"
     folder.mkdir()
-    done = process("aggregate", small, "-o", "-", environment={"TMPDIR": str(folder)})
+    done = process("prove", small, "-o", "-", environment={"TMPDIR": str(folder)})
     assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout == process("aggregate", small, "-o", "-").stdout
+    assert done.stdout == process("prove", small, "-o", "-").stdout
     assert list(folder.iterdir()) == []
 
 
@@ -144,25 +144,25 @@ def test_large_whole_numbers_order_responses(crowdopt, tmp_path):
     data = write(tmp_path / "data.csv", rows, ("task", "worker", "label", "time"))
     for which, label in {"first": "no", "last": "yes"}.items():
         options = ("--duplicates", which, "--order-by", "time", "--engine", "vote", "-o", "-")
-        assert read(crowdopt("aggregate", data, *options))[0]["label"] == label
+        assert read(crowdopt("prove", data, *options))[0]["label"] == label
 
 
 def test_missing_labels_of_the_truth_are_left_out(crowdopt, small, tmp_path):
     truth = write(tmp_path / "truth.csv", [("a", "yes"), ("b", "?"), ("b", ""), ("c", "yes")], ("task", "label"))
-    facts = json.loads(crowdopt("aggregate", small, "--truth", truth, "--na", "?", "--json"))
+    facts = json.loads(crowdopt("prove", small, "--truth", truth, "--na", "?", "--json"))
     assert (facts["accuracy"], facts["n_truth"], facts["n_truth_unknown"]) == (0.5, 2, 0)
 
 
 def test_dash_prints_csv_and_nothing_else(small, tmp_path):
-    process("aggregate", small, "-o", tmp_path / "answers.csv")
-    done = process("aggregate", small, "-o", "-")
+    process("prove", small, "-o", tmp_path / "answers.csv")
+    done = process("prove", small, "-o", "-")
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout == (tmp_path / "answers.csv").read_bytes()
 
 
 def test_task_without_a_usable_label_has_no_response(crowdopt, tmp_path):
     data = write(tmp_path / "data.csv", [*SMALL, ("d", "ann", ""), ("d", "bob", "?")])
-    answers = read(crowdopt("aggregate", data, "--missing", "drop", "--na", "?", "-o", "-"))
+    answers = read(crowdopt("prove", data, "--missing", "drop", "--na", "?", "-o", "-"))
     assert answers[-1] == dict.fromkeys(COLUMNS, "") | {"task": "d", "n_responses": "0", "status": "no_response"}
     assert [row["status"] for row in answers[:-1]] == ["ok", "ok", "ok"]
 
@@ -170,13 +170,13 @@ def test_task_without_a_usable_label_has_no_response(crowdopt, tmp_path):
 def test_equally_likely_labels_are_a_tie(crowdopt, tmp_path):
     # Both unanimous tasks are certain; the split one may join either with the same likelihood.
     rows = [("a", 1, "no"), ("a", 2, "no"), ("b", 1, "no"), ("b", 2, "yes"), ("c", 1, "yes"), ("c", 2, "yes")]
-    answers = read(crowdopt("aggregate", write(tmp_path / "data.csv", rows), "-o", "-"))
+    answers = read(crowdopt("prove", write(tmp_path / "data.csv", rows), "-o", "-"))
     assert [row["status"] for row in answers] == ["ok", "tie", "ok"]
     assert float(answers[1]["margin"]) == pytest.approx(0, abs=1e-9)
 
 
 def test_summary_says_what_was_proved_and_how_to_get_answers(small):
-    done = process("aggregate", small, environment={"FORCE_COLOR": "1"}, text=True)
+    done = process("prove", small, environment={"FORCE_COLOR": "1"}, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert "PROVED" in done.stdout
     assert "add -o answers.csv" in done.stdout
@@ -184,22 +184,22 @@ def test_summary_says_what_was_proved_and_how_to_get_answers(small):
 
 def test_sentences_of_the_summary_are_not_broken(crowdopt, tmp_path):
     target = tmp_path / ("long " * 30 + ".csv")
-    lines = crowdopt("aggregate", write(tmp_path / "data.csv", SMALL), "-o", target).splitlines()
+    lines = crowdopt("prove", write(tmp_path / "data.csv", SMALL), "-o", target).splitlines()
     assert lines[0].startswith("PROVED: the most likely among all possible answers; log-likelihood -1.9")
     assert lines[0].endswith(" s)")
     assert lines[-1] == f"answers in {target}"
 
 
-@pytest.mark.parametrize("command", ["aggregate", "verify"])
+@pytest.mark.parametrize("command", ["prove", "verify"])
 def test_quiet_prints_nothing(crowdopt, small, tmp_path, command):
     saved = tmp_path / "solution.json"
-    assert crowdopt("aggregate", small, "--solution", saved, "--quiet") == ""
-    assert crowdopt(*(["verify", saved, small] if command == "verify" else ["aggregate", small]), "-q") == ""
+    assert crowdopt("prove", small, "--solution", saved, "--quiet") == ""
+    assert crowdopt(*(["verify", saved, small] if command == "verify" else ["prove", small]), "-q") == ""
 
 
 def test_labels_that_standard_output_cannot_show_do_not_fail(tmp_path):
     data = write(tmp_path / "data.csv", [("a", 1, "да"), ("b", 1, "нет")])
-    done = process("aggregate", data, "--json", environment={"PYTHONIOENCODING": "ascii"})
+    done = process("prove", data, "--json", environment={"PYTHONIOENCODING": "ascii"})
     assert (done.returncode, done.stderr) == (0, b"")
     assert json.loads(done.stdout)["labels"] == ["да", "нет"]
 
@@ -212,11 +212,11 @@ def test_reader_that_goes_away_is_no_error(tmp_path):
 
 def test_time_limit_bounds(crowdopt, varied):
     options = ("--selectivity", "estimate", "--json")
-    stopped = json.loads(crowdopt("aggregate", varied, *options, "--time-limit", "0"))
+    stopped = json.loads(crowdopt("prove", varied, *options, "--time-limit", "0"))
     assert (stopped["proof"], stopped["stop"]) == ("BOUNDED", "TIME")
     assert stopped["gap"] == pytest.approx(stopped["bound"] - stopped["log_likelihood"])
     assert stopped["gap"] > 0
-    finished = json.loads(crowdopt("aggregate", varied, *options))
+    finished = json.loads(crowdopt("prove", varied, *options))
     assert (finished["proof"], finished["stop"]) == ("PROVED", "FINISHED")
     assert stopped["log_likelihood"] <= finished["log_likelihood"] <= stopped["bound"]
 
@@ -252,7 +252,7 @@ def test_simulated_crowds_of_every_kind(crowdopt, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["aggregate", "data.csv"], ["aggregate", "data.csv", "-o", "-"], ["simulate", "-o", "-"], ["--help"]],
+    "arguments", [["prove", "data.csv"], ["prove", "data.csv", "-o", "-"], ["simulate", "-o", "-"], ["--help"]],
     ids=" ".join,
 )  # fmt: skip
 def test_a_full_device_is_one_line(arguments, tmp_path):
@@ -272,7 +272,7 @@ def test_simulated_crowd_can_be_piped(tmp_path):
     crowd = process("simulate", "-o", "-", "--truth", truth, "--tasks", 300, "--accuracy", "0.9", "--responses", "7")
     assert (crowd.returncode, crowd.stderr) == (0, b"")
     assert len(crowd.stdout.splitlines()) == 1 + 300 * 7
-    done = process("aggregate", "-", "--truth", truth, "--json", input=crowd.stdout, stdin=None)
+    done = process("prove", "-", "--truth", truth, "--json", input=crowd.stdout, stdin=None)
     facts = json.loads(done.stdout)
     assert (facts["proof"], facts["n_tasks"], facts["n_responses"]) == ("PROVED", 300, 2100)
     assert facts["accuracy"] > 0.97
@@ -284,7 +284,7 @@ def test_a_closed_input_or_error_output_is_no_traceback(tmp_path, closed):
     program = Path(sys.executable).parent / "crowdopt"
     source = "-" if closed == "<&-" else "nowhere.csv"
     done = subprocess.run(
-        ["sh", "-c", f'"{program}" aggregate {source} {closed}'],
+        ["sh", "-c", f'"{program}" prove {source} {closed}'],
         cwd=tmp_path,
         capture_output=True,
         text=True,

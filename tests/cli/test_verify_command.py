@@ -53,7 +53,7 @@ READINGS = {
 def test_verify_needs_no_options(crowdopt, tmp_path, name):
     make, options = READINGS[name]
     data = make(tmp_path)
-    crowdopt("aggregate", data, *options, "--solution", tmp_path / "solution.json")
+    crowdopt("prove", data, *options, "--solution", tmp_path / "solution.json")
     assert crowdopt("verify", tmp_path / "solution.json", data).startswith("CONFIRMED\n  ")
 
 
@@ -73,7 +73,7 @@ def raise_the_likelihood(solution):
 @pytest.mark.parametrize("tamper", [flip_a_label, lower_the_bound, raise_the_likelihood])
 def test_tampered_solution_is_rejected(crowdopt, varied, tmp_path, tamper):
     saved = tmp_path / "solution.json"
-    crowdopt("aggregate", varied, "--solution", saved)
+    crowdopt("prove", varied, "--solution", saved)
     solution = json.loads(saved.read_text())
     tamper(solution)
     saved.write_text(json.dumps(solution))
@@ -84,7 +84,7 @@ def test_tampered_solution_is_rejected(crowdopt, varied, tmp_path, tamper):
 
 def test_solution_of_other_data_is_rejected(small, varied, tmp_path):
     saved = tmp_path / "solution.json"
-    assert process("aggregate", small, "--solution", saved, "-q").returncode == 0
+    assert process("prove", small, "--solution", saved, "-q").returncode == 0
     done = process("verify", saved, varied, "--json")
     assert (done.returncode, done.stderr) == (1, b"")
     assert json.loads(done.stdout)["verdict"] == "REJECTED"
@@ -93,7 +93,7 @@ def test_solution_of_other_data_is_rejected(small, varied, tmp_path):
 
 def test_bound_that_takes_too_long_is_not_rechecked(crowdopt, varied, tmp_path):
     saved = tmp_path / "solution.json"
-    crowdopt("aggregate", varied, "--selectivity", "estimate", "--solution", saved)
+    crowdopt("prove", varied, "--selectivity", "estimate", "--solution", saved)
     said = crowdopt("verify", saved, varied, "--time-limit", "0", code=3)
     assert said.splitlines()[0] == "BOUND NOT RE-CHECKED"
     assert "time limit" in said
@@ -104,12 +104,12 @@ def test_what_is_confirmed_is_said(crowdopt, tmp_path):
     """An unproved answer is confirmed as unproved, and not as the best."""
     data, saved = tmp_path / "data.csv", tmp_path / "solution.json"
     crowdopt("simulate", "-o", data, "--tasks", "30", "--seed", "1")
-    crowdopt("aggregate", data, "--engine", "vote", "--solution", saved)
+    crowdopt("prove", data, "--engine", "vote", "--solution", saved)
     assert crowdopt("verify", saved, data).startswith("CONFIRMED\n  UNPROVED: vote gives log-likelihood")
     assert json.loads(crowdopt("verify", saved, data, "--json"))["claim"].startswith("UNPROVED")
     lines = data.read_text(encoding="utf-8").replace("yes", "", 1)
     data.write_text(lines, encoding="utf-8")
-    crowdopt("aggregate", data, "--missing", "drop", "--solution", saved)
+    crowdopt("prove", data, "--missing", "drop", "--solution", saved)
     assert "; 1 incomplete rows left out\n" in crowdopt("verify", saved, data)
     changed = json.loads(saved.read_text(encoding="utf-8"))
     changed["certificate"]["objective"] += 1

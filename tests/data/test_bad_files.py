@@ -14,7 +14,7 @@ import crowdopt
 from crowdopt.cli.app import main
 from support.bad_input import CONTENTS, GOOD
 from support.commands import PROGRAM, text
-from support.commands import aggregate_command as aggregate
+from support.commands import prove_command as prove
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from support.commands import aggregate_command as aggregate
 )
 def test_bad_target(fails, target, expected):
     Path("folder.csv").mkdir()
-    message = fails(*aggregate(**target), files={"data.csv": text(GOOD)})
+    message = fails(*prove(**target), files={"data.csv": text(GOOD)})
     for part in expected:
         assert part in message
 
@@ -60,19 +60,19 @@ def test_bad_file(fails, name, expected):
     whole = Path("nested.parquet").read_bytes()
     suffixes = ["csv", "parquet", "xlsx", "csv.gz", "json", "doc"]
     files = {f"data.{suffix}": text(GOOD) for suffix in suffixes} | {"cut.parquet": whole[:-9]}
-    message = fails("aggregate", name, "-o", "answers.csv", "--solution", "solution.json", files=files)
+    message = fails("prove", name, "-o", "answers.csv", "--solution", "solution.json", files=files)
     for part in expected:
         assert part in message
 
 
 def test_missing_extra_is_named(fails, monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    message = fails("aggregate", "data.xlsx", "-o", "answers.csv", files={"data.xlsx": b"PK\x03\x04"})
+    message = fails("prove", "data.xlsx", "-o", "answers.csv", files={"data.xlsx": b"PK\x03\x04"})
     assert "pip install 'crowdopt[excel]'" in message
 
 
 def test_answers_and_json_cannot_share_standard_output(fails):
-    assert "-o -" in fails("aggregate", "data.csv", "-o", "-", "--json", files={"data.csv": text(GOOD)})
+    assert "-o -" in fails("prove", "data.csv", "-o", "-", "--json", files={"data.csv": text(GOOD)})
 
 
 @pytest.mark.parametrize(
@@ -122,28 +122,28 @@ def test_solution_that_cannot_be_read(fails, solution, expected):
 )
 def test_bad_choice_is_explained_without_a_traceback(monkeypatch, capfd, tmp_path, options):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["crowdopt", *aggregate(*options)])
+    monkeypatch.setattr(sys, "argv", ["crowdopt", *prove(*options)])
     Path("data.csv").write_bytes(text(GOOD))
     with pytest.raises(SystemExit) as exited:
         main()
     out, err = capfd.readouterr()
     assert (exited.value.code, out) == (2, "")
     assert err.startswith("crowdopt: ")
-    assert err.endswith("; see crowdopt aggregate --help\n")
+    assert err.endswith("; see crowdopt prove --help\n")
     assert err.count("\n") == 1
     assert options[0] in err
     assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
 
 
 def test_a_wrong_option_shows_no_password(fails):
-    message = fails("aggregate", "data.csv", "--threads", "postgresql://ann:secret@host/crowd", files={})
+    message = fails("prove", "data.csv", "--threads", "postgresql://ann:secret@host/crowd", files={})
     assert "postgresql://ann@host/crowd" in message
     assert "secret" not in message
 
 
 def test_exchanged_arguments_of_verify(fails):
     Path("data.csv").write_bytes(text(GOOD))
-    crowdopt.aggregate("data.csv").save("solution.json")
+    crowdopt.prove("data.csv").save("solution.json")
     message = fails("verify", "data.csv", "solution.json", files={})
     assert "the solution comes first and the data second" in message
 
@@ -156,7 +156,7 @@ def test_real_process_fails_in_one_line_and_leaves_nothing(tmp_path, name):
     temporary.mkdir()
     (work / "data.csv").write_bytes(content)
     done = subprocess.run(
-        [PROGRAM, *aggregate()],
+        [PROGRAM, *prove()],
         capture_output=True, text=True, check=False, timeout=60, cwd=work, env={"TMPDIR": str(temporary)},
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
@@ -172,7 +172,7 @@ def test_real_process_fails_in_one_line_and_leaves_nothing(tmp_path, name):
 def test_answers_cannot_take_the_place_of_what_a_pattern_finds(fails, pattern, option):
     named = [pattern] if option == "input" else ["other.tsv", f"--{option}", pattern]
     files = {"data.csv": text(GOOD), "other.tsv": text(GOOD).replace(b",", b"\t")}
-    assert "one of the inputs" in fails("aggregate", *named, "-o", "data.csv", files=files)
+    assert "one of the inputs" in fails("prove", *named, "-o", "data.csv", files=files)
     assert Path("data.csv").read_bytes() == text(GOOD)
 
 
@@ -180,11 +180,11 @@ def test_answers_cannot_take_the_place_of_what_a_pattern_finds(fails, pattern, o
 def test_answers_cannot_take_the_place_of_a_prior(fails, target):
     name = {"output": "prior.csv", "solution": "prior.json"}[target]
     files = {"data.csv": text(GOOD), name: b",no,yes\nno,1,2\nyes,1,2\n"}
-    assert "one of the inputs" in fails(*aggregate("--prior-matrix", name, **{target: name}), files=files)
+    assert "one of the inputs" in fails(*prove("--prior-matrix", name, **{target: name}), files=files)
     assert Path(name).read_bytes() == files[name]
 
 
 def test_old_answers_survive_a_failure(fails):
     files = {"data.csv": text([*GOOD, GOOD[0]]), "answers.csv": b"old", "solution.json": b"old"}
-    fails(*aggregate(), files=files)
+    fails(*prove(), files=files)
     assert (Path("answers.csv").read_bytes(), Path("solution.json").read_bytes()) == (b"old", b"old")

@@ -10,13 +10,13 @@ import pytest
 import crowdopt
 from support.bad_input import CONTENTS, GOOD
 from support.commands import HEADER, text
-from support.commands import aggregate_command as aggregate
+from support.commands import prove_command as prove
 
 
 @pytest.mark.parametrize("name", CONTENTS)
 def test_bad_content(fails, name):
     content, expected = CONTENTS[name]
-    message = fails(*aggregate(), files={"data.csv": content})
+    message = fails(*prove(), files={"data.csv": content})
     for part in expected:
         assert part in message
 
@@ -154,7 +154,7 @@ TRUTHS = {
 @pytest.mark.parametrize("name", OPTIONS)
 def test_bad_option(fails, name):
     content, options, expected = OPTIONS[name]
-    message = fails(*aggregate(*options), files={"data.csv": content} | TRUTHS)
+    message = fails(*prove(*options), files={"data.csv": content} | TRUTHS)
     for part in expected:
         assert part in message
 
@@ -179,19 +179,19 @@ GOLD = {
 @pytest.mark.parametrize("name", GOLD)
 def test_bad_gold(fails, name):
     content, expected = GOLD[name]
-    message = fails(*aggregate("--gold", "gold.csv"), files={"data.csv": text(GOOD), "gold.csv": content})
+    message = fails(*prove("--gold", "gold.csv"), files={"data.csv": text(GOOD), "gold.csv": content})
     for part in expected:
         assert part in message
 
 
 def test_gold_that_is_missing(fails):
-    message = fails(*aggregate("--gold", "nowhere.csv"), files={"data.csv": text(GOOD)})
+    message = fails(*prove("--gold", "nowhere.csv"), files={"data.csv": text(GOOD)})
     assert "no such file: nowhere.csv" in message
 
 
 def test_a_truth_that_is_gold(fails):
     files = {"data.csv": text(GOOD), "known.csv": b"task,label\na,no\n"}
-    message = fails(*aggregate("--gold", "known.csv", "--truth", "known.csv"), files=files)
+    message = fails(*prove("--gold", "known.csv", "--truth", "known.csv"), files=files)
     assert "all tasks of the truth are gold" in message
 
 
@@ -220,7 +220,7 @@ PRIORS = {
 def test_bad_prior_matrix(fails, name):
     content, expected = PRIORS[name]
     files = {"data.csv": text(GOOD), "prior.csv": content}
-    assert expected in fails(*aggregate("--prior-matrix", "prior.csv"), files=files)
+    assert expected in fails(*prove("--prior-matrix", "prior.csv"), files=files)
 
 
 @pytest.mark.parametrize(
@@ -237,8 +237,8 @@ def test_bad_prior_matrix(fails, name):
 )
 def test_bad_prior_solution(fails, name, expected):
     Path("rated.csv").write_bytes(RATED)
-    solution = crowdopt.aggregate("rated.csv").to_dict()
+    solution = crowdopt.prove("rated.csv").to_dict()
     files = {"data.csv": text(GOOD), "object.json": b'{"a": 1}', "broken.json": b'{"format": "crowdopt solution",'}
     for file, content in {"rated.json": solution, "damaged.json": solution | {"offsets": {"smoothing": 1}}}.items():
         files[file] = json.dumps(content).encode()
-    assert expected in fails(*aggregate("--prior-matrix", name), files=files)
+    assert expected in fails(*prove("--prior-matrix", name), files=files)

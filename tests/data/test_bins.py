@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdopt import Solution, aggregate, verify
+from crowdopt import Solution, prove, verify
 from crowdopt.data.bins import bin_labels, equal_width, parse_bins
 from crowdopt.data.reading import Reading
 from crowdopt.data.responses import check, count_tasks
@@ -72,21 +72,21 @@ def test_there_are_more_scores_than_labels_and_some_on_an_edge():
 @pytest.mark.parametrize("kind", TYPES)
 def test_scores_of_any_type_from_any_kind_of_table(backend, kind):
     data = BACKENDS[backend](to_arrow(ROWS).set_column(2, "label", TYPES[kind]))
-    solution = aggregate(data, bins=EDGES, engine="vote")
+    solution = prove(data, bins=EDGES, engine="vote")
     assert (solution.scale.labels, solution.scale.kind, solution.scale.inferred) == (NAMES, "ordinal", False)
     assert solution.certificate.space == "dominance"
     assert counted(solution) == expected()
     answers = plain(solution.answers)
     assert type(solution.answers) is type(data)
     assert set(answers["label"]) == set(NAMES)
-    assert aggregate(data, bins=5, engine="vote").reading.bins == (0.2, 0.4, 0.6, 0.8)
-    assert counted(aggregate(data, bins=5, engine="vote")) == expected((0.2, 0.4, 0.6, 0.8))
+    assert prove(data, bins=5, engine="vote").reading.bins == (0.2, 0.4, 0.6, 0.8)
+    assert counted(prove(data, bins=5, engine="vote")) == expected((0.2, 0.4, 0.6, 0.8))
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way not in {"polars-category", "polars-enum"}])
 def test_every_way_in(way, tmp_path):
     options = {"bins": EDGES, "engine": "vote", "wide": way.startswith("wide")}
-    assert counted(aggregate(WAYS[way](ROWS, tmp_path), **options)) == expected()
+    assert counted(prove(WAYS[way](ROWS, tmp_path), **options)) == expected()
 
 
 @pytest.mark.parametrize(
@@ -102,13 +102,13 @@ def test_every_way_in(way, tmp_path):
     ids=["category", "ordered", "polars", "enum"],
 )
 def test_categories_of_scores_are_scores(data):
-    solution = aggregate(data, bins=EDGES, engine="vote")
+    solution = prove(data, bins=EDGES, engine="vote")
     assert (counted(solution), solution.scale.labels) == (expected(), NAMES)
     assert set(plain(solution.answers)["label"]) <= set(NAMES)
 
 
 def test_the_answer_of_a_task_is_the_name_of_its_bin():
-    answers = plain(aggregate(to_polars(ROWS), bins=EDGES, engine="vote").answers)
+    answers = plain(prove(to_polars(ROWS), bins=EDGES, engine="vote").answers)
     by_task = {}
     for task, _, score in ROWS:
         by_task.setdefault(task, []).append(bisect.bisect_right(EDGES, score))
@@ -127,7 +127,7 @@ def test_every_bin_is_on_the_scale():
 @pytest.mark.parametrize("bins", [5, (0.25, 0.5), [0.5], np.array([0.1, 0.9]), np.int64(3)], ids=repr)
 def test_the_file_needs_no_options(bins, tmp_path):
     path = to_text(ROWS, tmp_path)
-    solution = aggregate(path, bins=bins, engine="vote")
+    solution = prove(path, bins=bins, engine="vote")
     solution.save(tmp_path / "solution.json")
     loaded = Solution.load(tmp_path / "solution.json")
     assert loaded.reading == solution.reading
@@ -154,14 +154,14 @@ def test_the_file_needs_no_options(bins, tmp_path):
     ],
 )
 def test_a_file_with_other_bins_is_damaged(bins, message):
-    data = aggregate(to_polars(ROWS), bins=EDGES, engine="vote").to_dict()
+    data = prove(to_polars(ROWS), bins=EDGES, engine="vote").to_dict()
     data["reading"]["bins"] = bins
     with pytest.raises(SolutionFileError, match=message):
         Solution.from_dict(data)
 
 
 def test_a_file_that_moves_an_edge_is_rejected():
-    data = aggregate(to_polars(ROWS), bins=EDGES, engine="vote").to_dict()
+    data = prove(to_polars(ROWS), bins=EDGES, engine="vote").to_dict()
     data["reading"]["bins"] = [0.3, 0.8]
     assert verify(Solution.from_dict(data), to_polars(ROWS)).verdict == "REJECTED"
 
@@ -215,16 +215,16 @@ def test_missing_scores(tmp_path):
     path.write_text("task,worker,label\na,v,0.1\nb,v,?\nc,v,\nd,v,0.9\n")
     assert check_file(path, bins=2, na=["?"], missing="drop") == (("below 0.5", "0.5 and above"), 2, 4)
     with pytest.raises(InputError, match=r"^2 of 4 rows are incomplete \(2 without a label\)"):
-        aggregate(path, bins=2, na=["?"])
+        prove(path, bins=2, na=["?"])
     with pytest.raises(InputError, match=r"1 of 3 labels are not finite numbers, such as '\?'.*--na$"):
-        aggregate(path, bins=2, missing="drop")
+        prove(path, bins=2, missing="drop")
     path.write_text("task,worker,label\na,v,\n")
     with pytest.raises(InputError, match=r"^there are no responses"):
-        aggregate(path, bins=2, missing="drop")
+        prove(path, bins=2, missing="drop")
 
 
 def check_file(path, **options):
-    solution = aggregate(path, engine="vote", **options)
+    solution = prove(path, engine="vote", **options)
     return solution.scale.labels, solution.totals.n_dropped, solution.totals.n_tasks
 
 
@@ -245,7 +245,7 @@ def test_labels_that_are_no_scores(backend, kind, bins):
     values, how_many, example = WRONG[kind]
     data = pa.table({"task": list("abcd"), "worker": ["v"] * 4, "label": values})
     with pytest.raises(InputError, match=r"^--bins needs scores") as raised:
-        aggregate(BACKENDS[backend](data), bins=bins, missing="drop", engine="vote")
+        prove(BACKENDS[backend](data), bins=bins, missing="drop", engine="vote")
     assert f"{how_many} labels are not finite numbers, such as {example};" in str(raised.value)
 
 
@@ -271,7 +271,7 @@ def test_labels_that_are_no_scores(backend, kind, bins):
 )
 def test_bins_that_mean_nothing(bins, message):
     with pytest.raises(InputError, match=message):
-        aggregate(to_polars(ROWS), bins=bins)
+        prove(to_polars(ROWS), bins=bins)
 
 
 def test_63_edges_are_allowed():
@@ -286,20 +286,20 @@ def test_63_edges_are_allowed():
 def test_bins_make_the_labels_and_their_order(bins, other, message):
     """Which is said before anything is read."""
     with pytest.raises(InputError, match=f"leave out {message}"):
-        aggregate(to_polars([("a", "v", "no score")]), bins=bins, **other)
+        prove(to_polars([("a", "v", "no score")]), bins=bins, **other)
 
 
 def test_bins_may_be_said_to_be_ordinal():
-    solution = aggregate(to_polars(ROWS), bins=EDGES, scale="ordinal", engine="vote")
+    solution = prove(to_polars(ROWS), bins=EDGES, scale="ordinal", engine="vote")
     assert (solution.scale.kind, solution.scale.inferred, solution.reading.scale) == ("ordinal", False, "ordinal")
     assert verify(solution, to_polars(ROWS)).verdict == "CONFIRMED"
 
 
 def test_equal_scores_have_no_width():
     with pytest.raises(InputError, match=r"^all scores are 0\.5: .*--bins 0\.5,$"):
-        aggregate(to_polars([("a", "v", 0.5), ("b", "w", 0.5)]), bins=3)
+        prove(to_polars([("a", "v", 0.5), ("b", "w", 0.5)]), bins=3)
     with pytest.raises(InputError, match="too close together for 9 bins"):
-        aggregate(to_polars([("a", "v", 1.0), ("b", "w", 1.0 + 2**-52)]), bins=9)
+        prove(to_polars([("a", "v", 1.0), ("b", "w", 1.0 + 2**-52)]), bins=9)
 
 
 @pytest.mark.parametrize("duplicates", ["same", "last"])
@@ -313,7 +313,7 @@ def test_duplicates_are_judged_by_their_bin(duplicates):
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("shape", ["scores", "texts", "names"])
 def test_the_truth_may_be_scores_or_names_of_bins(backend, shape):
-    solution = aggregate(to_polars(ROWS), bins=EDGES, engine="vote")
+    solution = prove(to_polars(ROWS), bins=EDGES, engine="vote")
     answers = plain(solution.answers)
     inside = {"below 0.3": 0.123, "0.3 to 0.7": 0.3, "0.7 and above": 0.7}
     true = [inside[label] for label in answers["label"]]
@@ -323,14 +323,14 @@ def test_the_truth_may_be_scores_or_names_of_bins(backend, shape):
     if shape == "names":
         true = [NAMES[bisect.bisect_right(EDGES, score)] for score in true]
     truth = BACKENDS[backend](pa.table({"task": answers["task"], "label": true}))
-    found = aggregate(BACKENDS[backend](to_arrow(ROWS)), bins=EDGES, engine="vote", truth=truth).accuracy
+    found = prove(BACKENDS[backend](to_arrow(ROWS)), bins=EDGES, engine="vote", truth=truth).accuracy
     assert (found.value, found.n_tasks, found.n_unknown) == (1 - 1 / len(true), len(true), 0)
 
 
 def test_a_truth_of_many_scores():
     truth = pl.DataFrame({"task": range(2000), "label": [task / 2000 for task in range(2000)]})
     rows = [(task, worker, task / 2000) for task in range(2000) for worker in "vw"]
-    found = aggregate(to_polars(rows), bins=4, engine="vote", truth=truth).accuracy
+    found = prove(to_polars(rows), bins=4, engine="vote", truth=truth).accuracy
     assert (found.value, found.n_tasks) == (1, 2000)
 
 
@@ -340,9 +340,7 @@ def test_a_truth_of_many_scores():
 )
 def test_the_command_line(text, edges, tmp_path, crowdopt):
     path, solution = to_text(ROWS, tmp_path), tmp_path / "solution.json"
-    found = json.loads(
-        crowdopt("aggregate", path, "--bins", text, "--engine", "vote", "--solution", solution, "--json")
-    )
+    found = json.loads(crowdopt("prove", path, "--bins", text, "--engine", "vote", "--solution", solution, "--json"))
     assert (tuple(found["labels"]), found["scale"], found["scale_inferred"]) == (bin_labels(edges), "ordinal", False)
     assert json.loads(solution.read_text())["reading"]["bins"] == list(edges)
     assert crowdopt("verify", solution, path).splitlines()[0] == "CONFIRMED"
@@ -350,4 +348,4 @@ def test_the_command_line(text, edges, tmp_path, crowdopt):
 
 def test_wide_scores_with_an_index_of_their_own():
     data = wide(ROWS).astype(str).replace("nan", "").set_index(pd.Index(np.zeros(60, int)))
-    assert counted(aggregate(data, wide=True, bins=EDGES, engine="vote")) == expected()
+    assert counted(prove(data, wide=True, bins=EDGES, engine="vote")) == expected()

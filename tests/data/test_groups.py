@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from crowdopt import Solution, Solutions, aggregate, verify
+from crowdopt import Solution, Solutions, prove, verify
 from crowdopt.errors import ColumnError, CrowdoptError, InputError, SolutionFileError
 from crowdopt.verify.verdict import Verdict
 from support.groups import NAMES, SCALES, alone, broken, by_group, crowd
@@ -42,7 +42,7 @@ def test_every_way_in_gives_what_each_group_alone_gives(backend, tmp_path):
     else:
         source = tmp_path / f"data.{backend}"
         getattr(data, f"to_{backend}")(source, index=False)
-    solutions = aggregate(source, group="question")
+    solutions = prove(source, group="question")
     assert list(solutions) == ["colour", "how much", "is it?"]
     assert_as_if_alone(solutions, data)
     assert verify(solutions, data.sample(frac=1, random_state=2)).verdict is Verdict.CONFIRMED
@@ -66,7 +66,7 @@ def test_options_are_those_of_every_group(options):
         data["label"] = data["label"].map(
             dict(zip(["blue", "no", "1", "green", "yes", "2", "red", "3"], "aaabbbcc", strict=True))
         )
-    solutions = aggregate(data, group="question", **options)
+    solutions = prove(data, group="question", **options)
     assert_as_if_alone(solutions, data, **options)
     assert verify(solutions, data).verdict is Verdict.CONFIRMED
 
@@ -95,7 +95,7 @@ def test_groups_of_any_type_keep_it(kind, backend, tmp_path):
         pq.write_table(table, source)
     else:
         source = BACKENDS[backend](table)
-    solutions = aggregate(source, group="question")
+    solutions = prove(source, group="question")
     found = plain(solutions.answers)["question"]
     assert set(found) == set(data["question"])
     assert found == sorted(found)
@@ -113,13 +113,13 @@ def test_rows_that_differ_only_in_the_class_are_in_conflict():
     ]
     data = pd.DataFrame(rows, columns=["question", "task", "worker", "label", "kind"])
     with pytest.raises(InputError, match=r"1 \(task, worker\) pairs have conflicting labels"):
-        aggregate(data, group="question", class_="kind", duplicates="same")
+        prove(data, group="question", class_="kind", duplicates="same")
 
 
 def test_a_column_that_cannot_be_kept_is_named():
     data = crowd().assign(group=1)
     with pytest.raises(ColumnError, match="a column named 'group' cannot be kept beside --group"):
-        aggregate(data, group="question", keep=["group"])
+        prove(data, group="question", keep=["group"])
 
 
 def test_a_wide_table_may_have_groups():
@@ -128,8 +128,8 @@ def test_a_wide_table_may_have_groups():
     wide = data.pivot(index=["question", "task"], columns="worker", values="label").reset_index()  # noqa: PD010
     wide = wide.rename_axis(columns=None)
     for source in (wide, BACKENDS["duckdb"](pa.Table.from_pandas(wide, preserve_index=False))):
-        solutions = aggregate(source, group="question", wide=True)
-        assert by_group(solutions) == by_group(aggregate(data, group="question"))
+        solutions = prove(source, group="question", wide=True)
+        assert by_group(solutions) == by_group(prove(data, group="question"))
 
 
 def test_kept_columns_probabilities_and_truth(tmp_path):
@@ -145,7 +145,7 @@ def test_kept_columns_probabilities_and_truth(tmp_path):
         (tmp_path / "data.csv", tmp_path / "truth.csv"),
         (data, tmp_path / "truth.csv"),
     ):
-        solutions = aggregate(source, group="question", keep=["note"], truth=known)
+        solutions = prove(source, group="question", keep=["note"], truth=known)
         answers = plain(solutions.answers_frame(probabilities=True))
         assert answers["note"] == [q[0] + str(t) for q, t in zip(answers["question"], answers["task"], strict=True)]
         given = dict(
@@ -160,7 +160,7 @@ def test_kept_columns_probabilities_and_truth(tmp_path):
             for question, p in zip(answers["question"], answers[f"p_{label}"], strict=True):
                 assert (p is None) == (question != asked)
     with pytest.raises(ColumnError, match="no column named 'question' for the group"):
-        aggregate(data, group="question", truth=truth.drop(columns="question"))
+        prove(data, group="question", truth=truth.drop(columns="question"))
 
 
 @pytest.mark.full
@@ -168,12 +168,12 @@ def test_the_solution_of_a_group_goes_on_from_the_rows_of_that_group(tmp_path):
     data = crowd(3, 30)
     data = data[(data["question"] != "colour") | (data["class"] == "regular")]
     classes = dict(zip(data["worker"], data["class"], strict=True))
-    aggregate(data, group="question", classes=classes).save(tmp_path / "solutions.json")
+    prove(data, group="question", classes=classes).save(tmp_path / "solutions.json")
     solutions = Solutions.load(tmp_path / "solutions.json")
     for question in SCALES:
         rows = data[data["question"] == question].reset_index(drop=True)
         mine = {worker: classes[worker] for worker in rows["worker"]}
-        expected, found = aggregate(rows, classes=mine), solutions[question]
+        expected, found = prove(rows, classes=mine), solutions[question]
         assert verify(found, rows).verdict is Verdict.CONFIRMED
         assert found.workers(rows).equals(expected.workers())
         assert found.predict(rows).equals(expected.predict(rows))
@@ -185,7 +185,7 @@ def test_the_solution_of_a_group_goes_on_from_the_rows_of_that_group(tmp_path):
 def test_a_group_may_lack_a_class():
     data = crowd()
     data = data[(data["question"] != "colour") | (data["class"] == "regular")]
-    solutions = aggregate(data, group="question", class_="class", ranked=["expert", "regular"])
+    solutions = prove(data, group="question", class_="class", ranked=["expert", "regular"])
     assert [one.name for one in solutions["colour"].classes] == ["regular"]
     assert [one.name for one in solutions["is it?"].classes] == ["expert", "regular"]
     assert solutions["colour"].certificate.given == ()
@@ -195,7 +195,7 @@ def test_a_group_may_lack_a_class():
 def test_a_worker_may_be_in_another_class_in_another_group():
     data = crowd()
     data.loc[data["question"] == "colour", "class"] = "all alike"
-    solutions = aggregate(data, group="question", class_="class")
+    solutions = prove(data, group="question", class_="class")
     assert not solutions.failures
     assert [one.name for one in solutions["colour"].classes] == ["all alike"]
 
@@ -204,7 +204,7 @@ def test_a_worker_may_be_in_another_class_in_another_group():
 
 
 def test_a_file_comes_back_as_it_was(tmp_path):
-    solutions = aggregate(broken(crowd(), "duplicates"), group="question", class_="class")
+    solutions = prove(broken(crowd(), "duplicates"), group="question", class_="class")
     solutions.save(tmp_path / "solutions.json")
     loaded = Solutions.load(tmp_path / "solutions.json")
     assert loaded.to_dict() == solutions.to_dict()
@@ -214,7 +214,7 @@ def test_a_file_comes_back_as_it_was(tmp_path):
         Solution.load(tmp_path / "solutions.json")
     with pytest.raises(CrowdoptError, match="have no tasks"):
         loaded.answers  # noqa: B018
-    aggregate(crowd()[crowd()["question"] == "colour"]).save(tmp_path / "one.json")
+    prove(crowd()[crowd()["question"] == "colour"]).save(tmp_path / "one.json")
     with pytest.raises(SolutionFileError, match="not a file of the solutions of groups"):
         Solutions.load(tmp_path / "one.json")
 
@@ -251,7 +251,7 @@ LIES = {
 @pytest.mark.parametrize("how", LIES)
 def test_lies_are_rejected(how, tmp_path):
     data = crowd()
-    told = aggregate(data, group="question").to_dict()
+    told = prove(data, group="question").to_dict()
     LIES[how](told)
     (tmp_path / "lie.json").write_text(json.dumps(told))
     found = verify(tmp_path / "lie.json", data)
@@ -261,7 +261,7 @@ def test_lies_are_rejected(how, tmp_path):
 
 def test_other_data_are_rejected():
     data = crowd()
-    solutions = aggregate(data, group="question")
+    solutions = prove(data, group="question")
     changed = data.copy()
     changed.loc[changed.index[-1], "label"] = "1" if changed["label"].iloc[-1] != "1" else "2"
     found = verify(solutions, changed)
@@ -290,7 +290,7 @@ def test_the_command_line(monkeypatch, tmp_path, invoke):
         "--group-summary",
         "groups.csv",
     )
-    code, out, err = invoke("aggregate", "data.csv", *options)
+    code, out, err = invoke("prove", "data.csv", *options)
     assert code == 4
     assert err.startswith("crowdopt: group colour 0: 1 (task, worker) pairs occur more than once")
     assert err.count("\n") == 1
@@ -307,7 +307,7 @@ def test_the_command_line(monkeypatch, tmp_path, invoke):
     assert out.splitlines()[0] == "CONFIRMED"
     assert "group colour 0 has no solution" in out
     data.to_csv("data.csv", index=False)
-    code, out, _ = invoke("aggregate", "data.csv", "--group", "question", "--json")
+    code, out, _ = invoke("prove", "data.csv", "--group", "question", "--json")
     summary = json.loads(out)
     assert code == 0
     assert (summary["n_groups"], summary["n_failures"], len(summary["groups"])) == (27, 0, 27)

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from crowdopt import aggregate, verify
+from crowdopt import prove, verify
 from crowdopt.cli.app import main
 from crowdopt.errors import InputError
 from crowdopt.verify.verdict import Verdict
@@ -39,12 +39,12 @@ def test_one_bad_group_does_not_stop_the_others(how, source, tmp_path):
         given = tmp_path / "data.csv"
     else:
         given = BACKENDS[source](pa.Table.from_pandas(data, preserve_index=False))
-    solutions = aggregate(given, group="question", **options)
+    solutions = prove(given, group="question", **options)
     assert list(solutions) == ["how much", "is it?"]
     assert list(solutions.failures) == ["colour"]
     assert reason in solutions.failures["colour"]
     rest = data[data["question"] != "colour"]
-    assert by_group(solutions) == by_group(aggregate(rest, group="question", **options))
+    assert by_group(solutions) == by_group(prove(rest, group="question", **options))
     assert solutions.rows()[-1]["failure"] == solutions.failures["colour"]
     solutions.save(tmp_path / "solutions.json")
     found = verify(tmp_path / "solutions.json", given)
@@ -58,7 +58,7 @@ def test_one_bad_group_does_not_stop_the_others(how, source, tmp_path):
 def test_a_solution_that_was_taken_away_is_not_confirmed(tmp_path):
     """A group that cannot be read has none; of one that can, the file would only say so."""
     path, data = tmp_path / "solutions.json", crowd()
-    aggregate(data, group="question").save(path)
+    prove(data, group="question").save(path)
     forged = json.loads(path.read_text(encoding="utf-8"))
     group = forged["groups"].pop()["group"]
     forged["failures"].append({"group": group, "reason": "none of your business"})
@@ -73,9 +73,9 @@ def test_a_solution_that_was_taken_away_is_not_confirmed(tmp_path):
 def test_if_no_group_can_be_answered_it_is_an_error():
     data = pd.concat([crowd(), crowd()])
     with pytest.raises(InputError, match=r"none of the 3 groups can be answered; 'colour': .* occur more than once"):
-        aggregate(data, group="question")
+        prove(data, group="question")
     with pytest.raises(InputError, match="none of the 3 groups can be answered; 'colour': there is no engine 'magic'"):
-        aggregate(crowd(), group="question", engine="magic")
+        prove(crowd(), group="question", engine="magic")
 
 
 BAD = {
@@ -88,7 +88,7 @@ BAD = {
     "no such column": (b"q,t,w,yes\n", ["--group", "grop"], ["no column named 'grop'", "did you mean --group group?"]),
     "no rows": (b"", ["--group", "group"], ["there are no responses"]),
     "the column of tasks": (b"q,t,w,yes\n", ["--group", "task"], ["must be different columns"]),
-    "gold": (b"q,t,w,yes\n", ["--group", "group", "--gold", "data.csv"], ["do not go with --group: aggregate"]),
+    "gold": (b"q,t,w,yes\n", ["--group", "group", "--gold", "data.csv"], ["do not go with --group: prove"]),
     "a summary of no groups": (b"q,t,w,yes\n", ["--group-summary", "s.csv"], ["only with --group"]),
     "a bad place": (b"q,t,w,yes\n", ["--group", "group", "--group-summary", "s.txt"], ["the name must end in"]),
 }  # fmt: skip
@@ -97,7 +97,7 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_is_one_line_and_leaves_nothing(fails, name):
     rows, options, expected = BAD[name]
-    message = fails("aggregate", "data.csv", "-o", "a.csv", "--solution", "s.json", *options,
+    message = fails("prove", "data.csv", "-o", "a.csv", "--solution", "s.json", *options,
                     files={"data.csv": b"group,task,worker,label\n" + rows})  # fmt: skip
     for part in expected:
         assert part in message
@@ -108,7 +108,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(fails, name):
 def test_a_row_without_a_group_is_an_error_of_all(backend, groups):
     rows = {"group": groups, "task": list("aabb"), "worker": list("vwvw"), "label": ["yes", "no", "no", "no"]}
     with pytest.raises(InputError, match=r"1 of 4 rows have no group \(column 'group'\); fill it in"):
-        aggregate(BACKENDS[backend](pa.table(rows)), group="group")
+        prove(BACKENDS[backend](pa.table(rows)), group="group")
 
 
 @pytest.mark.grid
@@ -118,10 +118,10 @@ def test_rows_without_a_group_can_be_dropped(backend, groups):
     rows = {"group": groups, "task": list("aabb"), "worker": list("vwvw"), "label": ["yes", "no", "no", "no"]}
     rows["text"] = list("xyzz")
     data = BACKENDS[backend](pa.table(rows))
-    solutions = aggregate(data, group="group", missing="drop", keep=["text"])
+    solutions = prove(data, group="group", missing="drop", keep=["text"])
     table = pa.table(rows)
     rest = BACKENDS[backend](table.take([0, 2, 3]))
-    expected = aggregate(rest, group="group", keep=["text"])
+    expected = prove(rest, group="group", keep=["text"])
     assert plain(solutions.answers) == plain(expected.answers)
     assert solutions.summary()["n_without_group"] == 1
     assert expected.summary()["n_without_group"] == 0
@@ -132,7 +132,7 @@ def test_all_files_that_were_written_are_named(tmp_path, monkeypatch, capsys):
     crowd().to_csv(tmp_path / "data.csv", index=False)
     monkeypatch.chdir(tmp_path)
     options = ["--group", "question", "-o", "a.csv", "--solution", "s.json", "--group-summary", "g.csv"]
-    monkeypatch.setattr(sys, "argv", ["crowdopt", "aggregate", "data.csv", *options])
+    monkeypatch.setattr(sys, "argv", ["crowdopt", "prove", "data.csv", *options])
     with pytest.raises(SystemExit) as stopped:
         main()
     assert stopped.value.code in {0, None}

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from crowdopt import _parallel as jobs
-from crowdopt import aggregate, verify
+from crowdopt import prove, verify
 from crowdopt.data import groups
 from crowdopt.data.tables import table as frames
 from crowdopt.errors import CrowdoptError, InputError
@@ -23,11 +23,11 @@ from support.ways import plain
 
 def test_processes_change_nothing(monkeypatch):
     data = pd.concat([crowd(seed).assign(question=lambda d, s=seed: f"{s} " + d["question"]) for seed in range(6)])
-    expected = aggregate(data, group="question", jobs=1)
+    expected = prove(data, group="question", jobs=1)
     monkeypatch.setattr(jobs, "ALONE", -1.0)  # nothing in this process
     for n in (2, 3):
         counted: list[tuple[int, int]] = []
-        found = aggregate(data, group="question", jobs=n, on_group=lambda *numbers, into=counted: into.append(numbers))
+        found = prove(data, group="question", jobs=n, on_group=lambda *numbers, into=counted: into.append(numbers))
         assert by_group(found) == by_group(expected)
         assert [found[group].certificate for group in found] == [expected[group].certificate for group in expected]
         assert counted[-1] == (18, 18)
@@ -46,7 +46,7 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_groups(monkeypat
         data = data[data["label"].isin(["no", "yes"])]
         data.to_csv(tmp_path / "data.csv", index=False)
         calls.clear()
-        solutions = aggregate(tmp_path / "data.csv", group="question", jobs=1)
+        solutions = prove(tmp_path / "data.csv", group="question", jobs=1)
         assert len(solutions) == n_groups
         assert solutions.answers.num_rows == 4 * n_groups
         numbers.append(len(calls))
@@ -55,7 +55,7 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_groups(monkeypat
 
 def test_whoever_asks_to_stop_gets_what_is_there():
     data = crowd()
-    solutions = aggregate(data, group="question", jobs=1, on_group=lambda done, _: done == 2)
+    solutions = prove(data, group="question", jobs=1, on_group=lambda done, _: done == 2)
     assert list(solutions) == ["colour", "how much"]
     assert solutions.failures == {"is it?": NOT_SOLVED_YET}
     assert solutions.interrupted
@@ -67,14 +67,14 @@ def test_whoever_asks_to_stop_gets_what_is_there():
 def test_whoever_asks_to_stop_before_anything_is_solved_gets_nothing(monkeypatch):
     monkeypatch.setattr(jobs, "ALONE", -1.0)
     with pytest.raises(KeyboardInterrupt, match="no group was solved yet"):
-        aggregate(crowd(), group="question", jobs=2, on_group=lambda *_: True)
+        prove(crowd(), group="question", jobs=2, on_group=lambda *_: True)
 
 
 def test_a_group_that_is_stopped_keeps_the_best_so_far():
     rows = [(g, f"{y} {n}", i, int(i < y)) for g in "ab" for y in range(12) for n in range(12) for i in range(y + n)]
     data = pd.DataFrame(rows, columns=["question", "task", "worker", "label"])
     asked = []
-    solutions = aggregate(
+    solutions = prove(
         data, group="question", selectivity="estimate", jobs=1, on_group=lambda *_: asked.append(1) or len(asked) > 2
     )
     assert solutions["a"].certificate.stop == "INTERRUPT"
@@ -117,7 +117,7 @@ def test_what_ends_its_process_is_tried_once_more_and_then_lost(monkeypatch, cap
 @pytest.mark.parametrize("bad", [0, -1, 1.5, "2", True])
 def test_jobs_are_counted_in_whole_numbers(bad):
     with pytest.raises(InputError, match="the number of jobs"):
-        aggregate(crowd(), group="question", jobs=bad)
+        prove(crowd(), group="question", jobs=bad)
 
 
 @pytest.mark.full
@@ -134,7 +134,7 @@ def test_thousands_of_groups(tmp_path):
             "label": np.where(rng.random(size) < 0.8, truth, 1 - truth),
         }
     )
-    solutions = aggregate(data, group="question", labels=[0, 1])
+    solutions = prove(data, group="question", labels=[0, 1])
     assert len(solutions) == n_groups
     assert solutions.summary()["proofs"] == {"PROVED": n_groups}
     assert len(solutions.answers) == n_groups * n_tasks

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from crowdopt import GlobalOptimum, aggregate
+from crowdopt import GlobalOptimum, prove
 from crowdopt.data.reading import Reading
 from crowdopt.data.responses import check, count_tasks
 from crowdopt.errors import ColumnError, InputError
@@ -38,8 +38,8 @@ LABELS = {
 def test_truth_of_any_type_is_compared_as_canonical_text(labels, backend, shape):
     values = [LABELS[labels][label == "yes"] for _, _, label in ROWS]
     data = to_arrow(ROWS).set_column(2, "label", pa.array(values))
-    solution = aggregate(BACKENDS[backend](data))
-    plain_solution = aggregate(to_arrow(ROWS))
+    solution = prove(BACKENDS[backend](data))
+    plain_solution = prove(to_arrow(ROWS))
     assert solution.buckets.counts.tolist() == plain_solution.buckets.counts.tolist()
     answers = plain_solution.answers.to_pydict()
     true = [LABELS[labels][label == "yes"] for label in answers["label"]]
@@ -56,17 +56,17 @@ def test_truth_of_any_type_is_compared_as_canonical_text(labels, backend, shape)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_tasks_of_different_types_are_compared_as_canonical_text(backend):
     rows = [(float(task), worker, label) for task, worker, label in ROWS]
-    answers = aggregate(to_arrow(ROWS)).answers.to_pydict()
+    answers = prove(to_arrow(ROWS)).answers.to_pydict()
     for tasks in (answers["task"], [str(task) for task in answers["task"]], [Decimal(t) for t in answers["task"]]):
         truth = BACKENDS[backend](pa.table({"task": tasks, "label": answers["label"]}))
-        found = aggregate(BACKENDS[backend](to_arrow(rows)), truth=truth).accuracy
+        found = prove(BACKENDS[backend](to_arrow(rows)), truth=truth).accuracy
         assert (found.value, found.n_tasks, found.n_unknown) == (1, len(tasks), 0)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_missing_labels_of_the_truth_are_left_out(backend):
     truth = pa.table({"task": [0, 7, 7, 14], "label": ["yes", "", "?", None]})
-    found = aggregate(BACKENDS[backend](to_arrow(ROWS)), truth=BACKENDS[backend](truth), na=["?"]).accuracy
+    found = prove(BACKENDS[backend](to_arrow(ROWS)), truth=BACKENDS[backend](truth), na=["?"]).accuracy
     assert (found.n_tasks, found.n_unknown) == (1, 0)
 
 
@@ -80,17 +80,17 @@ def test_wide_columns_of_different_types_are_made_canonical_text(backend):
         "w4": [Decimal("1.00"), Decimal("1.50"), None],
         "w5": pa.array([1, 1.5, None], pa.float32()),
     }
-    solution = aggregate(BACKENDS[backend](pa.table(columns)), wide=True)
+    solution = prove(BACKENDS[backend](pa.table(columns)), wide=True)
     assert (solution.scale.labels, solution.totals.n_responses) == (("1", "1.5"), 10)
     half = DAY.replace(microsecond=500_000)
     times = [pa.array([DAY, half, None], pa.timestamp(unit)) for unit in ("us", "ms", "ns")]
     columns = {"task": ["a", "b", "c"], "w0": [DAY.isoformat(), half.isoformat(), None]}
     columns |= {f"w{n}": array for n, array in enumerate(times, 1)}
-    solution = aggregate(BACKENDS[backend](pa.table(columns)), wide=True)
+    solution = prove(BACKENDS[backend](pa.table(columns)), wide=True)
     assert solution.scale.labels == ("2024-05-01T09:30:00", "2024-05-01T09:30:00.500000")
     assert solution.totals.n_responses == 8
     columns = {"task": ["a", "b", "c"], "w1": ["true", "false", None], "w2": [True, None, False]}
-    solution = aggregate(BACKENDS[backend](pa.table(columns)), wide=True)
+    solution = prove(BACKENDS[backend](pa.table(columns)), wide=True)
     assert (solution.scale.labels, solution.totals.n_responses) == (("false", "true"), 4)
 
 
@@ -99,11 +99,11 @@ def test_objects_of_pandas_are_what_they_hold(missing):
     columns = {"w1": ["1", "2.5", missing], "w2": [1.0, 2.5, missing], "w3": [1, 2.5, missing]}
     data = pd.DataFrame({"task": ["a", "b", "c"], **columns}, dtype=object)
     for workers in (["w1", "w2", "w3"], ["w2", "w3"]):
-        solution = aggregate(data[["task", *workers]], wide=True)
+        solution = prove(data[["task", *workers]], wide=True)
         assert solution.scale.labels == ("1", "2.5")
         assert solution.answers["status"].tolist() == ["ok", "ok", "no_response"]
     data = pd.DataFrame({"task": ["a", "b", "c"], "worker": "w", "label": [True, False, missing]}, dtype=object)
-    solution = aggregate(data, missing="drop")
+    solution = prove(data, missing="drop")
     assert solution.scale.labels == ("false", "true")
     assert solution.answers["label"].tolist()[:2] == [True, False]
 
@@ -114,21 +114,21 @@ def test_kept_categories_are_text_and_nested_columns_are_refused(backend):
     note = pa.array([f"about {task}" for task, _, _ in ROWS])
     data = data.append_column("note", note.dictionary_encode())
     data = data.append_column("nested", pa.array([[task] for task, _, _ in ROWS]))
-    answers = plain(aggregate(BACKENDS[backend](data), keep=["note", "note"]).answers)
+    answers = plain(prove(BACKENDS[backend](data), keep=["note", "note"]).answers)
     assert answers["note"] == [f"about {task}" for task in answers["task"]]
     with pytest.raises(ColumnError, match="'nested'"):
-        aggregate(BACKENDS[backend](data), keep=["nested"])
+        prove(BACKENDS[backend](data), keep=["nested"])
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_columns_of_the_answers_have_names_of_their_own(backend):
     data = BACKENDS[backend](to_arrow(ROWS).append_column("p_yes", pa.array([1] * len(ROWS))))
-    solution = aggregate(data, keep=["p_yes"])
+    solution = prove(data, keep=["p_yes"])
     with pytest.raises(ColumnError, match="two columns named 'p_yes'"):
         solution.answers_frame(probabilities=True)
     data = BACKENDS[backend](to_arrow(ROWS).append_column("Status", pa.array([1] * len(ROWS))))
     with pytest.raises(ColumnError, match="'status' and 'Status'"):
-        aggregate(data, keep=["Status"])
+        prove(data, keep=["Status"])
 
 
 @pytest.mark.parametrize("values", [(DAY, LATER), (DAY.date(), LATER.date()), (Decimal("1.50"), Decimal(2))],
@@ -136,20 +136,20 @@ def test_columns_of_the_answers_have_names_of_their_own(backend):
 def test_categories_of_other_objects_come_back(values):
     data = to_pandas([(task, worker, values[label == "yes"]) for task, worker, label in ROWS])
     data = data.astype({"label": "category"})
-    answers = aggregate(data).answers
+    answers = prove(data).answers
     assert answers["label"].dtype == data["label"].dtype
-    expected = [values[label == "yes"] for label in aggregate(to_pandas(ROWS)).answers["label"]]
+    expected = [values[label == "yes"] for label in prove(to_pandas(ROWS)).answers["label"]]
     assert answers["label"].tolist() == expected
 
 
 def test_options_may_be_numpy_values():
     data = to_pandas([(task, worker, label == "yes") for task, worker, label in ROWS])
     labels = np.array(sorted(data["label"].unique()))
-    solution = aggregate(data, labels=labels, selectivity={np.bool_(False): 0.6, np.bool_(True): 0.4})  # noqa: FBT003
+    solution = prove(data, labels=labels, selectivity={np.bool_(False): 0.6, np.bool_(True): 0.4})  # noqa: FBT003
     assert solution.scale.labels == ("false", "true")
     assert solution.objective.shares == (0.6, 0.4)
     model = GlobalOptimum(labels=labels).fit(data)
-    assert model.labels_.tolist() == aggregate(data).answers["label"].tolist()
+    assert model.labels_.tolist() == prove(data).answers["label"].tolist()
     assert repr(model) == "GlobalOptimum(labels=array([False,  True]))"
 
 
@@ -169,8 +169,8 @@ def test_categories_of_any_type_equal_the_plain_values(values, missing):
     rows = {"task": list("aabbcd"), "worker": list("xyxyxy"), "label": pd.Series(labels, dtype=object)}
     plain = pd.DataFrame(rows).convert_dtypes()
     categories = plain.astype({"label": pd.CategoricalDtype(list(values))})
-    expected = aggregate(plain, missing="drop")
-    found = aggregate(categories, missing="drop")
+    expected = prove(plain, missing="drop")
+    found = prove(categories, missing="drop")
     assert found.certificate.fingerprint == expected.certificate.fingerprint
     assert found.answers["label"].dtype == categories["label"].dtype
     assert found.answers["label"].astype(object).tolist()[:3] == expected.answers["label"].tolist()[:3]

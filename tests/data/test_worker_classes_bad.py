@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from crowdopt import aggregate
+from crowdopt import prove
 from crowdopt.cli.app import main
 from crowdopt.errors import ClassError
-from support.commands import aggregate_command, text
+from support.commands import prove_command, text
 from support.worker_classes import CLASSES, crowd
 
 # 4. Bad input.
@@ -91,7 +91,7 @@ BAD = {
 def test_bad_input_is_one_line_and_leaves_nothing(fails, name):
     data, options, classes, expected = BAD[name]
     files = {"data.csv": data} | ({"classes.csv": classes} if classes else {})
-    message = fails(*aggregate_command(*options), files=files)
+    message = fails(*prove_command(*options), files=files)
     for part in expected:
         assert part in message
 
@@ -99,16 +99,14 @@ def test_bad_input_is_one_line_and_leaves_nothing(fails, name):
 @pytest.mark.parametrize("classes", [{"w0": None}, {"w0": float("nan")}, {}, {None: "x"}])
 def test_classes_with_gaps_are_refused(classes):
     with pytest.raises(ClassError):
-        aggregate(crowd(), classes=classes)
+        prove(crowd(), classes=classes)
 
 
 def test_the_classes_are_not_overwritten(monkeypatch, capsys, tmp_path):
     (tmp_path / "data.csv").write_bytes(PLAIN)
     (tmp_path / "classes.csv").write_bytes(text(PAIRS, ("worker", "class")))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        sys, "argv", ["crowdopt", "aggregate", "data.csv", "--classes", "classes.csv", "-o", "classes.csv"]
-    )
+    monkeypatch.setattr(sys, "argv", ["crowdopt", "prove", "data.csv", "--classes", "classes.csv", "-o", "classes.csv"])
     with pytest.raises(SystemExit) as exited:
         main()
     assert exited.value.code == 2

@@ -89,7 +89,7 @@ def prepared(tmp_path_factory):
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False)
     to_sqlite(pa.Table.from_pandas(responses, preserve_index=False), folder / "responses.db")
-    solution = crowdopt.aggregate(folder / "responses.csv")
+    solution = crowdopt.prove(folder / "responses.csv")
     solution.save(folder / "solution.json")
     solution.save(folder / "last-month.json")
     for name in ("IC", "PRODUCT"):
@@ -137,9 +137,9 @@ def test_what_new_users_try_first_is_not_advised_against(page, tmp_path):
         words = shlex.split(command, comments=True)
         if words[:2] == ["crowdopt", "simulate"]:
             simulated.add(words[words.index("-o") + 1])
-        elif words[:2] != ["crowdopt", "aggregate"] or words[2] not in simulated or "--json" in words:
+        elif words[:2] != ["crowdopt", "prove"] or words[2] not in simulated or "--json" in words:
             continue
-        n_aggregated += words[1] == "aggregate"
+        n_aggregated += words[1] == "prove"
         done = subprocess.run(
             [PROGRAM, *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300
         )
@@ -163,7 +163,7 @@ def test_every_page_is_in_the_navigation_and_every_command_in_the_reference():
     build = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(build)
     reference = build.commands()
-    for name in ("aggregate", "verify", "simulate", "workers", "predict", "next", "report", "compare", "reproduce"):
+    for name in ("prove", "verify", "simulate", "workers", "predict", "next", "report", "compare", "reproduce"):
         assert f"## crowdopt {name}\n" in reference
     assert "| `--report FILE.html` |" in reference
     assert "--selectivity none\\|estimate\\|LABEL=P,..." in reference

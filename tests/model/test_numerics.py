@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crowdopt import Solution, aggregate, solve, verify
+from crowdopt import Solution, prove, solve, verify
 from crowdopt.errors import InputError
 from crowdopt.model.certificate import Proof, Space
 from crowdopt.model.offsets import Offsets
@@ -234,7 +234,7 @@ OTHERS = ("em", "soft-em", "search", "columns", "vote")
 def test_logarithms_of_nought_leave_no_trace(table, knowledge, tmp_path):
     """Nothing that is not a number, and no warning, in answers, workers, predictions, matrices and files."""
     data = pd.DataFrame(TABLES[table], columns=["task", "worker", "label"]).astype({"task": str, "worker": str})
-    solution = aggregate(data, labels=[1, 2], **KNOWLEDGE[knowledge])
+    solution = prove(data, labels=[1, 2], **KNOWLEDGE[knowledge])
     assert solution.certificate.proof is Proof.PROVED
     assert_finite(solution)
     assert_numbers(solution.answers_frame(probabilities=True), "margin")
@@ -245,7 +245,7 @@ def test_logarithms_of_nought_leave_no_trace(table, knowledge, tmp_path):
     assert verify(tmp_path / "solution.json", data).verdict is Verdict.CONFIRMED
     other = OTHERS[(list(TABLES).index(table) + list(KNOWLEDGE).index(knowledge)) % len(OTHERS)]
     if other != "vote" or knowledge != "shares of nought and one":  # the vote knows nothing of labels that cannot be
-        assert_finite(aggregate(data, labels=[1, 2], engine=other, **KNOWLEDGE[knowledge]))
+        assert_finite(prove(data, labels=[1, 2], engine=other, **KNOWLEDGE[knowledge]))
 
 
 def assert_finite(solution: Solution) -> None:

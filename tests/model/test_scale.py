@@ -8,7 +8,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from crowdopt import GlobalOptimum, Solution, aggregate, verify
+from crowdopt import GlobalOptimum, Solution, prove, verify
 from crowdopt.errors import InputError
 from crowdopt.model.agreement import agreement
 from crowdopt.model.buckets import Buckets
@@ -192,40 +192,40 @@ FAR = [(t, f"w{w}", "15234"[(t % 5 + (w == 2 and t % 5 == 0))]) for t in range(2
 
 def test_numbers_that_were_taken_as_ordered_are_named_in_the_first_line():
     ends = "; the labels are numbers and were taken as ordered (--scale nominal if they are not)"
-    assert headline(aggregate(to_polars(NEAR), engine="vote")).endswith(ends)
+    assert headline(prove(to_polars(NEAR), engine="vote")).endswith(ends)
     for said in ({"scale": "ordinal"}, {"scale": "nominal"}, {"labels": list("12345")}):
-        assert "taken as ordered" not in headline(aggregate(to_polars(NEAR), engine="vote", **said))
+        assert "taken as ordered" not in headline(prove(to_polars(NEAR), engine="vote", **said))
     two = to_polars([row for row in NEAR if row[2] in "12"])
-    assert aggregate(two).scale.inferred
-    assert "taken as ordered" not in headline(aggregate(two))
+    assert prove(two).scale.inferred
+    assert "taken as ordered" not in headline(prove(two))
     texts = to_polars([(task, worker, f"mark {label}") for task, worker, label in NEAR])
-    assert "taken as ordered" not in headline(aggregate(texts, engine="vote"))
+    assert "taken as ordered" not in headline(prove(texts, engine="vote"))
 
 
 def test_agreement_is_of_the_kind_of_the_scale_and_says_so():
     alphas = {}
     for kind in ("ordinal", "nominal"):
-        solution = aggregate(to_polars(NEAR), engine="vote", scale=kind)
+        solution = prove(to_polars(NEAR), engine="vote", scale=kind)
         expected = agreement(solution.buckets.counts, solution.buckets.weights, kind)
         alphas[kind] = solution.agreement.alpha
         assert solution.agreement == expected
         assert f"Krippendorff's alpha {expected.alpha:.3f} ({kind})" in summarise(solution).facts["agreement"]
     assert alphas["ordinal"] != pytest.approx(alphas["nominal"], abs=1e-3)
-    two = summarise(aggregate(to_polars([row for row in NEAR if row[2] in "12"]))).facts["agreement"]
+    two = summarise(prove(to_polars([row for row in NEAR if row[2] in "12"]))).facts["agreement"]
     assert "(ordinal)" not in two
 
 
 def test_numbers_that_do_not_behave_like_an_order_are_pointed_out():
-    solution = aggregate(to_polars(FAR), engine="vote")
+    solution = prove(to_polars(FAR), engine="vote")
     ordered, unordered = (
         agreement(solution.buckets.counts, solution.buckets.weights, kind).alpha for kind in ("ordinal", "nominal")
     )
     assert ordered < unordered
     found = f"Krippendorff's alpha is {ordered:.3f} taken as ordered, {unordered:.3f} as categories"
     assert solution.advice == (f"these numbers do not behave like an order ({found}): try --scale nominal",)
-    assert aggregate(to_polars(NEAR), engine="vote").advice == ()
+    assert prove(to_polars(NEAR), engine="vote").advice == ()
     for said in ({"scale": "ordinal"}, {"scale": "nominal"}, {"labels": list("12345")}):
-        assert aggregate(to_polars(FAR), engine="vote", **said).advice == ()
+        assert prove(to_polars(FAR), engine="vote", **said).advice == ()
 
 
 def test_no_advice_where_nobody_disagrees():
@@ -238,7 +238,7 @@ def test_no_advice_where_nobody_disagrees():
                                   {"labels": list("54321"), "scale": "nominal"}])  # fmt: skip
 def test_the_file_says_the_scale(said, tmp_path):
     data = to_polars(NEAR)
-    solution = aggregate(data, engine="vote", **said)
+    solution = prove(data, engine="vote", **said)
     solution.save(tmp_path / "solution.json")
     loaded = Solution.load(tmp_path / "solution.json")
     assert loaded.reading.scale == said.get("scale", "")

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from crowdopt import Solution, aggregate, verify
+from crowdopt import Solution, prove, verify
 from crowdopt.data.reading import Reading
 from crowdopt.data.responses import check
 from crowdopt.data.tables.workspace import literal
@@ -84,11 +84,11 @@ def label_type(answers):
 @pytest.mark.parametrize("way", ORDERED)
 def test_an_ordered_type_is_the_scale(way, tmp_path):
     data = ORDERED[way]()
-    solution = aggregate(data, engine="vote")
+    solution = prove(data, engine="vote")
     assert (solution.scale.labels, solution.scale.kind, solution.scale.inferred) == (tuple(ORDER), "ordinal", False)
     assert (solution.reading.labels, solution.reading.scale) == (tuple(ORDER), "ordinal")
     assert solution.certificate.space == "dominance"
-    named = aggregate(to_text(ROWS, tmp_path), labels=ORDER, engine="vote")
+    named = prove(to_text(ROWS, tmp_path), labels=ORDER, engine="vote")
     assert solution.certificate.fingerprint == named.certificate.fingerprint
     assert facts(solution) == facts(named)
     expected = f"ENUM({str(tuple(ORDER))[1:-1]})" if way == "duckdb" else label_type(data)
@@ -98,7 +98,7 @@ def test_an_ordered_type_is_the_scale(way, tmp_path):
 @pytest.mark.parametrize("way", ORDERED)
 def test_the_file_of_an_ordered_type_is_verified_from_anywhere(way, tmp_path):
     data, path = ORDERED[way](), to_text(ROWS, tmp_path)
-    aggregate(data, engine="vote").save(tmp_path / "solution.json")
+    prove(data, engine="vote").save(tmp_path / "solution.json")
     for source in (path, data, to_pandas(ROWS), to_arrow(ROWS)):
         assert verify(tmp_path / "solution.json", source).verdict == "CONFIRMED"
 
@@ -107,7 +107,7 @@ def test_the_file_of_an_ordered_type_is_verified_from_anywhere(way, tmp_path):
 def test_the_file_of_plain_texts_is_verified_from_an_ordered_type(way, tmp_path):
     """The file says that the scale was taken from the labels, whatever the type of the column is now."""
     for said in ({}, {"labels": ["mid", "high", "low"]}, {"scale": "nominal"}):
-        solution = aggregate(to_text(ROWS, tmp_path), engine="vote", **said)
+        solution = prove(to_text(ROWS, tmp_path), engine="vote", **said)
         assert verify(solution, ORDERED[way]()).verdict == "CONFIRMED"
 
 
@@ -131,14 +131,14 @@ def test_a_category_that_stands_for_a_missing_label_is_no_label(way):
 
 @pytest.mark.parametrize("way", WIDE)
 def test_wide_tables_of_one_ordered_type(way):
-    solution = aggregate(WIDE[way](), wide=True, engine="vote")
+    solution = prove(WIDE[way](), wide=True, engine="vote")
     assert (solution.scale.labels, solution.scale.inferred) == (tuple(ORDER), False)
-    assert canonical(solution) == canonical(aggregate(to_polars(ROWS), labels=ORDER, engine="vote"))
+    assert canonical(solution) == canonical(prove(to_polars(ROWS), labels=ORDER, engine="vote"))
 
 
 def test_wide_tables_of_several_ordered_types_have_no_order():
     data = WIDE["polars"]().with_columns(pl.col("w1").cast(pl.String).cast(pl.Enum(ORDER[::-1])))
-    solution = aggregate(data, wide=True, engine="vote")
+    solution = prove(data, wide=True, engine="vote")
     assert (solution.scale.labels, solution.scale.kind) == (("high", "low", "mid"), "nominal")
 
 
@@ -157,10 +157,10 @@ def test_ordered_categories_that_are_no_texts_keep_their_order(values, missing):
     if missing:
         data.loc[0, "label"] = None
         texts = texts[1:]
-    solution = aggregate(data, engine="vote", missing="drop")
+    solution = prove(data, engine="vote", missing="drop")
     assert solution.scale.labels == tuple(canonical_text(value) for value in values)
     assert solution.answers["label"].dtype == dtype
-    same = aggregate(to_pandas(texts), labels=list(of)[: len(values)], engine="vote")
+    same = prove(to_pandas(texts), labels=list(of)[: len(values)], engine="vote")
     assert counts_of(solution) == counts_of(same)
     assert solution.answers["label"].tolist() == [of[label] for label in same.answers["label"]]
 
@@ -195,7 +195,7 @@ def test_too_many_categories():
 def test_categories_with_quotes_and_line_breaks_come_back():
     odd = ["it's", 'a "b"', "one\ntwo", "back\\slash"]
     rows = [(task, worker, odd[task % 4]) for task, worker, _ in ROWS]
-    answers = aggregate(duckdb_enum(to_arrow(rows), odd), engine="vote").answers
+    answers = prove(duckdb_enum(to_arrow(rows), odd), engine="vote").answers
     assert answers.types[answers.columns.index("label")].children == [("values", odd)]
     assert plain(answers)["label"] == [odd[task % 4] for task in plain(answers)["task"]]
 
@@ -213,7 +213,7 @@ def test_an_order_column_is_compared_in_its_own_order(which):
 
 
 def test_a_loaded_solution_has_the_scale_of_the_type(tmp_path):
-    solution = aggregate(ORDERED["polars"](), engine="vote")
+    solution = prove(ORDERED["polars"](), engine="vote")
     solution.save(tmp_path / "solution.json")
     loaded = Solution.load(tmp_path / "solution.json")
     assert (loaded.scale.labels, loaded.scale.kind, loaded.scale.inferred) == (tuple(ORDER), "ordinal", False)

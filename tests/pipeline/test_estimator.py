@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from crowdopt import GlobalOptimum, Proof, aggregate
+from crowdopt import GlobalOptimum, Proof, prove
 from crowdopt.errors import CrowdoptError, DuplicateError, InputError
 
 
@@ -35,7 +35,7 @@ def test_attributes_are_named_as_in_crowd_kit(options):
     data = crowd()
     model = GlobalOptimum(**options)
     assert model.fit(data) is model
-    solution = aggregate(data, **options)
+    solution = prove(data, **options)
     assert model.certificate_ == solution.certificate == model.solution_.certificate
     assert model.certificate_.proof is Proof.PROVED
     tasks = sorted(data["task"].unique())

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdopt import aggregate
+from crowdopt import prove
 from crowdopt.errors import InputError
 from crowdopt.model.scale import canonical_text
 from support import oracle
@@ -35,8 +35,8 @@ from support.ways import (
 @pytest.mark.parametrize("selectivity", ["none", "estimate"])
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_in_gives_the_same(way, selectivity, tmp_path):
-    solution = aggregate(WAYS[way](ROWS, tmp_path), wide=way.startswith("wide"), selectivity=selectivity)
-    assert facts(solution) == facts(aggregate(to_pandas(ROWS), selectivity=selectivity))
+    solution = prove(WAYS[way](ROWS, tmp_path), wide=way.startswith("wide"), selectivity=selectivity)
+    assert facts(solution) == facts(prove(to_pandas(ROWS), selectivity=selectivity))
 
 
 KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.Table, "polars-lazy": pl.LazyFrame,
@@ -46,7 +46,7 @@ KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.Table, "pol
 @pytest.mark.parametrize("way", WAYS)
 def test_answers_are_the_kind_of_table_that_was_brought(way, tmp_path):
     data = WAYS[way](ROWS, tmp_path)
-    answers = aggregate(data, wide=way.startswith("wide")).answers
+    answers = prove(data, wide=way.startswith("wide")).answers
     stem = way.removeprefix("wide-")
     kind = KINDS.get(stem) or KINDS.get(stem.split("-")[0], pa.Table)
     assert type(answers) is kind
@@ -70,15 +70,15 @@ def test_answers_are_the_kind_of_table_that_was_brought(way, tmp_path):
 )
 def test_labels_keep_the_type_of_the_source(labels, dtypes):
     rows = [(task, worker, labels[label == "yes"]) for task, worker, label in ROWS]
-    expected = [canonical_text(labels[text == "yes"]) for _, text, *_ in canonical(aggregate(to_pandas(ROWS)))]
+    expected = [canonical_text(labels[text == "yes"]) for _, text, *_ in canonical(prove(to_pandas(ROWS)))]
     for dtype in dtypes["pandas"]:
-        solution = aggregate(to_pandas(rows).astype({"label": dtype}))
+        solution = prove(to_pandas(rows).astype({"label": dtype}))
         assert solution.answers["label"].dtype == to_pandas(rows).astype({"label": dtype})["label"].dtype
         assert [text for _, text, *_ in canonical(solution)] == expected
     for dtype in dtypes["polars"]:
         data = to_polars(rows).with_columns(pl.col("label").cast(dtype))
         for way in (data, data.to_arrow(), duckdb.from_arrow(data.to_arrow())):
-            solution = aggregate(way)
+            solution = prove(way)
             assert [text for _, text, *_ in canonical(solution)] == expected
             if way is data:
                 assert solution.answers["label"].dtype == dtype
@@ -92,7 +92,7 @@ def test_labels_keep_the_type_of_the_source(labels, dtypes):
 @pytest.mark.parametrize(("labels", "dtype"), [((0, 1), "Int64"), ((False, True), "boolean")])
 def test_a_task_without_a_response_makes_pandas_labels_nullable(labels, dtype):
     rows = [(task, worker, labels[label == "yes"]) for task, worker, label in ROWS]
-    answers = aggregate(to_pandas([*rows, (1000, None, labels[0])]), missing="drop").answers
+    answers = prove(to_pandas([*rows, (1000, None, labels[0])]), missing="drop").answers
     assert answers["label"].dtype == dtype
     assert answers["task"].dtype == "int64"
     last = answers.iloc[-1]
@@ -117,7 +117,7 @@ def test_kept_columns_are_carried(way, tmp_path):
         "postgresql": lambda: server().load(frames["arrow"]),
         "sqlite": lambda: to_sqlite(frames["arrow"], tmp_path / "data.db"),
     }.get(way, lambda: frames[way])()
-    answers = plain(aggregate(found, keep=["text", "size"]).answers)
+    answers = plain(prove(found, keep=["text", "size"]).answers)
     assert list(answers)[-2:] == ["text", "size"]
     assert answers["text"] == [f"about {task}" for task in answers["task"]]
     assert [float(size) for size in answers["size"]] == [int(task) / 2 for task in answers["task"]]
@@ -131,13 +131,13 @@ def test_kept_columns_are_carried(way, tmp_path):
     "way", ["pandas", "pandas-pyarrow", "polars-lazy", "arrow", "duckdb", "duckdb-own", "csv", "postgresql", "sqlite"]
 )
 def test_truth_of_any_kind_goes_with_data_of_any_kind(way, truth_way, tmp_path):
-    answers = aggregate(to_pandas(ROWS)).answers
+    answers = prove(to_pandas(ROWS)).answers
     wrong = answers["label"].tolist()
     wrong[0] = "no" if wrong[0] == "yes" else "yes"
     known = [(task, "-", label) for task, label in zip(answers["task"], wrong, strict=True)]
     (tmp_path / "truth").mkdir()
     truth = WAYS[truth_way]([*known[:10], (5000, "-", "no")], tmp_path / "truth")
-    accuracy = aggregate(WAYS[way](ROWS, tmp_path), truth=truth).accuracy
+    accuracy = prove(WAYS[way](ROWS, tmp_path), truth=truth).accuracy
     assert (accuracy.value, accuracy.n_tasks, accuracy.n_unknown) == (0.9, 10, 1)
 
 
@@ -146,7 +146,7 @@ def test_a_column_of_mixed_types_is_an_input_error(column):
     data = to_pandas([(1, "w", "1"), (1, "v", "0"), (2, "w", "1")]).astype(object)
     data[column] = pd.Series([1, "1", "0"], dtype=object)
     with pytest.raises(InputError):
-        aggregate(data)
+        prove(data)
 
 
 small_crowds = st.lists(
@@ -159,19 +159,19 @@ options = st.fixed_dictionaries({"selectivity": st.sampled_from(["none", "estima
 @settings(max_examples=30)
 @given(small_crowds, options, st.randoms(use_true_random=False))
 def test_order_of_rows_and_chunks_change_nothing(rows, chosen, random):
-    expected = facts(aggregate(to_polars(rows), **chosen))
+    expected = facts(prove(to_polars(rows), **chosen))
     random.shuffle(rows)
-    assert facts(aggregate(to_polars(rows), **chosen)) == expected
+    assert facts(prove(to_polars(rows), **chosen)) == expected
     cut = random.randrange(len(rows) + 1)
     parts = [to_polars(part) for part in (rows[:cut], rows[cut:]) if part]
-    assert facts(aggregate(pl.concat(parts, rechunk=False), **chosen)) == expected
+    assert facts(prove(pl.concat(parts, rechunk=False), **chosen)) == expected
 
 
 @settings(max_examples=20)
 @given(small_crowds, options, st.permutations(range(8)), st.permutations(range(6)))
 def test_names_of_tasks_and_workers_change_nothing(rows, chosen, tasks, workers):
-    before = aggregate(to_polars(rows), **chosen)
-    after = aggregate(to_polars([(tasks[t], workers[w], label) for t, w, label in rows]), **chosen)
+    before = prove(to_polars(rows), **chosen)
+    after = prove(to_polars([(tasks[t], workers[w], label) for t, w, label in rows]), **chosen)
     assert after.certificate == before.certificate
     renamed = sorted((str(tasks[int(task)]), *rest) for task, *rest in canonical(before))
     assert canonical(after) == renamed
@@ -181,8 +181,8 @@ def test_names_of_tasks_and_workers_change_nothing(rows, chosen, tasks, workers)
 @given(small_crowds, options)
 def test_exchanging_the_labels_exchanges_answers_that_are_unique(rows, chosen):
     other = {"no": "yes", "yes": "no"}
-    before = aggregate(to_polars(rows), **chosen, labels=["no", "yes"])
-    after = aggregate(to_polars([(t, w, other[label]) for t, w, label in rows]), **chosen, labels=["no", "yes"])
+    before = prove(to_polars(rows), **chosen, labels=["no", "yes"])
+    after = prove(to_polars([(t, w, other[label]) for t, w, label in rows]), **chosen, labels=["no", "yes"])
     assert after.certificate.objective == pytest.approx(before.certificate.objective, abs=1e-9)
     tasks = np.repeat(before.buckets.counts[:, 0, :], before.buckets.weights, axis=0)
     shares = "estimate" if chosen["selectivity"] == "estimate" else None
@@ -199,14 +199,14 @@ def test_files_in_pieces_and_threads_change_nothing(tmp_path, suffix, threads):
     for number, cut in enumerate((slice(0, 10), slice(10, 11), slice(11, None))):
         (tmp_path / str(number)).mkdir()
         write(ROWS[cut], tmp_path / str(number))
-    solution = aggregate(str(tmp_path / "*" / f"data{suffix}"), threads=threads)
-    assert facts(solution) == facts(aggregate(to_pandas(ROWS)))
+    solution = prove(str(tmp_path / "*" / f"data{suffix}"), threads=threads)
+    assert facts(solution) == facts(prove(to_pandas(ROWS)))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_one_label_has_no_margins(backend):
     """There is nothing to tell it from; the column is there all the same."""
     rows = {"task": ["t1", "t1", "t2"], "worker": ["w1", "w2", "w1"], "label": ["a", "a", "a"]}
-    answers = plain(aggregate(BACKENDS[backend](pa.table(rows))).answers)
+    answers = plain(prove(BACKENDS[backend](pa.table(rows))).answers)
     assert answers["label"] == ["a", "a"]
     assert all(value is None or value != value for value in answers["margin"])  # noqa: PLR0124 - not-a-number

@@ -8,14 +8,14 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from crowdopt import aggregate, verify
+from crowdopt import prove, verify
 from crowdopt.errors import InputError
 from crowdopt.model.scale import canonical_text
 from support import oracle
 from support.gold import GOLD, answers_by_task, as_rows
 from support.ways import BACKENDS, ROWS, WAYS, canonical, facts, plain, to_arrow, to_pandas, to_polars, to_text
 
-EXPECTED = facts(aggregate(to_pandas(ROWS), gold=GOLD))
+EXPECTED = facts(prove(to_pandas(ROWS), gold=GOLD))
 
 
 def test_what_is_expected_has_the_gold_labels():
@@ -28,7 +28,7 @@ def test_what_is_expected_has_the_gold_labels():
 
 @pytest.mark.parametrize("way", WAYS)
 def test_data_of_every_kind_with_gold_as_a_dict(way, tmp_path):
-    solution = aggregate(WAYS[way](ROWS, tmp_path), wide=way.startswith("wide"), gold=GOLD)
+    solution = prove(WAYS[way](ROWS, tmp_path), wide=way.startswith("wide"), gold=GOLD)
     assert facts(solution) == EXPECTED
 
 
@@ -40,7 +40,7 @@ def test_gold_of_every_kind(gold_way, tmp_path):
     (tmp_path / "gold").mkdir()
     for way in ("pandas", "polars-lazy", "duckdb-own", "csv"):
         gold = WAYS[gold_way](as_rows(GOLD), tmp_path / "gold")
-        assert facts(aggregate(WAYS[way](ROWS, tmp_path), gold=gold)) == EXPECTED, way
+        assert facts(prove(WAYS[way](ROWS, tmp_path), gold=gold)) == EXPECTED, way
 
 
 @pytest.mark.grid
@@ -58,10 +58,8 @@ def test_whole_numbers_are_the_same_tasks_and_labels_as_texts(way, gold_way, nam
         if way == "pandas-float"
         else WAYS[way](rows, tmp_path)
     )  # fmt: skip
-    solution = aggregate(data, gold=gold, **named)
-    assert canonical(solution) == canonical(
-        aggregate(to_pandas(rows), gold={t: code[g] for t, g in GOLD.items()}, **named)
-    )
+    solution = prove(data, gold=gold, **named)
+    assert canonical(solution) == canonical(prove(to_pandas(rows), gold={t: code[g] for t, g in GOLD.items()}, **named))
     answers = plain(solution.answers)
     kind = {"csv": str, "pandas-float": float}.get(way, int)
     assert {type(task) for task in answers["task"]} == {type(label) for label in answers["label"]} == {kind}
@@ -77,7 +75,7 @@ def test_whole_numbers_are_the_same_tasks_and_labels_as_texts(way, gold_way, nam
     ids=["numbers", "texts", "missing"],
 )
 def test_a_dict_of_any_kind_of_keys(gold):
-    assert facts(aggregate(to_pandas(ROWS), gold=gold)) == EXPECTED
+    assert facts(prove(to_pandas(ROWS), gold=gold)) == EXPECTED
 
 
 NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
@@ -92,8 +90,8 @@ def test_types_of_the_answers_are_those_without_gold(backend, cast):
     labels = pa.array([None if label is None else cast(label) for _, _, label in rows])
     table = to_arrow(rows).set_column(2, "label", labels)
     data = table.to_pandas(types_mapper=NULLABLE.get) if backend == "pandas" else BACKENDS[backend](table)
-    before = aggregate(data, missing="drop").answers
-    after = aggregate(data, missing="drop", gold={3: cast(1)}).answers
+    before = prove(data, missing="drop").answers
+    after = prove(data, missing="drop", gold={3: cast(1)}).answers
     types = {
         "duckdb": lambda a: a.types,
         "polars": lambda a: a.collect_schema() if backend == "polars-lazy" else a.schema,
@@ -111,7 +109,7 @@ def test_large_whole_numbers_are_not_rounded():
     large = 2**60 + 1
     rows = [(large, "v", large), (large, "w", large), (large + 1, "v", large + 1), (large + 1, "w", large)]
     for data in (to_pandas(rows), to_polars(rows), to_arrow(rows)):
-        answers = plain(aggregate(data, gold={large: large}).answers)
+        answers = plain(prove(data, gold={large: large}).answers)
         assert (answers["task"], answers["label"][0]) == ([large, large + 1], large)
 
 
@@ -120,7 +118,7 @@ def test_large_whole_numbers_are_not_rounded():
 def test_kept_columns_of_any_name(keep, way):
     data = to_pandas(ROWS).assign(**{keep: to_pandas(ROWS)["task"] + 1000})
     data = BACKENDS[way](pa.Table.from_pandas(data, preserve_index=False))
-    answers = plain(aggregate(data, gold=GOLD, keep=[keep]).answers)
+    answers = plain(prove(data, gold=GOLD, keep=[keep]).answers)
     assert answers[keep] == [task + 1000 for task in answers["task"]]
 
 
@@ -129,15 +127,15 @@ def test_gold_under_the_names_of_the_data_or_the_usual_ones(tmp_path):
     named = {"task": "item", "worker": "rater", "label": "answer"}
     gold = to_pandas(as_rows(GOLD)).drop(columns="worker")
     for one in (gold, gold.rename(columns=named), gold.rename(columns={"task": "item"}), GOLD):
-        assert canonical(aggregate(data.rename(columns={"item": "item"}), **named, gold=one)) == EXPECTED[0]
+        assert canonical(prove(data.rename(columns={"item": "item"}), **named, gold=one)) == EXPECTED[0]
 
 
 def test_order_of_rows_changes_nothing(tmp_path):
     backwards = dict(reversed(GOLD.items()))
-    assert facts(aggregate(to_polars(ROWS[::-1]), gold=to_polars(as_rows(backwards)))) == EXPECTED
-    assert aggregate(to_polars(ROWS), gold=backwards).reading == aggregate(to_polars(ROWS), gold=GOLD).reading
+    assert facts(prove(to_polars(ROWS[::-1]), gold=to_polars(as_rows(backwards)))) == EXPECTED
+    assert prove(to_polars(ROWS), gold=backwards).reading == prove(to_polars(ROWS), gold=GOLD).reading
     twice = to_polars([*as_rows(GOLD), *as_rows(GOLD)])
-    assert facts(aggregate(to_polars(ROWS), gold=twice)) == EXPECTED
+    assert facts(prove(to_polars(ROWS), gold=twice)) == EXPECTED
 
 
 def test_gold_may_be_scores_in_bins(tmp_path):
@@ -146,7 +144,7 @@ def test_gold_may_be_scores_in_bins(tmp_path):
         {0: 0.1, 7: 0.5, 14: 0.9, 21: 0.49, 28: 0.0},
         {t: ["below 0.5", "0.5 and above"][g == "yes"] for t, g in GOLD.items()},
     ):
-        solution = aggregate(to_polars(rows), bins=[0.5], gold=gold)
+        solution = prove(to_polars(rows), bins=[0.5], gold=gold)
         names = {"below 0.5": "no", "0.5 and above": "yes"}
         assert [(task, names[label], *rest) for task, label, *rest in canonical(solution)] == EXPECTED[0]
         assert verify(solution, to_text(rows, tmp_path)).verdict == "CONFIRMED"
@@ -157,7 +155,7 @@ def test_the_file_needs_no_gold(way, tmp_path):
     (tmp_path / "gold").mkdir()
     gold = to_text(as_rows(GOLD), tmp_path / "gold")
     wide = way.startswith("wide")
-    aggregate(WAYS[way](ROWS, tmp_path), gold=gold, wide=wide, smoothing=0.5).save(tmp_path / "solution.json")
+    prove(WAYS[way](ROWS, tmp_path), gold=gold, wide=wide, smoothing=0.5).save(tmp_path / "solution.json")
     others = ["wide-csv", "wide-polars"] if wide else ["pandas", "polars-lazy", "arrow", "duckdb-own", "csv"]
     for other in others:
         assert verify(tmp_path / "solution.json", WAYS[other](ROWS, tmp_path)).verdict == "CONFIRMED", other
@@ -170,7 +168,7 @@ def test_the_file_needs_no_gold(way, tmp_path):
 def test_a_gold_task_without_a_usable_response_keeps_its_label(backend):
     rows = [("a", "v", "yes"), ("a", "w", "yes"), ("b", "v", "no"), ("c", "v", None), ("d", "v", None)]
     data = BACKENDS[backend](to_arrow(rows))
-    solution = aggregate(data, missing="drop", gold={"c": "yes"}, selectivity="estimate")
+    solution = prove(data, missing="drop", gold={"c": "yes"}, selectivity="estimate")
     answers = answers_by_task(solution)
     assert answers["c"] == {
         "task": "c", "label": "yes", "confidence": 1, "margin": None, "margin_kind": None, "n_responses": 0,
@@ -191,19 +189,19 @@ def test_gold_of_all_tasks_leaves_nothing_to_estimate():
     rows = [("a", "v", "yes"), ("b", "v", "no"), ("c", "v", None)]
     for gold in ({"a": "yes", "b": "no"}, {"a": "yes", "b": "no", "c": "no"}):
         with pytest.raises(InputError, match=r"^every task with a response has a gold label"):
-            aggregate(to_polars(rows), missing="drop", gold=gold)
+            prove(to_polars(rows), missing="drop", gold=gold)
 
 
 def test_gold_of_a_label_that_nobody_answered():
     rows = [("a", "v", "1"), ("a", "w", "2"), ("b", "v", "2"), ("c", "v", "1"), ("c", "w", "1")]
     with pytest.raises(InputError, match=r"gold label '3' of task 'a' is not on the scale 1, 2; name .* --labels"):
-        aggregate(to_polars(rows), gold={"a": 3})
-    solution = aggregate(to_polars(rows), gold={"a": 3}, labels=[1, 2, 3])
+        prove(to_polars(rows), gold={"a": 3})
+    solution = prove(to_polars(rows), gold={"a": 3}, labels=[1, 2, 3])
     assert canonical(solution)[0][:3] == ("a", "3", "gold")
     assert solution.matrix[0, 2] == pytest.approx([0.5, 0.5, 0])
     assert verify(solution, to_polars(rows)).verdict == "CONFIRMED"
     numbers = to_polars([(task, worker, int(label)) for task, worker, label in rows])
-    assert plain(aggregate(numbers, gold={"a": 3}, labels=[1, 2, 3]).answers)["label"][0] == 3
+    assert plain(prove(numbers, gold={"a": 3}, labels=[1, 2, 3]).answers)["label"][0] == 3
 
 
 # Accuracy, the estimator, and words
@@ -222,19 +220,19 @@ def test_accuracy_leaves_gold_out(way, truth_way, tmp_path):
     known |= {0: GOLD[0], 7: other[GOLD[7]], 5000: "no"}
     (tmp_path / "truth").mkdir()
     truth = WAYS[truth_way](as_rows(known), tmp_path / "truth")
-    accuracy = aggregate(WAYS[way](ROWS, tmp_path), gold=GOLD, truth=truth).accuracy
+    accuracy = prove(WAYS[way](ROWS, tmp_path), gold=GOLD, truth=truth).accuracy
     assert (accuracy.value, accuracy.n_tasks, accuracy.n_unknown) == (7 / 8, 8, 1)
 
 
 def test_a_truth_of_gold_tasks_alone_is_refused():
     with pytest.raises(InputError, match=r"^all tasks of the truth are gold"):
-        aggregate(to_polars(ROWS), gold=GOLD, truth=to_polars(as_rows(GOLD)))
+        prove(to_polars(ROWS), gold=GOLD, truth=to_polars(as_rows(GOLD)))
 
 
 def test_canonical_texts_tell_tasks_apart():
     """A text is not the number that it looks like: 007 is another task than 7."""
     rows = [("007", "v", "no"), ("7", "v", "yes"), ("8", "v", "yes"), ("8", "w", "no")]
-    solution = aggregate(to_polars(rows), gold={7: "no"})
+    solution = prove(to_polars(rows), gold={7: "no"})
     assert [(task, status) for task, _, status, *_ in canonical(solution)] == [
         ("007", "ok"),
         ("7", "gold"),
@@ -242,9 +240,9 @@ def test_canonical_texts_tell_tasks_apart():
     ]
     assert canonical_text(7) == "7"
     with pytest.raises(InputError, match=r"gold task '07' \(and 1 more\) is not in the data"):
-        aggregate(to_polars(rows), gold={"07": "no", "09": "no", "8": "no"})
+        prove(to_polars(rows), gold={"07": "no", "09": "no", "8": "no"})
 
 
 def test_gold_frames_are_read_with_the_options_of_the_data():
     gold = pl.DataFrame({"task": ["0", "7", None, "14"], "label": ["no", "?", "yes", ""]})
-    assert aggregate(to_polars(ROWS), gold=gold, na=["?"]).reading.gold == (("0", "no"),)
+    assert prove(to_polars(ROWS), gold=gold, na=["?"]).reading.gold == (("0", "no"),)

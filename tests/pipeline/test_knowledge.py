@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 
-from crowdopt import GlobalOptimum, Solution, aggregate, verify
+from crowdopt import GlobalOptimum, Solution, prove, verify
 from crowdopt.cli.app import main
 from crowdopt.studies.simulate import crowd
 from support import oracle
@@ -104,7 +104,7 @@ def test_the_optimum_of_the_other_tasks_given_what_is_known(part, tmp_path, effo
 
 def assert_optimum_of_the_other_tasks(case, tmp_path):
     data = to_polars(case.rows)
-    solution = aggregate(data, **case.options)
+    solution = prove(data, **case.options)
     certificate = solution.certificate
     free = [task for task in case.counts if task not in case.gold]
     tasks = np.array([case.counts[task] for task in free])
@@ -148,7 +148,7 @@ def test_every_engine_takes_what_is_known(seed, engine):
     case = Case(seed)
     if engine == "enumerate":
         case.space = "dominance"
-    solution = aggregate(to_polars(case.rows), **case.options, labels=case.labels, engine=engine)
+    solution = prove(to_polars(case.rows), **case.options, labels=case.labels, engine=engine)
     free = [task for task in case.counts if task not in case.gold]
     tasks, answers = np.array([case.counts[task] for task in free]), answers_by_task(solution)
     mapping = np.array([case.labels.index(answers[task]["label"]) for task in free])
@@ -175,10 +175,10 @@ def test_gold_teaches_what_the_crowd_alone_gets_wrong():
     names = {task: ["no", "yes"][label] for task, label in truth.items()}
     wanted = pd.DataFrame({"task": list(names), "label": list(names.values())})
     gold = {task: names[task] for task in list(names)[:15]}
-    assert aggregate(to_polars(rows), truth=wanted).accuracy.value < 0.2
-    assert aggregate(to_polars(rows), truth=wanted, gold=gold, space="all").accuracy.value > 0.8
+    assert prove(to_polars(rows), truth=wanted).accuracy.value < 0.2
+    assert prove(to_polars(rows), truth=wanted, gold=gold, space="all").accuracy.value > 0.8
     # Under dominance more yes never means no, whatever gold says; that is what the space is for.
-    assert aggregate(to_polars(rows), truth=wanted, gold=gold).accuracy.value < 0.6
+    assert prove(to_polars(rows), truth=wanted, gold=gold).accuracy.value < 0.6
 
 
 def test_the_estimator_takes_all_of_it():
@@ -188,7 +188,7 @@ def test_the_estimator_takes_all_of_it():
     labels = model.fit_predict(data)
     assert labels.loc[list(GOLD)].to_dict() == GOLD
     assert model.probas_.loc[7].to_dict() == {"no": 0, "yes": 1}
-    solution = aggregate(data, duplicates="all", **options)
+    solution = prove(data, duplicates="all", **options)
     assert model.certificate_ == solution.certificate
     assert model.certificate_.given == ("gold", "prior matrix", "smoothing")
     assert labels.tolist() == solution.answers["label"].tolist()
@@ -205,7 +205,7 @@ def test_the_estimator_takes_all_of_it():
 
 
 def test_shares_that_are_estimated_count_gold_tasks():
-    solution = aggregate(to_polars(ROWS), gold=GOLD, selectivity="estimate")
+    solution = prove(to_polars(ROWS), gold=GOLD, selectivity="estimate")
     labels = [label for _, label, *_ in canonical(solution)]
     shares = [labels.count(label) / len(labels) for label in ("no", "yes")]
     assert solution.summary()["selectivity"]["shares"] == pytest.approx(shares)
@@ -224,7 +224,7 @@ def test_what_is_known_is_no_sign_of_rare_labels(known):
     made = crowd(600, 30, 5, matrix=[[0.8, 0.2], [0.2, 0.8]], seed=1)
     if "gold" in known:
         known = {"gold": dict(zip(made.tasks[:300].tolist(), made.truth[:300].tolist(), strict=True))}
-    assert aggregate(pl.DataFrame(made.to_dict()), **known).advice == ()
+    assert prove(pl.DataFrame(made.to_dict()), **known).advice == ()
 
 
 def test_the_command_line_says_what_it_was_told(crowdopt, tmp_path):
@@ -234,10 +234,10 @@ def test_the_command_line_says_what_it_was_told(crowdopt, tmp_path):
     saved, answers = tmp_path / "solution.json", tmp_path / "answers.csv"
     options = ("--gold", gold, "--prior-matrix", prior, "--smoothing", "0.5")
     found = json.loads(
-        crowdopt("aggregate", data, *options, "--json", "--solution", saved, "-o", answers, "--probabilities")
+        crowdopt("prove", data, *options, "--json", "--solution", saved, "-o", answers, "--probabilities")
     )
     assert (found["n_gold"], found["n_tasks"], found["given"]) == (5, 25, ["gold", "prior matrix", "smoothing"])
-    expected = aggregate(to_pandas(ROWS), gold=GOLD, prior_matrix=BASIC, smoothing=0.5)
+    expected = prove(to_pandas(ROWS), gold=GOLD, prior_matrix=BASIC, smoothing=0.5)
     assert found["log_likelihood"] == expected.certificate.objective
     assert found["matrix"] == expected.matrix.tolist()
     with answers.open(newline="") as file:
@@ -252,10 +252,10 @@ def test_the_command_line_says_what_it_was_told(crowdopt, tmp_path):
         "",
     )
     assert crowdopt("verify", saved, data).splitlines()[0] == "CONFIRMED"
-    said = crowdopt("aggregate", data, *options)
+    said = crowdopt("prove", data, *options)
     assert ", given the gold and prior matrix and smoothing; " in said.splitlines()[0]
     assert "25 (5 of known label)" in said
-    again = json.loads(crowdopt("aggregate", data, "--prior-matrix", saved, "--json"))
+    again = json.loads(crowdopt("prove", data, "--prior-matrix", saved, "--json"))
     assert again["given"] == ["prior matrix"]
     assert again["n_gold"] == 0
 
@@ -264,7 +264,7 @@ def test_gold_is_no_output(crowdopt, tmp_path, monkeypatch, capfd):
     (tmp_path / "gold").mkdir()
     data, gold = to_text(ROWS, tmp_path), to_text(as_rows(GOLD), tmp_path / "gold")
     before = (tmp_path / "gold" / "data.csv").read_bytes()
-    monkeypatch.setattr(sys, "argv", ["crowdopt", "aggregate", data, "--gold", gold, "-o", gold])
+    monkeypatch.setattr(sys, "argv", ["crowdopt", "prove", data, "--gold", gold, "-o", gold])
     with pytest.raises(SystemExit) as exited:
         main()
     assert exited.value.code == 2
@@ -276,7 +276,7 @@ def test_the_next_best_answers_are_those_of_the_other_tasks():
     rows = [(task, worker, {"no": "1", "yes": "2"}[label]) for task, worker, label in ROWS]
     rows += [(9000 + i, f"w{w}", str(1 + (i + w) % 3)) for i in range(4) for w in range(2)]
     gold = {task: {"no": 1, "yes": 2}[label] for task, label in GOLD.items()}
-    solution = aggregate(to_polars(rows), gold=gold)
+    solution = prove(to_polars(rows), gold=gold)
     found = solution.summary()["next_best"]
     assert solution.certificate.engine == "chain"
     least = min(row[4] for row in canonical(solution) if row[4] is not None)

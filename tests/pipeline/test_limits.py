@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import crowdopt as crowdopt_package
-from crowdopt import aggregate
+from crowdopt import prove
 from crowdopt.engines.chain_paths import MAX_DENSE
 from crowdopt.errors import InputError
 from crowdopt.model.order import Order, UpSets
@@ -35,7 +35,7 @@ def test_no_time_at_all(crowdopt, tmp_path, make, size):
     """Also where there are too many up-sets to be worked on at once."""
     rows = make(*size)
     path, saved, answers = to_text(rows, tmp_path), tmp_path / "solution.json", tmp_path / "answers.csv"
-    found = json.loads(crowdopt("aggregate", path, "--time-limit", 0, "--json", "--solution", saved, "-o", answers))
+    found = json.loads(crowdopt("prove", path, "--time-limit", 0, "--json", "--solution", saved, "-o", answers))
     assert (found["proof"], found["stop"]) == ("BOUNDED", "TIME")
     assert 0 < found["gap"] < np.inf
     assert found["next_best"] is None
@@ -44,7 +44,7 @@ def test_no_time_at_all(crowdopt, tmp_path, make, size):
         labels = {row["task"]: row["label"] for row in csv.DictReader(file)}
     assert labels.keys() == {task for task, _, _ in rows}
     assert set(labels.values()) <= set(found["labels"])
-    said = crowdopt("aggregate", path, "--time-limit", 0)
+    said = crowdopt("prove", path, "--time-limit", 0)
     assert said.startswith("BOUNDED: within ")
     assert "stopped by the time limit" in said.splitlines()[0]
 
@@ -55,11 +55,11 @@ def test_no_time_at_all(crowdopt, tmp_path, make, size):
 )
 def test_little_memory_leaves_the_chain_to_the_search(limit, way, tmp_path):
     rows = ratings(3, (1, 4))
-    solution = aggregate(WAYS[way](rows, tmp_path), memory_limit=limit)
+    solution = prove(WAYS[way](rows, tmp_path), memory_limit=limit)
     certificate = solution.certificate
     assert (certificate.engine, certificate.stop, certificate.proof) == ("search", "MEMORY", "BOUNDED")
     assert certificate.space == "dominance"
-    proved = aggregate(WAYS[way](rows, tmp_path), memory_limit="1GB").certificate
+    proved = prove(WAYS[way](rows, tmp_path), memory_limit="1GB").certificate
     assert (proved.engine, proved.stop, proved.proof) == ("chain", "FINISHED", "PROVED")
     assert certificate.objective <= proved.objective + 1e-9 <= certificate.bound + 1e-9
     assert reread(solution, rows, tmp_path) == "CONFIRMED"
@@ -74,7 +74,7 @@ def headline_of(solution) -> str:
 
 def test_little_memory_and_the_chain_by_name():
     with pytest.raises(InputError, match="too many for engine 'chain'; leave the choice to 'auto'"):
-        aggregate(to_polars(ratings(3, (1, 4))), memory_limit="1KB", engine="chain")
+        prove(to_polars(ratings(3, (1, 4))), memory_limit="1KB", engine="chain")
 
 
 @pytest.mark.grid
@@ -88,7 +88,7 @@ def test_stopped_from_outside(make, size, calls, tmp_path):
         seen.append(progress)
         return len(seen) >= calls
 
-    solution = aggregate(to_polars(rows), on_progress=stop)
+    solution = prove(to_polars(rows), on_progress=stop)
     certificate = solution.certificate
     if len(seen) < calls:  # it was done before
         assert certificate.stop == "FINISHED"
@@ -103,14 +103,14 @@ def test_stopped_from_outside(make, size, calls, tmp_path):
 
 def test_stopped_from_outside_at_once():
     for make in (ratings, categories):
-        certificate = aggregate(to_polars(make()), on_progress=lambda _: True).certificate
+        certificate = prove(to_polars(make()), on_progress=lambda _: True).certificate
         assert (certificate.stop, certificate.proof) == ("INTERRUPT", "BOUNDED")
 
 
 def test_progress_that_says_nothing_changes_nothing():
     for make in (ratings, categories):
         rows = make(4, (1, 3))
-        assert facts(aggregate(to_polars(rows), on_progress=lambda _: False)) == facts(aggregate(to_polars(rows)))
+        assert facts(prove(to_polars(rows), on_progress=lambda _: False)) == facts(prove(to_polars(rows)))
 
 
 # The seed
@@ -120,25 +120,25 @@ def test_progress_that_says_nothing_changes_nothing():
 def test_the_seed_reaches_the_search(crowdopt, tmp_path, make):
     rows = make(4, (1, 3), 80)
     path = to_text(rows, tmp_path)
-    best = {"ratings": aggregate(to_polars(rows)).certificate.objective, "categories": np.inf}[make.__name__]
+    best = {"ratings": prove(to_polars(rows)).certificate.objective, "categories": np.inf}[make.__name__]
     found = []
     for seed in (0, 1, 2, 1):
         saved = tmp_path / "solution.json"
-        out = crowdopt("aggregate", path, "--engine", "search", "--seed", seed, "--json", "--solution", saved)
+        out = crowdopt("prove", path, "--engine", "search", "--seed", seed, "--json", "--solution", saved)
         facts_ = json.loads(out)
         assert json.loads(saved.read_text())["seed"] == seed
         assert facts_["log_likelihood"] <= best + 1e-9
         assert crowdopt("verify", saved, path).splitlines()[0] == "CONFIRMED"
         found.append((facts_["work"], facts_["log_likelihood"]))
-        assert aggregate(to_polars(rows), engine="search", seed=seed).certificate.work == facts_["work"]
+        assert prove(to_polars(rows), engine="search", seed=seed).certificate.work == facts_["work"]
     assert found[1] == found[3]
     assert len({work for work, _ in found}) > 1
 
 
 def test_the_seed_is_no_matter_where_nothing_is_drawn():
     rows = ratings(4, 3)
-    assert facts(aggregate(to_polars(rows), seed=5)) == facts(aggregate(to_polars(rows)))
-    assert aggregate(to_polars(rows), seed=np.int64(5)).to_dict()["seed"] == 5
+    assert facts(prove(to_polars(rows), seed=5)) == facts(prove(to_polars(rows)))
+    assert prove(to_polars(rows), seed=np.int64(5)).to_dict()["seed"] == 5
 
 
 # A cold start
@@ -148,7 +148,7 @@ def test_the_seed_is_no_matter_where_nothing_is_drawn():
 def many_up_sets(tmp_path_factory):
     """Ratings that need compiled loops."""
     rows = rows_of(crowd(1000, 20, 10, labels=["1", "2", "3"], matrix=uniform_errors(3, 0.5), seed=0))
-    buckets = aggregate(to_polars(rows), time_limit=0).buckets
+    buckets = prove(to_polars(rows), time_limit=0).buckets
     assert MAX_DENSE < len(UpSets.of(Order.of(buckets.counts), 40_000)) < 5_000
     return to_text(rows, tmp_path_factory.mktemp("many"))
 
@@ -168,7 +168,7 @@ def test_a_fresh_process_says_nothing_of_a_cache_that_it_cannot_write(many_up_se
         beside.write_text("no folder")
     environment = environment | {"PYTHONPATH": str(tmp_path / "site")}
     done = subprocess.run(
-        [PROGRAM, "aggregate", many_up_sets, "--json"],
+        [PROGRAM, "prove", many_up_sets, "--json"],
         capture_output=True, text=True, check=False, timeout=300, cwd=tmp_path, env=os.environ | environment,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
@@ -179,7 +179,7 @@ def test_a_fresh_process_says_nothing_of_a_cache_that_it_cannot_write(many_up_se
 
 def test_more_up_sets_than_can_be_listed(tmp_path):
     rows = rows_of(crowd(120, 20, (1, 4), labels=list("123456"), matrix=uniform_errors(6, 0.4), seed=0))
-    solution = aggregate(to_polars(rows), time_limit=1)
+    solution = prove(to_polars(rows), time_limit=1)
     certificate = solution.certificate
     assert (certificate.proof, certificate.engine, certificate.space) == ("BOUNDED", "columns", "dominance")
     assert certificate.stop == "TIME"
@@ -187,6 +187,6 @@ def test_more_up_sets_than_can_be_listed(tmp_path):
     assert value_of(solution, rows) == pytest.approx(certificate.objective)
     assert reread(solution, rows, tmp_path) in {"CONFIRMED", "BOUND NOT RE-CHECKED"}  # prices of six labels take long
     with pytest.raises(InputError, match="more than 40,000 sets of buckets respect the order: too many"):
-        aggregate(to_polars(rows), engine="chain")
+        prove(to_polars(rows), engine="chain")
     with pytest.raises(InputError, match="enumerate"):
-        aggregate(to_polars(rows), engine="enumerate")
+        prove(to_polars(rows), engine="enumerate")

@@ -34,7 +34,7 @@ FRAME = pd.DataFrame(ROWS, columns=["task", "worker", "label"])
 )
 def test_data_that_is_no_table(data, message):
     with pytest.raises(InputError, match=message):
-        crowdopt.aggregate(data)
+        crowdopt.prove(data)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_data_that_is_no_table(data, message):
 )
 def test_options_that_mean_nothing(options, message):
     with pytest.raises(InputError, match=message):
-        crowdopt.aggregate(FRAME, **options)
+        crowdopt.prove(FRAME, **options)
 
 
 def matrix(**changed):
@@ -111,7 +111,7 @@ def matrix(**changed):
 )
 def test_gold_that_means_nothing(gold, message):
     with pytest.raises(InputError, match=message):
-        crowdopt.aggregate(FRAME, gold=gold)
+        crowdopt.prove(FRAME, gold=gold)
 
 
 @pytest.mark.parametrize(
@@ -152,26 +152,26 @@ def test_gold_that_means_nothing(gold, message):
         (matrix(yes=-1), "a pseudo-count in the prior matrix must be"),
         (matrix(yes=None), "pseudo-count|must hold numbers"),
         (matrix(yes=10**400), "must hold numbers"),
-        (crowdopt.aggregate(FRAME.replace("yes", "ja")), "prior solution has the label 'ja'"),
+        (crowdopt.prove(FRAME.replace("yes", "ja")), "prior solution has the label 'ja'"),
     ],
 )
 def test_a_prior_that_means_nothing(prior, message):
     with pytest.raises(InputError, match=message):
-        crowdopt.aggregate(FRAME, prior_matrix=prior)
+        crowdopt.prove(FRAME, prior_matrix=prior)
 
 
 @pytest.mark.parametrize("smoothing", ["a", "1", True, [1], -1, -0.1, float("nan"), float("inf"), 1e16, 10**400, 1j])
 def test_smoothing_that_means_nothing(smoothing):
     with pytest.raises(InputError, match=r"^smoothing (must be|is too large)"):
-        crowdopt.aggregate(FRAME, smoothing=smoothing)
+        crowdopt.prove(FRAME, smoothing=smoothing)
     with pytest.raises(InputError, match="smoothing"):
         crowdopt.GlobalOptimum(smoothing=smoothing).fit(FRAME)
 
 
 @pytest.mark.parametrize("smoothing", [np.float64(0.5), np.float32(0.5), Fraction(1, 2), 0.5])
 def test_numbers_of_other_kinds_are_numbers(smoothing):
-    expected = crowdopt.aggregate(FRAME, smoothing=0.5)
-    found = crowdopt.aggregate(FRAME, smoothing=smoothing, seed=np.int64(3), time_limit=np.int64(60))
+    expected = crowdopt.prove(FRAME, smoothing=0.5)
+    found = crowdopt.prove(FRAME, smoothing=smoothing, seed=np.int64(3), time_limit=np.int64(60))
     assert found.certificate == expected.certificate
     assert crowdopt.verify(crowdopt.Solution.from_dict(found.to_dict()), FRAME).verdict == "CONFIRMED"
 
@@ -181,20 +181,20 @@ def test_columns_that_are_read_may_have_dots_and_quotes(tmp_path):
     named = {"task": 'the "task"', "worker": "a.worker", "label": "it's.a.label"}
     FRAME.rename(columns=named).to_csv(path, index=False)
     for data in (path, duckdb.connect().from_df(FRAME.rename(columns=named))):
-        found = crowdopt.aggregate(data, **named)
-        assert found.certificate == crowdopt.aggregate(FRAME).certificate
+        found = crowdopt.prove(data, **named)
+        assert found.certificate == crowdopt.prove(FRAME).certificate
         assert crowdopt.verify(found, path).verdict == "CONFIRMED"
     with pytest.raises(ColumnError, match="double quote"):
-        crowdopt.aggregate(path, **named | {"worker": "it's.a.label", "label": "a.worker"}, keep=["a.worker"])
+        crowdopt.prove(path, **named | {"worker": "it's.a.label", "label": "a.worker"}, keep=["a.worker"])
     FRAME.pivot_table(index="task", columns="worker", values="label", aggfunc="first").add_suffix(".x").to_csv(path)
     with pytest.raises(ColumnError, match="no worker may have a dot"):
-        crowdopt.aggregate(path, wide=True)
+        crowdopt.prove(path, wide=True)
 
 
 def test_answers_in_files_have_no_columns_with_a_double_quote(tmp_path):
     path = tmp_path / "r.csv"
     FRAME.replace("yes", '"yes"').to_csv(path, index=False)
-    solution = crowdopt.aggregate(path)
+    solution = crowdopt.prove(path)
     with pytest.raises(ColumnError, match="double quote"):
         solution.answers_frame(probabilities=True)
     assert solution.answers["label"].to_pylist() == ['"yes"', "no", "no"]
@@ -203,7 +203,7 @@ def test_answers_in_files_have_no_columns_with_a_double_quote(tmp_path):
 def test_columns_that_are_not_read_may_have_any_name():
     connection = duckdb.connect()
     relation = connection.from_df(FRAME.assign(**{'a "quoted" name': 1}))
-    assert crowdopt.aggregate(relation).certificate == crowdopt.aggregate(FRAME).certificate
+    assert crowdopt.prove(relation).certificate == crowdopt.prove(FRAME).certificate
 
 
 def test_the_estimator_takes_pandas_only():
@@ -215,7 +215,7 @@ def test_a_negative_memory_limit_is_refused(tmp_path):
     path = tmp_path / "r.csv"
     FRAME.to_csv(path, index=False)
     with pytest.raises(CrowdoptError, match="negative"):
-        crowdopt.aggregate(path, memory_limit="-1GB")
+        crowdopt.prove(path, memory_limit="-1GB")
 
 
 def test_estimated_shares_are_not_recommended_where_they_leave_one_label():
@@ -223,8 +223,8 @@ def test_estimated_shares_are_not_recommended_where_they_leave_one_label():
     from crowdopt.studies.simulate import crowd
 
     made = crowd(3000, 100, (3, 7), matrix=[[0.55, 0.45], [0.3, 0.7]], seed=3)
-    advice = " ".join(crowdopt.aggregate(pd.DataFrame(made.to_dict())).advice)
-    estimated = crowdopt.aggregate(pd.DataFrame(made.to_dict()), selectivity="estimate")
+    advice = " ".join(crowdopt.prove(pd.DataFrame(made.to_dict())).advice)
+    estimated = crowdopt.prove(pd.DataFrame(made.to_dict()), selectivity="estimate")
     assert min(estimated.shares) == 0
     assert "--selectivity estimate" not in advice
-    assert crowdopt.aggregate(pd.DataFrame(made.to_dict()), engine="vote").advice == ()
+    assert crowdopt.prove(pd.DataFrame(made.to_dict()), engine="vote").advice == ()

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crowdopt import Solution, aggregate, verify
+from crowdopt import Solution, prove, verify
 from crowdopt.errors import InputError
 from support.gold import BASIC, GOLD, counts_behind, write_matrix
 from support.ways import ROWS, canonical, facts, to_polars
@@ -24,7 +24,7 @@ def shift(rows, by):
 @pytest.mark.parametrize("smoothing", [0.0, 2.5])
 def test_a_solution_is_the_prior_of_the_next(labels, smoothing, tmp_path):
     prior = {"no": {"no": 3.0, "yes": 1.5}, "yes": {"no": 0.25, "yes": 4.0}}
-    before = aggregate(to_polars(ROWS), labels=labels, gold=GOLD, prior_matrix=prior, smoothing=smoothing)
+    before = prove(to_polars(ROWS), labels=labels, gold=GOLD, prior_matrix=prior, smoothing=smoothing)
     before.save(tmp_path / "before.json")
     counts = counts_behind(before, ROWS, ["no", "yes"]) + BASIC  # smoothing is no evidence
     now = to_polars(shift(ROWS[:70], 500))
@@ -42,15 +42,15 @@ def test_a_solution_is_the_prior_of_the_next(labels, smoothing, tmp_path):
         "other order": write_matrix(tmp_path / "other.csv", swapped, ["yes", "no"]),
         "tsv": str(write_matrix(tmp_path / "prior.tsv", counts, ["no", "yes"], "\t")),
     }
-    expected = facts(aggregate(now, prior_matrix=counts))
-    assert expected != facts(aggregate(now))
+    expected = facts(prove(now, prior_matrix=counts))
+    assert expected != facts(prove(now))
     for name, given in priors.items():
-        solution = aggregate(now, prior_matrix=given)
+        solution = prove(now, prior_matrix=given)
         assert solution.objective.offsets.counts[:, 0] == pytest.approx(counts), name
         assert facts(solution) == expected, name
         assert solution.certificate.given == ("prior matrix",)
         assert verify(solution, now).verdict == "CONFIRMED"
-        turned = aggregate(now, prior_matrix=given, labels=["yes", "no"]) if name not in {"array", "list"} else None
+        turned = prove(now, prior_matrix=given, labels=["yes", "no"]) if name not in {"array", "list"} else None
         if turned:
             assert turned.certificate.objective == pytest.approx(solution.certificate.objective)
             assert turned.objective.offsets.counts[:, 0] == pytest.approx(swapped)
@@ -61,37 +61,37 @@ def test_months_add_up(tmp_path):
     months = [ROWS[:40], shift(ROWS[40:80], 500), shift(ROWS[80:], 1000)]
     prior, total = None, np.zeros((2, 2))
     for month in months:
-        solution = aggregate(to_polars(month), prior_matrix=prior, smoothing=1)
+        solution = prove(to_polars(month), prior_matrix=prior, smoothing=1)
         total += counts_behind(solution, month, ["no", "yes"])
         solution.save(tmp_path / "solution.json")
         prior = Solution.load(tmp_path / "solution.json")
-    last = aggregate(to_polars(ROWS), prior_matrix=tmp_path / "solution.json")
+    last = prove(to_polars(ROWS), prior_matrix=tmp_path / "solution.json")
     assert last.objective.offsets.counts[:, 0] == pytest.approx(total)
 
 
 def test_a_prior_of_fewer_labels_says_nothing_of_the_others(tmp_path):
     rows = [(task, worker, {"no": "1", "yes": "3"}[label]) for task, worker, label in ROWS]
-    before = aggregate(to_polars(rows))
+    before = prove(to_polars(rows))
     now = [*rows, (9000, "v", "2")]
-    prior = aggregate(to_polars(now), prior_matrix=before).objective.offsets.prior[:, 0]
+    prior = prove(to_polars(now), prior_matrix=before).objective.offsets.prior[:, 0]
     assert prior[1].tolist() == prior[:, 1].tolist() == [0, 0, 0]
     assert prior[np.ix_([0, 2], [0, 2])] == pytest.approx(counts_behind(before, rows, ["1", "3"]))
-    after = aggregate(to_polars(now))
+    after = prove(to_polars(now))
     with pytest.raises(InputError, match=r"prior solution has the label '2', which is not on the scale 1, 3"):
-        aggregate(to_polars(rows), prior_matrix=after)
+        prove(to_polars(rows), prior_matrix=after)
 
 
 def test_names_of_a_prior_may_be_numbers():
     rows = [(task, worker, label == "yes") for task, worker, label in ROWS]
-    of_truth = aggregate(to_polars(rows), prior_matrix={True: {True: 4, False: 0.25}, False: {False: 3, True: 1.5}})
+    of_truth = prove(to_polars(rows), prior_matrix={True: {True: 4, False: 0.25}, False: {False: 3, True: 1.5}})
     numbers = [(task, worker, int(label)) for task, worker, label in rows]
     for prior in ({0: {0: 3, 1: 1.5}, 1.0: {0: 0.25, "1": 4}}, BASIC, [[3, 1.5], [0.25, 4]]):
-        solution = aggregate(to_polars(numbers), prior_matrix=prior)
+        solution = prove(to_polars(numbers), prior_matrix=prior)
         assert solution.certificate.objective == of_truth.certificate.objective
 
 
 def test_a_prior_of_zeros_changes_nothing_but_what_is_given():
-    plain_, zeros = aggregate(to_polars(ROWS)), aggregate(to_polars(ROWS), prior_matrix=np.zeros((2, 2)))
+    plain_, zeros = prove(to_polars(ROWS)), prove(to_polars(ROWS), prior_matrix=np.zeros((2, 2)))
     assert canonical(zeros) == canonical(plain_)
     assert zeros.certificate == replace(plain_.certificate, given=("prior matrix",))
 
@@ -99,4 +99,4 @@ def test_a_prior_of_zeros_changes_nothing_but_what_is_given():
 def test_a_byte_order_mark_and_blank_lines_in_a_prior_are_no_matter(tmp_path):
     path = tmp_path / "prior.csv"
     path.write_bytes(b"\xef\xbb\xbf,no,yes\r\n\r\nno,3,1.5\r\nyes,2.5e-1,4\r\n\r\n")
-    assert aggregate(to_polars(ROWS), prior_matrix=path).objective.offsets.prior[:, 0] == pytest.approx(BASIC)
+    assert prove(to_polars(ROWS), prior_matrix=path).objective.offsets.prior[:, 0] == pytest.approx(BASIC)

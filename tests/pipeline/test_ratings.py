@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from crowdopt import Solution, aggregate, verify
+from crowdopt import Solution, prove, verify
 from crowdopt.engines.registry import ENGINES
 from crowdopt.errors import InputError
 from support import oracle
@@ -23,7 +23,7 @@ SIZES = [(3, 3), (3, (1, 4)), (3, 6), (4, 3), (4, (1, 2)), (5, 2), pytest.param(
 @pytest.mark.parametrize("selectivity", ["none", "estimate"])
 def test_ratings_are_proved_over_all_that_respect_the_order(n_labels, responses, selectivity, tmp_path):
     rows = ratings(n_labels, responses)
-    solution = aggregate(to_polars(rows), selectivity=selectivity)
+    solution = prove(to_polars(rows), selectivity=selectivity)
     certificate = solution.certificate
     assert (certificate.proof, certificate.stop, certificate.gap) == ("PROVED", "FINISHED", 0)
     assert (certificate.space, certificate.engine) == ("dominance", "chain")
@@ -33,10 +33,10 @@ def test_ratings_are_proved_over_all_that_respect_the_order(n_labels, responses,
     assert value_of(solution, rows, shares) == pytest.approx(certificate.objective)
     assert reread(solution, rows, tmp_path) == "CONFIRMED"
     # Nobody finds better ones that respect the order, and no bound on them is lower.
-    other = aggregate(to_polars(rows), selectivity=selectivity, engine="search").certificate
+    other = prove(to_polars(rows), selectivity=selectivity, engine="search").certificate
     assert other.objective <= certificate.objective + 1e-9
     assert other.bound >= certificate.objective
-    everything = aggregate(to_polars(rows), selectivity=selectivity, space="all").certificate
+    everything = prove(to_polars(rows), selectivity=selectivity, space="all").certificate
     assert everything.bound >= certificate.objective
 
 
@@ -45,7 +45,7 @@ def test_ratings_are_proved_over_all_that_respect_the_order(n_labels, responses,
 @pytest.mark.parametrize("selectivity", ["none", "estimate"])
 def test_categories_are_proved_over_everything(n_labels, responses, selectivity, tmp_path):
     rows = categories(n_labels, responses)
-    solution = aggregate(to_polars(rows), selectivity=selectivity)
+    solution = prove(to_polars(rows), selectivity=selectivity)
     certificate = solution.certificate
     assert (certificate.proof, certificate.stop, certificate.engine) == ("PROVED", "FINISHED", "columns")
     assert certificate.space == "all"
@@ -56,7 +56,7 @@ def test_categories_are_proved_over_everything(n_labels, responses, selectivity,
     assert reread(solution, rows, tmp_path) == "CONFIRMED"
     assert solution.summary()["next_best"] is None
     for engine in ("em", "em1", "em2", "em3", "soft-em"):
-        other = aggregate(to_polars(rows), selectivity=selectivity, engine=engine).certificate
+        other = prove(to_polars(rows), selectivity=selectivity, engine=engine).certificate
         assert other.objective <= certificate.objective + 1e-9, engine
         assert other.objective <= certificate.bound
 
@@ -72,10 +72,10 @@ def test_small_problems_against_brute_force():
         labels = [str(j + 1) for j in range(n_labels)]
         tasks = np.array(list(by_hand(rows, labels).values()))
         best = {space: oracle.brute_force(tasks, space=space).value for space in ("dominance", "all")}
-        ordered = aggregate(to_polars(rows), labels=labels)
+        ordered = prove(to_polars(rows), labels=labels)
         assert ordered.certificate.proof == "PROVED"
         assert ordered.certificate.objective == pytest.approx(best["dominance"], abs=1e-9)
-        free = aggregate(to_polars(rows), labels=labels, space="all").certificate
+        free = prove(to_polars(rows), labels=labels, space="all").certificate
         assert free.proof == "PROVED"
         assert free.objective == pytest.approx(best["all"], abs=1e-6)
         assert free.bound >= best["all"] - 1e-9
@@ -89,9 +89,9 @@ def test_every_engine_by_name(engine, space, responses, tmp_path):
     rows = ratings(3, responses, 40)
     if engine == "scan" or (engine in {"chain", "enumerate"} and space == "all"):
         with pytest.raises(InputError, match=f"engine '{engine}'"):
-            aggregate(to_polars(rows), engine=engine, space=space)
+            prove(to_polars(rows), engine=engine, space=space)
         return
-    solution = aggregate(to_polars(rows), engine=engine, space=space)
+    solution = prove(to_polars(rows), engine=engine, space=space)
     certificate = solution.certificate
     assert certificate.engine == engine
     proofs = {"chain": "PROVED", "columns": "PROVED", "enumerate": "PROVED", "search": "BOUNDED"}
@@ -100,7 +100,7 @@ def test_every_engine_by_name(engine, space, responses, tmp_path):
     assert value_of(solution, rows) == pytest.approx(certificate.objective)
     assert reread(solution, rows, tmp_path) == "CONFIRMED"
     assert Solution.load(tmp_path / "solution.json").certificate == certificate
-    best = aggregate(to_polars(rows), space=space).certificate.objective
+    best = prove(to_polars(rows), space=space).certificate.objective
     if proofs.get(engine) == "PROVED":
         assert certificate.objective == pytest.approx(best, abs=1e-6 if engine == "columns" else 1e-9)
     if engine == "search" and space == "dominance":
@@ -109,7 +109,7 @@ def test_every_engine_by_name(engine, space, responses, tmp_path):
 
 def test_the_vote_is_the_majority():
     rows = categories(4, (1, 5))
-    answers = plain(aggregate(to_polars(rows), engine="vote").answers)
+    answers = plain(prove(to_polars(rows), engine="vote").answers)
     labels = sorted({label for _, _, label in rows})
     counts = by_hand(rows, labels)
     for task, label, status in zip(answers["task"], answers["label"], answers["status"], strict=True):
@@ -124,8 +124,8 @@ def test_the_vote_is_the_majority():
 )
 def test_the_kind_of_table_changes_nothing(make, way, tmp_path):
     rows = make(4, (1, 3))
-    solution = aggregate(WAYS[way](rows, tmp_path), wide=way.startswith("wide"))
-    expected = aggregate(to_polars(rows))
+    solution = prove(WAYS[way](rows, tmp_path), wide=way.startswith("wide"))
+    expected = prove(to_polars(rows))
     assert facts(solution) == facts(expected)
     assert solution.summary()["next_best"] == expected.summary()["next_best"]
     assert verify(solution, WAYS[way](rows, tmp_path)).verdict == "CONFIRMED"
@@ -134,12 +134,12 @@ def test_the_kind_of_table_changes_nothing(make, way, tmp_path):
 @pytest.mark.parametrize("make", [ratings, categories])
 def test_order_of_rows_and_number_of_threads_change_nothing(make, tmp_path):
     rows = make(5, 3)
-    expected = facts(aggregate(to_polars(rows)))
+    expected = facts(prove(to_polars(rows)))
     shuffled = [rows[i] for i in np.random.default_rng(0).permutation(len(rows))]
-    assert facts(aggregate(to_polars(shuffled))) == expected
+    assert facts(prove(to_polars(shuffled))) == expected
     path = to_text(shuffled, tmp_path)
     for threads in (1, 2):
-        assert facts(aggregate(path, threads=threads)) == expected
+        assert facts(prove(path, threads=threads)) == expected
 
 
 @pytest.mark.parametrize("make", [ratings, categories])
@@ -148,7 +148,7 @@ def test_whole_numbers_and_texts_are_the_same_labels(make):
     code = {label: j for j, label in enumerate(sorted({label for _, _, label in rows}))}
     numbers = [(task, worker, code[label]) for task, worker, label in rows]
     kind = {"scale": "ordinal" if make is ratings else "nominal"}
-    found, expected = aggregate(to_polars(numbers), **kind), aggregate(to_polars(rows))
+    found, expected = prove(to_polars(numbers), **kind), prove(to_polars(rows))
     assert found.certificate.objective == expected.certificate.objective
     assert [code[label] for label in plain(expected.answers)["label"]] == plain(found.answers)["label"]
 
@@ -156,9 +156,9 @@ def test_whole_numbers_and_texts_are_the_same_labels(make):
 def test_the_order_that_is_named_counts():
     """Reversed, every chain is a chain again; mixed up, it is another question."""
     rows = ratings(3, 3)
-    forward = aggregate(to_polars(rows), labels=["1", "2", "3"]).certificate.objective
-    assert aggregate(to_polars(rows), labels=["3", "2", "1"]).certificate.objective == pytest.approx(forward)
-    mixed = aggregate(to_polars(rows), labels=["2", "1", "3"])
+    forward = prove(to_polars(rows), labels=["1", "2", "3"]).certificate.objective
+    assert prove(to_polars(rows), labels=["3", "2", "1"]).certificate.objective == pytest.approx(forward)
+    mixed = prove(to_polars(rows), labels=["2", "1", "3"])
     assert mixed.certificate.objective < forward
     assert mixed.certificate.proof == "PROVED"
     tasks = np.array(list(by_hand(rows, ["2", "1", "3"]).values()))
@@ -184,10 +184,10 @@ def test_the_order_that_is_named_counts():
 )
 def test_what_was_taken_for_granted_is_said(crowdopt, tmp_path, make, options, kind, inferred):
     path = to_text(make(3, 3), tmp_path)
-    found = json.loads(crowdopt("aggregate", path, *options, "--json"))
+    found = json.loads(crowdopt("prove", path, *options, "--json"))
     assert (found["scale"], found["scale_inferred"]) == (kind, inferred)
     assert found["space"] == ("dominance" if kind == "ordinal" else "all")
-    first = crowdopt("aggregate", path, *options).splitlines()[0]
+    first = crowdopt("prove", path, *options).splitlines()[0]
     assumed = "; the labels are numbers and were taken as ordered (--scale nominal if they are not)"
     assert first.endswith(assumed) == (kind == "ordinal" and inferred)
     assert ("all answers that respect the order of the labels" in first) == (kind == "ordinal")
@@ -196,21 +196,21 @@ def test_what_was_taken_for_granted_is_said(crowdopt, tmp_path, make, options, k
 
 def test_the_next_best_is_said(crowdopt, tmp_path):
     path = to_text(ratings(3, 3), tmp_path)
-    found = json.loads(crowdopt("aggregate", path, "--json", "-o", tmp_path / "answers.csv"))["next_best"]
+    found = json.loads(crowdopt("prove", path, "--json", "-o", tmp_path / "answers.csv"))["next_best"]
     assert found.keys() == {"loss", "n_tasks"}
     with (tmp_path / "answers.csv").open(newline="") as file:
         margins = [float(row["margin"]) for row in csv.DictReader(file)]
     assert found["loss"] == pytest.approx(min(margins), abs=1e-9)
     assert 0 < found["n_tasks"] <= len(margins)
     words = f"the likeliest other labels lose {found['loss']:,.3g} nats; they differ on {found['n_tasks']} task"
-    assert words in crowdopt("aggregate", path)
+    assert words in crowdopt("prove", path)
 
 
 def test_labels_that_nobody_gives_stay_on_the_scale():
     rows = ratings(3, 3)
-    solution = aggregate(to_polars(rows), labels=["0", "1", "2", "3", "4"])
+    solution = prove(to_polars(rows), labels=["0", "1", "2", "3", "4"])
     assert solution.certificate.proof == "PROVED"
     assert solution.scale.occurring == {1, 2, 3}
     assert verify(solution, to_polars(rows)).verdict == "CONFIRMED"
-    three = aggregate(to_polars(rows), labels=["1", "2", "3"])
+    three = prove(to_polars(rows), labels=["1", "2", "3"])
     assert solution.certificate.objective >= three.certificate.objective - 1e-9

@@ -29,14 +29,14 @@ def report_of(solution, folder, **options):
 def test_every_part_is_there_and_links_lead_somewhere(tmp_path):
     frame = crowd(60, 3, (3, 4), 31)
     truth = frame.groupby("task", as_index=False)["label"].median().astype({"label": int})
-    solution = crowdopt.aggregate(frame, truth=truth, keep=["text"], class_="kind")
-    page = Text(report_of(solution, tmp_path, command="crowdopt aggregate 'my file.csv'"))
+    solution = crowdopt.prove(frame, truth=truth, keep=["text"], class_="kind")
+    page = Text(report_of(solution, tmp_path, command="crowdopt prove 'my file.csv'"))
     assert {link[1:] for link in page.links} <= set(page.ids)
     assert {"answers", "buckets", "tasks", "workers", "others", "truth", "again"} <= set(page.ids)
     assert page.scripts == 2
     for words in (
         "Class a", "Class b", "text of 7", "majority vote", "EM(*), the best of these", "soft EM",
-        "crowdopt aggregate 'my file.csv'", solution.certificate.fingerprint, f"crowdopt {crowdopt.__version__}",
+        "crowdopt prove 'my file.csv'", solution.certificate.fingerprint, f"crowdopt {crowdopt.__version__}",
     ):  # fmt: skip
         assert words in page.text
 
@@ -62,11 +62,11 @@ def test_the_words_of_each_verdict():
     assert verdict_of(solved("triangle")).sentence == (
         "These answers are the most likely among all answers that respect the order of the scale."
     )
-    knowledge = crowdopt.aggregate(crowd(30, 2, (3, 3), 32), gold={"t0001": "1"}, smoothing=0.5)
+    knowledge = crowdopt.prove(crowd(30, 2, (3, 3), 32), gold={"t0001": "1"}, smoothing=0.5)
     assert verdict_of(knowledge).sentence.endswith(
         "order of the scale, given the tasks of known label and the smoothing."
     )
-    stopped = verdict_of(crowdopt.aggregate(crowd(200, 5, (5, 7), 33), engine="search"))
+    stopped = verdict_of(crowdopt.prove(crowd(200, 5, (5, 7), 33), engine="search"))
     assert stopped.word == "BOUNDED"
     assert re.fullmatch(
         r"These answers are within [\d.,e+]+ nats of the most likely among all .* the scale\.", stopped.sentence
@@ -76,7 +76,7 @@ def test_the_words_of_each_verdict():
 
 
 def test_found_classes_are_named_as_found(tmp_path):
-    solution = crowdopt.aggregate(crowd(80, 2, (5, 5), 44, names=["no", "yes"]), find_classes=2, time_limit=10)
+    solution = crowdopt.prove(crowd(80, 2, (5, 5), 44, names=["no", "yes"]), find_classes=2, time_limit=10)
     assert "given these classes of workers, which were found in the data" in verdict_of(solution).sentence
     page = Text(report_of(solution, tmp_path))
     assert verdict_of(solution).sentence in page.text
@@ -86,10 +86,10 @@ def test_found_classes_are_named_as_found(tmp_path):
 def test_other_methods_are_compared_by_the_same_likelihood():
     frame = crowd(80, 3, (3, 5), 34)
     truth = frame.groupby("task", as_index=False)["label"].median().astype({"label": int})
-    solution = crowdopt.aggregate(frame, truth=truth)
+    solution = crowdopt.prove(frame, truth=truth)
     rows = {row["engine"]: row for row in gather(solution, solution.source)["others"]}
     for engine, row in rows.items():
-        other = crowdopt.aggregate(frame, truth=truth, engine=engine)
+        other = crowdopt.prove(frame, truth=truth, engine=engine)
         assert row["log_likelihood"] == pytest.approx(other.certificate.objective, rel=1e-12)
         assert row["loss"] == pytest.approx(solution.certificate.objective - other.certificate.objective, abs=1e-6)
         assert row["accuracy"] == pytest.approx(other.accuracy.value, abs=1e-12)
@@ -97,7 +97,7 @@ def test_other_methods_are_compared_by_the_same_likelihood():
 
 
 def test_a_likelier_method_that_breaks_the_order_is_called_so():
-    solution = crowdopt.aggregate(crowd(150, 3, (4, 4), 0, right=0.5))
+    solution = crowdopt.prove(crowd(150, 3, (4, 4), 0, right=0.5))
     others = gather(solution, solution.source)["others"]
     likelier = [row for row in others if row["loss"] < -1e-6]
     assert likelier
@@ -105,7 +105,7 @@ def test_a_likelier_method_that_breaks_the_order_is_called_so():
 
 
 def test_the_truth_by_label_adds_up(files):
-    solution = crowdopt.aggregate(files / "responses.csv", truth=files / "half.csv")
+    solution = crowdopt.prove(files / "responses.csv", truth=files / "half.csv")
     facts = gather(solution, solution.source)["accuracy"]
     table = {row["label"]: row["counts"] for row in facts["rows"]}
     assert sum(map(sum, table.values())) == facts["n_tasks"] == 30
@@ -117,7 +117,7 @@ def test_the_truth_by_label_adds_up(files):
 def test_a_truth_off_the_scale_is_a_row_of_its_own():
     frame = crowd(20, 2, (3, 3), 35, names=["no", "yes"])
     truth = pd.DataFrame({"task": ["t0001", "t0002"], "label": ["yes", "perhaps"]})
-    solution = crowdopt.aggregate(frame, truth=truth)
+    solution = crowdopt.prove(frame, truth=truth)
     rows = gather(solution, solution.source)["accuracy"]["rows"]
     assert rows[-1]["label"] == "a label that is not on the scale"
     assert sum(rows[-1]["counts"]) == 1
@@ -125,7 +125,7 @@ def test_a_truth_off_the_scale_is_a_row_of_its_own():
 
 def test_the_least_certain_tasks_come_first_and_long_tables_are_cut(tmp_path):
     frame = crowd(2500, 2, (1, 3), 36, names=["no", "yes"], n_workers=1100)
-    solution = crowdopt.aggregate(frame)
+    solution = crowdopt.prove(frame)
     facts = gather(solution, solution.source)
     confidence = [row["confidence"] for row in facts["tasks"]["rows"]]
     assert len(confidence) == 2000
@@ -144,7 +144,7 @@ def test_a_hundred_thousand_tasks_are_less_than_three_megabytes(tmp_path):
     truth = rng.integers(3, size=n_tasks).repeat(size)
     label = np.where(rng.random(len(task)) < 0.7, truth, rng.integers(3, size=len(task)))
     frame = pd.DataFrame({"task": task, "worker": (task + 1000 * nth) % 5003, "label": label})
-    assert len(report_of(crowdopt.aggregate(frame), tmp_path).encode()) < 3_000_000
+    assert len(report_of(crowdopt.prove(frame), tmp_path).encode()) < 3_000_000
 
 
 @pytest.mark.full
@@ -153,13 +153,13 @@ def test_long_texts_many_workers_and_many_buckets_do_not_make_it_larger(tmp_path
     frame["worker"] = "<worker>" * 20 + frame["worker"]
     for name in ("text", "more", "most"):
         frame[name] = "<&>'🦜" * 120 + frame["task"]
-    solution = crowdopt.aggregate(frame, keep=["text", "more", "most"], engine="vote")
+    solution = crowdopt.prove(frame, keep=["text", "more", "most"], engine="vote")
     assert solution.buckets.n_buckets > 300
     assert len(report_of(solution, tmp_path).encode()) < 3_000_000
 
 
 def test_what_users_bring_is_escaped(tmp_path):
-    solution = crowdopt.aggregate(hostile(), keep=["text"], labels=["calm", HOSTILE, "שלום"])
+    solution = crowdopt.prove(hostile(), keep=["text"], labels=["calm", HOSTILE, "שלום"])
     page = report_of(solution, tmp_path, command=HOSTILE)
     assert HOSTILE not in page
     assert Text(page).scripts == 2
@@ -175,8 +175,8 @@ BIDI = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067")
 def test_no_text_turns_the_direction_of_what_stands_beside_it(tmp_path, options):
     frame = turned()
     truth = frame.groupby("task", as_index=False)["label"].first()
-    solution = crowdopt.aggregate(frame, keep=["text"], labels=["לא", TURNED], truth=truth, **options)
-    page = report_of(solution, tmp_path, command=f"crowdopt aggregate --labels לא,{TURNED}")
+    solution = crowdopt.prove(frame, keep=["text"], labels=["לא", TURNED], truth=truth, **options)
+    page = report_of(solution, tmp_path, command=f"crowdopt prove --labels לא,{TURNED}")
     for text in (page, solution._repr_html_()):
         assert not BIDI & set(text)
         assert text.count("\u2068") == text.count("\u2069") > 0
@@ -203,7 +203,7 @@ def test_the_same_data_in_any_order_give_the_same_page(tmp_path):
     frame = crowd(80, 3, (3, 5), 38)
     pages = []
     for rows in (frame, frame.sample(frac=1, random_state=0)):
-        page = report_of(crowdopt.aggregate(rows), tmp_path)
+        page = report_of(crowdopt.prove(rows), tmp_path)
         pages.append(re.sub(r"\d+\.\d+ s\b", "", page))
     assert pages[0] == pages[1]
 
@@ -228,7 +228,7 @@ def test_every_kind_of_table_gives_the_same_page(tmp_path):
         duckdb.from_arrow(table),
         tmp_path / "rows.csv",
     ):
-        solution = crowdopt.aggregate(data, keep=["text"], missing="drop")
+        solution = crowdopt.prove(data, keep=["text"], missing="drop")
         page = report_of(solution, tmp_path)
         assert "1 without a response" in page
         assert "t0007" not in page
@@ -240,7 +240,7 @@ def test_scores_in_bins_and_wide_tables_have_a_report(tmp_path):
     rng = np.random.default_rng(43)
     wide = pd.DataFrame({f"w{k}": rng.random(30).round(3) for k in range(4)})
     wide.insert(0, "task", [f"t{k}" for k in range(30)])
-    page = Text(report_of(crowdopt.aggregate(wide, wide=True, bins=3), tmp_path))
+    page = Text(report_of(crowdopt.prove(wide, wide=True, bins=3), tmp_path))
     assert "3, ordered" in page.text
     assert "bins" in page.text
 
@@ -277,15 +277,13 @@ def test_borders_lie_between_their_buckets():
 
 def test_trivial_crowds_have_a_report(tmp_path):
     one_label = pd.DataFrame([("a", "w", "yes"), ("b", "w", "yes")], columns=["task", "worker", "label"])
-    assert (
-        "all possible answers: there is but one label" in Text(report_of(crowdopt.aggregate(one_label), tmp_path)).text
-    )
+    assert "all possible answers: there is but one label" in Text(report_of(crowdopt.prove(one_label), tmp_path)).text
     one_task = pd.DataFrame([("a", "w", "yes"), ("a", "v", "no")], columns=["task", "worker", "label"])
-    assert "2^1 possible answers" in Text(report_of(crowdopt.aggregate(one_task), tmp_path)).text
-    unused = crowdopt.aggregate(one_task, labels=["no", "perhaps", "yes"])
+    assert "2^1 possible answers" in Text(report_of(crowdopt.prove(one_task), tmp_path)).text
+    unused = crowdopt.prove(one_task, labels=["no", "perhaps", "yes"])
     assert "no such task" in Text(report_of(unused, tmp_path)).text
     many = crowd(300, 30, (3, 3), 39, names=[f"label {j:02d}" for j in range(30)])
-    assert "30, categories" in Text(report_of(crowdopt.aggregate(many, engine="em"), tmp_path)).text
+    assert "30, categories" in Text(report_of(crowdopt.prove(many, engine="em"), tmp_path)).text
 
 
 def test_a_notebook_shows_a_solution():

@@ -16,19 +16,17 @@ from support.reports import crowd
 # ---- The command line ----
 
 
-def test_aggregate_writes_a_report_that_names_the_command(files, tmp_path):
+def test_prove_writes_a_report_that_names_the_command(files, tmp_path):
     target = tmp_path / "out.html"
-    out, _ = run(
-        "aggregate", files / "responses.csv", "--truth", files / "half.csv", "--keep", "text", "--report", target
-    )
+    out, _ = run("prove", files / "responses.csv", "--truth", files / "half.csv", "--keep", "text", "--report", target)
     assert f"report in {target}" in out.replace("\n", "")
     page = Text(target.read_text(encoding="utf-8"))
-    assert f"crowdopt aggregate {files / 'responses.csv'} --truth" in page.text
+    assert f"crowdopt prove {files / 'responses.csv'} --truth" in page.text
     assert "30 tasks have no truth, and do not count." in page.text
 
 
 def test_report_makes_the_same_page_from_a_solution_file(files, tmp_path):
-    direct = crowdopt.aggregate(files / "responses.csv", keep=["text"])
+    direct = crowdopt.prove(files / "responses.csv", keep=["text"])
     direct.report(tmp_path / "direct.html")
     out, _ = run("report", files / "solution.json", files / "responses.csv", "-o", tmp_path / "again.html")
     assert out.startswith(f"report in {tmp_path / 'again.html'}; it shows what ")
@@ -83,10 +81,10 @@ def test_a_report_of_other_data_is_refused(files, tmp_path):
         ("out.csv", "must end in .html, .htm"),
     ],
 )
-@pytest.mark.parametrize("command", ["aggregate", "compare"])
+@pytest.mark.parametrize("command", ["prove", "compare"])
 def test_a_bad_place_is_refused_before_any_work(command, target, words, files, tmp_path):
     (tmp_path / "folder.html").mkdir()
-    others = ["-o", tmp_path / "answers.csv"] if command == "aggregate" else []
+    others = ["-o", tmp_path / "answers.csv"] if command == "prove" else []
     _, error = run(command, files / "responses.csv", "--report", tmp_path / target, *others, code=2)
     assert words in error
     assert [path.name for path in tmp_path.rglob("*")] == ["folder.html"]
@@ -94,7 +92,7 @@ def test_a_bad_place_is_refused_before_any_work(command, target, words, files, t
 
 def test_a_truth_of_other_tasks_is_refused(files, tmp_path):
     (tmp_path / "truth.csv").write_text("task,label\nnobody,1\n", encoding="utf-8")
-    for command in ("aggregate", "compare"):
+    for command in ("prove", "compare"):
         _, error = run(
             command, files / "responses.csv", "--truth", tmp_path / "truth.csv", "--report", tmp_path / "r.html", code=2
         )

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdopt import Solution, aggregate
+from crowdopt import Solution, prove
 from crowdopt.errors import InputError
 from crowdopt.model.scale import canonical_text
 from crowdopt.results.next_tasks import expected_gains, look_ahead
@@ -96,7 +96,7 @@ def oracle(rows, solution, gold=()):
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_in_ranks_alike(way, tmp_path):
     data = WAYS[way](ROWS, tmp_path)
-    solution = aggregate(data, wide=way.startswith("wide"))
+    solution = prove(data, wide=way.startswith("wide"))
     for found in (solution.next_tasks(data, 12), solution.next_tasks(n=12)):
         assert type(found) is type(solution.answers)
         columns = plain(found)
@@ -113,7 +113,7 @@ def test_every_way_in_ranks_alike(way, tmp_path):
 def test_gold_tasks_need_no_response(kind, tmp_path):
     gold = {7: "yes", 14: "no"}
     data = WAYS[kind](ROWS, tmp_path)
-    solution = aggregate(data, gold=gold)
+    solution = prove(data, gold=gold)
     for found in (solution.next_tasks(data, 1000), solution.next_tasks(n=1000)):
         tasks = {int(task) for task in plain(found)["task"]}
         assert tasks == {task for task, *_ in ROWS} - set(gold)
@@ -123,7 +123,7 @@ def test_gold_tasks_need_no_response(kind, tmp_path):
 
 def test_tasks_without_a_response_are_ranked_by_the_shares():
     frame = pd.DataFrame([*ROWS, (500, "w1", None)], columns=NAMES)
-    solution = aggregate(frame, missing="drop")
+    solution = prove(frame, missing="drop")
     first = solution.next_tasks(frame, 1).iloc[0]
     assert (first["task"], first["n_responses"]) == (500, 0)  # half and half, and no response wasted on it yet
     assert pd.isna(first["label"])
@@ -133,7 +133,7 @@ def test_tasks_without_a_response_are_ranked_by_the_shares():
 
 
 def test_data_may_have_grown():
-    solution = aggregate(to_pandas(ROWS))
+    solution = prove(to_pandas(ROWS))
     grown = crowd(seed=3, n_tasks=40)
     found = plain(solution.next_tasks(to_pandas(grown), 15))
     assert found["task"] == [row[2] for row in oracle(grown, solution)[:15]]
@@ -141,7 +141,7 @@ def test_data_may_have_grown():
 
 def test_kept_columns_come_along():
     frame = to_pandas(ROWS).assign(note=lambda table: "about " + table["task"].astype(str))
-    found = aggregate(frame, keep=["note"]).next_tasks(n=3)
+    found = prove(frame, keep=["note"]).next_tasks(n=3)
     assert list(found) == [*COLUMNS, "note"]
     assert found["note"].tolist() == [f"about {task}" for task in found["task"]]
 
@@ -149,7 +149,7 @@ def test_kept_columns_come_along():
 @pytest.mark.parametrize("n", [0, -1])
 def test_number_of_tasks_must_be_positive(n):
     with pytest.raises(InputError, match="at least 1"):
-        aggregate(to_pandas(ROWS)).next_tasks(n=n)
+        prove(to_pandas(ROWS)).next_tasks(n=n)
 
 
 @pytest.mark.full
@@ -163,9 +163,9 @@ def test_asking_where_it_is_worth_most_beats_asking_anywhere():
             rows = [(task, worker, answer(rng, truth[task])) for task in range(300) for worker in range(3)]
             for step in range(6):
                 data = to_pandas(rows)
-                chosen = aggregate(data).next_tasks(n=50)["task"] if policy == "next" else rng.permutation(300)[:50]
+                chosen = prove(data).next_tasks(n=50)["task"] if policy == "next" else rng.permutation(300)[:50]
                 rows += [(task, 3 + step, answer(rng, truth[task])) for task in chosen]
-            found.append((aggregate(to_pandas(rows)).answers["label"].to_numpy() == truth).mean())
+            found.append((prove(to_pandas(rows)).answers["label"].to_numpy() == truth).mean())
     assert np.mean(reached["next"]) > np.mean(reached["anywhere"]) + 0.02
 
 
@@ -177,7 +177,7 @@ def answer(rng, true):
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     to_pandas(ROWS).to_csv("data.csv", index=False)
-    aggregate("data.csv").save("solution.json")
+    prove("data.csv").save("solution.json")
     to_pandas([*ROWS, (1000, "w0", "maybe")]).to_csv("maybe.csv", index=False)
     return tmp_path
 

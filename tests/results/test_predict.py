@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdopt import GlobalOptimum, Solution, aggregate
+from crowdopt import GlobalOptimum, Solution, prove
 from crowdopt.errors import ColumnError, InputError
 from crowdopt.model.scale import canonical_text
 from crowdopt.results.labelling import label_counts
@@ -68,7 +68,7 @@ def same(found, expected):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_in_gives_the_posterior(way, tmp_path):
-    solution = aggregate(WAYS[way](ROWS, tmp_path), wide=way.startswith("wide"))
+    solution = prove(WAYS[way](ROWS, tmp_path), wide=way.startswith("wide"))
     new = WAYS[way](NEW, tmp_path)
     found = solution.predict(new, probabilities=True)
     assert type(found) is type(solution.answers)
@@ -92,7 +92,7 @@ OPTIONS = {
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_predictions_use_the_matrices_and_shares_of_the_solution(options, tmp_path):
-    solution = aggregate(to_pandas(ROWS), **options)
+    solution = prove(to_pandas(ROWS), **options)
     expected = oracle(NEW, solution)
     same(predicted(solution.predict(to_pandas(NEW), probabilities=True)), expected)
     solution.save(tmp_path / "solution.json")
@@ -116,7 +116,7 @@ def test_predicting_the_same_data_gives_the_same_labels_where_these_are_most_pro
     rows = [(t, w, labels[rng.integers(n_labels)]) for t in range(8) for w in range(rng.integers(1, 4))]
     options = {"labels": list(labels), "selectivity": selectivity, "smoothing": smoothing, "time_limit": 5}
     for space in ("all", "dominance"):
-        solution = aggregate(to_pandas(rows), space=space, **options)
+        solution = prove(to_pandas(rows), space=space, **options)
         answers, found = plain(solution.answers), predicted(solution.predict(to_pandas(rows), probabilities=True))
         for task, label in zip(answers["task"], answers["label"], strict=True):
             *_, status = found[str(task)][:4]
@@ -133,7 +133,7 @@ def test_under_the_order_a_label_need_not_be_the_most_probable():
     """Where the order of the labels is kept at the cost of likelihood, prediction does without the order."""
     items = [(1, 3, 3), (1, 2, 3), (2, 3, 3), (1, 2, 3), (1, 2, 3), (1, 1, 3)]
     rows = [(task, worker, label) for task, answers in enumerate(items) for worker, label in enumerate(answers)]
-    solution = aggregate(to_pandas(rows))
+    solution = prove(to_pandas(rows))
     assert solution.certificate.space == "dominance"
     answers, found = solution.answers, solution.predict(to_pandas(rows), probabilities=True)
     assert answers["label"].tolist() == [2, 1, 3, 1, 1, 1]
@@ -145,13 +145,13 @@ def test_under_the_order_a_label_need_not_be_the_most_probable():
 def test_ties_go_to_what_most_responses_are_then_to_the_lowest_label():
     rows = [(f"{label}{i}", w, label) for label in ("no", "yes") for i in range(4) for w in range(3)]
     rows += [("x0", 0, "yes"), ("x0", 1, "no"), ("x0", 2, "no"), ("x1", 0, "no"), ("x1", 1, "yes"), ("x1", 2, "yes")]
-    solution = aggregate(to_pandas(rows))  # by symmetry both labels err equally often
+    solution = prove(to_pandas(rows))  # by symmetry both labels err equally often
     new = [("t", 0, "yes"), ("t", 1, "no")]
     found = predicted(solution.predict(to_pandas(new)))
     assert found == {"t": ("no", 0.5, 2, "tie")}
     counts = np.array([[[5, 9, 1]], [[9, 5, 9]], [[1, 5, 9]]])
     rows = [(task, worker, label) for task in range(3) for worker in range(3) for label in "abc"]
-    uniform = aggregate(to_pandas(rows),
+    uniform = prove(to_pandas(rows),
                         duplicates="all", scale="nominal", smoothing=10**9)  # fmt: skip
     labelled = label_counts(uniform, counts)
     assert labelled.labels.tolist() == [1, 0, 2]
@@ -160,18 +160,18 @@ def test_ties_go_to_what_most_responses_are_then_to_the_lowest_label():
 
 def test_answers_that_no_label_explains_are_marked():
     rows = [(f"{label}{i}", w, label) for label in ("no", "yes") for i in range(3) for w in range(3)]
-    solution = aggregate(to_pandas(rows))  # nobody ever errs
+    solution = prove(to_pandas(rows))  # nobody ever errs
     new = [("a", 0, "no"), ("a", 1, "yes"), ("a", 2, "yes"), ("b", 0, "yes")]
     found = predicted(solution.predict(to_pandas(new), probabilities=True))
     assert found == {"a": ("yes", 0.5, 3, "unexplained", 0.5, 0.5), "b": ("yes", 1.0, 1, "ok", 0.0, 1.0)}
-    forbidden = aggregate(to_pandas(rows), selectivity={"no": 1.0, "yes": 0.0})
+    forbidden = prove(to_pandas(rows), selectivity={"no": 1.0, "yes": 0.0})
     impossible = label_counts(forbidden, np.array([[[0, 0]]]))
     assert impossible.labels.tolist() == [0]
 
 
 def test_tasks_without_a_response_have_no_label():
     frame = pd.DataFrame([*NEW, (500, "w1", None)], columns=NAMES)
-    solution = aggregate(pd.DataFrame([*ROWS, (500, "w1", None)], columns=NAMES), missing="drop")
+    solution = prove(pd.DataFrame([*ROWS, (500, "w1", None)], columns=NAMES), missing="drop")
     last = solution.predict(frame, probabilities=True).iloc[-1]
     answer = solution.answers_frame(probabilities=True).iloc[-1]
     for name in last.index:
@@ -179,35 +179,35 @@ def test_tasks_without_a_response_have_no_label():
 
 
 def test_gold_of_the_solution_says_nothing_of_new_tasks():
-    solution = aggregate(to_pandas(ROWS), gold={7: "yes", 14: "no"})
+    solution = prove(to_pandas(ROWS), gold={7: "yes", 14: "no"})
     new = [(7, "w1", "no"), (7, "w2", "no"), (7, "w3", "no")]
     assert solution.predict(to_pandas(new))["label"].tolist() == ["no"]
 
 
 @pytest.mark.parametrize("unknown", ["maybe", "perhaps", "YES"])
 def test_labels_off_the_scale_are_named(unknown):
-    solution = aggregate(to_pandas(ROWS))
+    solution = prove(to_pandas(ROWS))
     with pytest.raises(InputError, match=f"1 label not on the scale no, yes: '{unknown}'"):
         solution.predict(to_pandas([*NEW, (1000, "w", unknown)]))
 
 
 def test_one_label_can_be_predicted_and_no_other():
     rows = [(t, w, "yes") for t in range(3) for w in range(2)]
-    solution = aggregate(to_pandas(rows))
+    solution = prove(to_pandas(rows))
     assert solution.predict(to_pandas(rows))["label"].tolist() == ["yes"] * 3
     with pytest.raises(InputError, match="not on the scale yes: 'no'"):
         solution.predict(to_pandas([(1, 2, "no")]))
 
 
 def test_fewer_labels_than_the_scale_has_are_no_other_scale():
-    solution = aggregate(to_pandas(ROWS))
+    solution = prove(to_pandas(ROWS))
     yes = [row for row in NEW if row[2] == "yes"]
     same(predicted(solution.predict(to_pandas(yes), probabilities=True)), oracle(yes, solution))
 
 
 def test_labels_have_the_type_of_the_new_data():
     numbers = [(task, worker, int(label == "yes")) for task, worker, label in ROWS]
-    solution = aggregate(to_pandas(numbers))
+    solution = prove(to_pandas(numbers))
     for data, dtype in ((to_pandas(numbers), "int64"), (to_pandas(numbers).astype({"label": "float32"}), "float32")):
         assert solution.predict(data)["label"].dtype == dtype
     texts = [(task, worker, str(label)) for task, worker, label in numbers]
@@ -216,7 +216,7 @@ def test_labels_have_the_type_of_the_new_data():
 
 def test_bins_of_the_solution_hold_for_new_scores():
     frame = to_pandas(ROWS).assign(label=lambda table: np.where(table["label"] == "yes", 1.0, 0.0))
-    solution = aggregate(frame, bins=2)
+    solution = prove(frame, bins=2)
     new = pd.DataFrame([("a", 1, 7.0), ("a", 2, 9.0), ("b", 1, -3.0)], columns=NAMES)
     assert solution.predict(new)["label"].tolist() == ["0.5 and above", "below 0.5"]
 
@@ -224,7 +224,7 @@ def test_bins_of_the_solution_hold_for_new_scores():
 def test_options_of_the_solution_are_used(tmp_path):
     rows = [(*row, f"about {row[0]}") for row in ROWS]
     frame = pd.DataFrame(rows, columns=["item", "who", "said", "note"])
-    solution = aggregate(frame, task="item", worker="who", label="said", keep=["note"])
+    solution = prove(frame, task="item", worker="who", label="said", keep=["note"])
     found = solution.predict(frame)
     assert list(found) == [*COLUMNS, "note"]
     with pytest.raises(ColumnError, match="no column named 'item'"):
@@ -235,7 +235,7 @@ def test_options_of_the_solution_are_used(tmp_path):
 
 def test_estimator_predicts_the_same():
     model = GlobalOptimum().fit(to_pandas(ROWS))
-    solution = aggregate(to_pandas(ROWS))
+    solution = prove(to_pandas(ROWS))
     new = to_pandas([*NEW, (1000, "w0", "no"), (1000, "w1", "yes")])
     assert model.predict(new).tolist() == solution.predict(new)["label"].tolist()
 
@@ -244,7 +244,7 @@ def test_estimator_predicts_the_same():
     "make", [pa.Table.from_pandas, pl.from_pandas, lambda f: duckdb.from_arrow(pa.Table.from_pandas(f))]
 )
 def test_solution_of_one_kind_of_table_predicts_another(make):
-    solution = aggregate(to_pandas(ROWS))
+    solution = prove(to_pandas(ROWS))
     same(predicted(solution.predict(make(to_pandas(NEW)), probabilities=True)), oracle(NEW, solution))
 
 
@@ -254,7 +254,7 @@ def folder(tmp_path, monkeypatch):
     to_pandas(ROWS).to_csv("data.csv", index=False)
     to_pandas(NEW).to_csv("new.csv", index=False)
     to_pandas([*NEW, (1000, "w0", "maybe")]).to_csv("maybe.csv", index=False)
-    aggregate("data.csv").save("solution.json")
+    prove("data.csv").save("solution.json")
     return tmp_path
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdopt import Solution, aggregate
+from crowdopt import Solution, prove
 from crowdopt.errors import ClassError, ColumnError, InputError
 from crowdopt.model.scale import canonical_text
 from support.problems import gain_by_sequences
@@ -91,7 +91,7 @@ OPTIONS = {
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_known_workers_have_their_class_and_others_the_shared_matrix(options, tmp_path):
-    solution = aggregate(to_pandas(ROWS), classes=PAIRS, **options)
+    solution = prove(to_pandas(ROWS), classes=PAIRS, **options)
     matrices = fitted(ROWS, solution, PAIRS, options.get("smoothing", 0), options.get("gold"))
     expected = posteriors(NEW, matrices, PAIRS, shares_of(solution))
     found = solution.predict(to_pandas(NEW), probabilities=True)
@@ -106,7 +106,7 @@ def test_known_workers_have_their_class_and_others_the_shared_matrix(options, tm
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_in_predicts_alike(way, tmp_path):
-    solution = aggregate(WAYS[way](ROWS, tmp_path), wide=way.startswith("wide"), classes=PAIRS)
+    solution = prove(WAYS[way](ROWS, tmp_path), wide=way.startswith("wide"), classes=PAIRS)
     expected = posteriors(NEW, fitted(ROWS, solution, PAIRS), PAIRS, shares_of(solution))
     same(found_by(solution.predict(WAYS[way](NEW, tmp_path), probabilities=True), ["no", "yes"]), expected)
 
@@ -124,7 +124,7 @@ def test_the_same_rows_have_the_confidence_of_the_solution(seed, n_labels, selec
     labels = "abc"[:n_labels]
     data = to_pandas(crowd(seed % 2**31, 12, labels))
     options = {"labels": list(labels), "selectivity": selectivity, "smoothing": smoothing, "space": space}
-    solution = aggregate(data, classes=PAIRS, time_limit=5, **options)
+    solution = prove(data, classes=PAIRS, time_limit=5, **options)
     names = [f"p_{label}" for label in labels]
     answers, found = solution.answers_frame(probabilities=True), solution.predict(data, probabilities=True)
     assert answers[["task", *names]].equals(found[["task", *names]])
@@ -139,7 +139,7 @@ def test_a_column_of_classes_is_read_in_the_new_data_too(backend):
         frame = to_pandas(rows).assign(tier=[classes.get(worker) for _, worker, _ in rows])
         return BACKENDS[backend](pa.Table.from_pandas(frame, preserve_index=False))
 
-    solution = aggregate(table(ROWS, PAIRS), class_="tier")
+    solution = prove(table(ROWS, PAIRS), class_="tier")
     matrices, shares = fitted(ROWS, solution, PAIRS), shares_of(solution)
     now = PAIRS | {"w8": "expert", "x": "expert", "y": "trainee"}  # promoted, new, and of a class that nobody was in
     for classes in (PAIRS, now, dict.fromkeys(PAIRS, "trainee"), {"w0": "expert"}):
@@ -151,7 +151,7 @@ def test_a_column_of_classes_is_read_in_the_new_data_too(backend):
 
 
 def test_new_workers_may_have_a_class(tmp_path):
-    solution = aggregate(to_pandas(ROWS), classes=PAIRS)
+    solution = prove(to_pandas(ROWS), classes=PAIRS)
     matrices, shares = fitted(ROWS, solution, PAIRS), shares_of(solution)
     more = {"x": "expert", "w0": "regular"}  # who goes before what the solution knows
     frame = pd.DataFrame(more.items(), columns=["worker", "class"])
@@ -167,14 +167,14 @@ def test_new_workers_may_have_a_class(tmp_path):
 
 
 def test_the_file_of_a_solution_of_a_column_needs_the_column_or_a_table():
-    solution = aggregate(to_pandas(ROWS).assign(tier=[PAIRS[worker] for _, worker, _ in ROWS]), class_="tier")
+    solution = prove(to_pandas(ROWS).assign(tier=[PAIRS[worker] for _, worker, _ in ROWS]), class_="tier")
     found = solution.predict(to_pandas(NEW), probabilities=True, classes=PAIRS)
     expected = posteriors(NEW, fitted(ROWS, solution, PAIRS), PAIRS, shares_of(solution))
     same(found_by(found, ["no", "yes"]), expected)
 
 
 def test_without_classes_nobody_is_unknown():
-    solution = aggregate(to_pandas(ROWS))
+    solution = prove(to_pandas(ROWS))
     renamed = to_pandas(NEW).replace({"x": "another", "y": "and another"})
     assert solution.predict(to_pandas(NEW)).equals(solution.predict(renamed))
     for options in ({"classes": PAIRS}, {"class_": "tier"}):
@@ -183,7 +183,7 @@ def test_without_classes_nobody_is_unknown():
 
 
 def test_a_worker_of_the_new_data_is_in_one_class():
-    solution = aggregate(to_pandas(ROWS), classes=PAIRS)
+    solution = prove(to_pandas(ROWS), classes=PAIRS)
     column = to_pandas(NEW).assign(tier="expert")
     column.loc[column.index[-1], ["worker", "tier"]] = ["w0", "regular"]
     with pytest.raises(ClassError, match="worker 'w0' is in 2 classes"):
@@ -195,7 +195,7 @@ def test_a_worker_of_the_new_data_is_in_one_class():
 def test_a_class_that_never_saw_a_label_rules_it_out_and_the_shared_matrix_does_not():
     rows = [(task, worker, "no" if task < 3 else "yes") for task in range(6) for worker in ("w3", "w4", "w5")]
     rows += [(task, "w0", "no") for task in range(3)]  # experts saw only "no"
-    solution = aggregate(to_pandas(rows), classes=PAIRS, smoothing=0)
+    solution = prove(to_pandas(rows), classes=PAIRS, smoothing=0)
     assert np.isnan(solution.matrix[0, 1]).all()
     new = [("a", "w0", "no"), ("b", "x", "yes"), ("c", "w0", "yes")]
     found = plain(solution.predict(to_pandas(new), probabilities=True))
@@ -209,7 +209,7 @@ def test_a_class_that_never_saw_a_label_rules_it_out_and_the_shared_matrix_does_
 @pytest.mark.parametrize("newcomers", [False, True])
 def test_the_gain_is_the_mean_over_the_classes_of_who_may_answer(newcomers):
     rows = crowd(3, 15, newcomers=NEWCOMERS if newcomers else ())
-    solution = aggregate(to_pandas(ROWS), classes=PAIRS)
+    solution = prove(to_pandas(ROWS), classes=PAIRS)
     matrices = fitted(ROWS, solution, PAIRS)
     known = posteriors(rows, matrices, PAIRS, shares_of(solution))
     share = {one: sum(PAIRS[worker] == one for _, worker, _ in ROWS) / len(ROWS) for one in SKILL}
@@ -229,7 +229,7 @@ def test_the_gain_is_the_mean_over_the_classes_of_who_may_answer(newcomers):
 
 
 def test_the_data_in_memory_and_the_same_data_again_rank_alike():
-    solution = aggregate(to_pandas(ROWS), classes=PAIRS)
+    solution = prove(to_pandas(ROWS), classes=PAIRS)
     assert solution.next_tasks(n=60).equals(solution.next_tasks(to_pandas(ROWS), n=60))
     more = solution.next_tasks(to_pandas(NEW), n=60, classes={"x": "expert"})
     assert not more.equals(solution.next_tasks(to_pandas(NEW), n=60))
@@ -246,7 +246,7 @@ def folder(tmp_path, monkeypatch):
     pd.DataFrame(PAIRS.items(), columns=["worker", "class"]).to_csv("classes.csv", index=False)
     pd.DataFrame([("x", "expert")], columns=["worker", "class"]).to_csv("more.csv", index=False)
     to_pandas(NEW).assign(tier="expert").to_csv("tiers.csv", index=False)
-    aggregate("data.csv", classes="classes.csv").save("solution.json")
+    prove("data.csv", classes="classes.csv").save("solution.json")
     return tmp_path
 
 

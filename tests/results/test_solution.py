@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow.compute as pc
 import pytest
 
-from crowdopt import Proof, Solution, aggregate
+from crowdopt import Proof, Solution, prove
 from crowdopt.errors import ColumnError, CrowdoptError, InputError, OutputError, SolutionFileError
 from crowdopt.model.certificate import Certificate
 from crowdopt.results.file_format import _same
@@ -46,7 +46,7 @@ VARIANTS = {
 
 @pytest.fixture(params=VARIANTS)
 def solution(request) -> Solution:
-    return aggregate(frame(), **VARIANTS[request.param])
+    return prove(frame(), **VARIANTS[request.param])
 
 
 def test_there_and_back(solution, tmp_path):
@@ -145,7 +145,7 @@ def test_a_key_too_many_is_damage(solution):
 
 @pytest.mark.parametrize("version", [0, 1, 2, 4, "3", None, True, 2.5])
 def test_another_format_version_names_the_version_that_wrote_it(version):
-    data = aggregate(frame()).to_dict() | {"format_version": version, "crowdopt_version": "9.9"}
+    data = prove(frame()).to_dict() | {"format_version": version, "crowdopt_version": "9.9"}
     with pytest.raises(SolutionFileError) as raised:
         Solution.from_dict(data)
     if version is not True:  # True equals 1, and is found later
@@ -177,7 +177,7 @@ def test_files_that_are_none(tmp_path, content, message):
 
 def test_a_file_cut_short_anywhere_is_damage(tmp_path):
     path = tmp_path / "cut.json"
-    aggregate(frame()).save(path)
+    prove(frame()).save(path)
     whole = path.read_bytes()
     assert whole.endswith(b"}\n")
     for length in range(0, len(whole) - 1, 7):
@@ -194,7 +194,7 @@ def test_a_path_that_cannot_be_read(tmp_path):
 
 @pytest.mark.parametrize("method", ["save", "write"])
 def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch, method):
-    solution = aggregate(frame())
+    solution = prove(frame())
     path = tmp_path / ("out.json" if method == "save" else "out.csv")
     path.write_text("old")
 
@@ -218,7 +218,7 @@ def test_answers_are_written_in_every_format(tmp_path, source, suffix, probabili
     data = frame([*ROWS, ("e", "ann", None)])
     if source == "csv":
         data.to_csv(tmp_path / "in.csv", index=False)
-    solution = aggregate(data if source == "pandas" else str(tmp_path / "in.csv"), missing="drop")
+    solution = prove(data if source == "pandas" else str(tmp_path / "in.csv"), missing="drop")
     path = tmp_path / f"out{suffix}"
     solution.write(path, probabilities=probabilities)
     with duckdb.connect() as connection:
@@ -236,14 +236,14 @@ def test_answers_are_written_in_every_format(tmp_path, source, suffix, probabili
 
 def test_answers_of_a_file_outlive_the_solution(tmp_path):
     frame().to_csv(tmp_path / "in.csv", index=False)
-    answers = aggregate(str(tmp_path / "in.csv")).answers
+    answers = prove(str(tmp_path / "in.csv")).answers
     gc.collect()
     assert answers.filter(pc.field("label") == "no")["task"].to_pylist() == ["b", "c", "d"]
 
 
 @pytest.mark.parametrize("error", [duckdb.BinderException, duckdb.CatalogException, duckdb.InternalException])
 def test_bugs_are_not_called_output_errors(tmp_path, monkeypatch, error):
-    solution = aggregate(frame())
+    solution = prove(frame())
 
     def fail(*_):
         raise error("ours")
@@ -261,7 +261,7 @@ def test_bugs_are_not_called_output_errors(tmp_path, monkeypatch, error):
 
 def test_columns_that_differ_in_case_only_cannot_be_written(tmp_path):
     rows = [(task, worker, label.replace("no", "Yes")) for task, worker, label in ROWS]
-    solution = aggregate(frame(rows))
+    solution = prove(frame(rows))
     assert list(solution.answers_frame(probabilities=True))[-2:] == ["p_Yes", "p_yes"]
     with pytest.raises(ColumnError, match="'p_Yes' and 'p_yes', which differ only in case"):
         solution.write(tmp_path / "out.csv", probabilities=True)
@@ -275,20 +275,20 @@ def test_columns_that_differ_in_case_only_cannot_be_written(tmp_path):
 def test_targets_that_cannot_be_written(tmp_path, name, message):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(InputError, match=message):
-        aggregate(frame()).write(tmp_path / name)
+        prove(frame()).write(tmp_path / name)
 
 
 def test_repr_says_what_was_proved():
     def shown(solution: Solution) -> str:
         return re.sub(r"\d\.\d{3} s>", "0.001 s>", repr(solution))
 
-    assert shown(aggregate(frame())) == (
+    assert shown(prove(frame())) == (
         "<Solution PROVED over all: 4 tasks, 3 workers, 2 labels; loglik -3.82, gap 0, scan 0.001 s>"
     )
-    assert shown(aggregate(frame(), engine="vote")) == (
+    assert shown(prove(frame(), engine="vote")) == (
         "<Solution unproved: 4 tasks, 3 workers, 2 labels; loglik -3.82, vote 0.001 s>"
     )
-    equal = aggregate(frame(ROWS[:4]), selectivity="no=0.2,yes=0.8")
+    equal = prove(frame(ROWS[:4]), selectivity="no=0.2,yes=0.8")
     assert shown(equal).startswith("<Solution PROVED over dominance: 2 tasks, 2 workers, 2 labels; loglik ")
 
 
@@ -304,7 +304,7 @@ def test_repr_says_what_was_proved():
 )
 @pytest.mark.parametrize("selectivity", ["none", "estimate"])
 def test_trivial_problems_have_real_certificates(rows, labels, selectivity):
-    solution = aggregate(frame(rows), selectivity=selectivity)
+    solution = prove(frame(rows), selectivity=selectivity)
     certificate = solution.certificate
     assert (certificate.proof, certificate.gap, certificate.space) == (Proof.PROVED, 0, "all")
     assert solution.answers["label"].tolist() == labels
@@ -313,12 +313,12 @@ def test_trivial_problems_have_real_certificates(rows, labels, selectivity):
 
 def test_a_majority_that_the_selectivity_forbids_is_an_error():
     with pytest.raises(InputError, match="share is given as zero"):
-        aggregate(frame(), engine="vote", selectivity="no=1,yes=0")
+        prove(frame(), engine="vote", selectivity="no=1,yes=0")
 
 
 @pytest.mark.parametrize(("proof", "bound"), [("NONE", -1.0), ("PROVED", None), ("BOUNDED", None), ("PROVED", 5.0)])
 def test_a_certificate_cannot_claim_what_its_bound_does_not_say(proof, bound):
-    data = aggregate(frame()).certificate.to_dict()
+    data = prove(frame()).certificate.to_dict()
     gap = None if bound is None else max(0.0, bound - data["objective"])
     with pytest.raises(SolutionFileError, match="certificate is damaged"):
         Certificate.from_dict(data | {"proof": proof, "bound": bound, "gap": gap})

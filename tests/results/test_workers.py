@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from crowdopt import Solution, aggregate
+from crowdopt import Solution, prove
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.model.scale import canonical_text
 from support.ways import NAMES, ROWS, WAYS, plain, to_pandas
@@ -137,7 +137,7 @@ def check(rows, solution, data, gold=None):
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_in_gives_the_numbers_of_the_oracle(way, tmp_path):
     data = WAYS[way](ROWS, tmp_path)
-    solution = aggregate(data, wide=way.startswith("wide"))
+    solution = prove(data, wide=way.startswith("wide"))
     found = check(ROWS, solution, data)
     table = solution.workers()
     assert list(plain(table)) == COLUMNS
@@ -178,7 +178,7 @@ def test_numbers_are_those_of_the_oracle(options, repeats, effort):
     for seed in range(effort(3)):
         rows = ratings(seed, repeats=repeats)
         data = to_pandas(rows)
-        solution = aggregate(data, **options, duplicates="all" if repeats else "error", time_limit=5)
+        solution = prove(data, **options, duplicates="all" if repeats else "error", time_limit=5)
         check(rows, solution, data)
 
 
@@ -188,7 +188,7 @@ def test_all_of_a_workers_answers_to_a_task_are_taken_out():
     rows += [(f"{label}{i}", worker, label) for i in range(5) for worker in "acd" for label in ("no", "yes")]
     data = to_pandas(rows)
     for frame in (data, pl.from_pandas(data), duckdb.from_arrow(pa.Table.from_pandas(data))):
-        solution = aggregate(frame, duplicates="all")
+        solution = prove(frame, duplicates="all")
         found = check(rows, solution, frame)
         assert (found["b"]["n_compared"], found["b"]["agreement"]) == (3, 0)
 
@@ -198,15 +198,15 @@ def test_gold_labels_are_what_workers_are_compared_with(kind, tmp_path):
     rows = [*ratings(5), ("alone", "w0", "l2")]
     gold = {"t1": "l2", "t2": "l0", "t3": "l1", "alone": "l1"}
     data = WAYS[kind](rows, tmp_path)
-    solution = aggregate(data, gold=gold, time_limit=5)
+    solution = prove(data, gold=gold, time_limit=5)
     found = check(rows, solution, data, gold)
-    before = check(rows, aggregate(data, time_limit=5), data)
+    before = check(rows, prove(data, time_limit=5), data)
     assert found["w0"]["n_compared"] == before["w0"]["n_compared"] + 1  # nobody else answered it, but it is known
 
 
 def test_tasks_that_nobody_else_answered_are_not_compared():
     rows = [("a", "x", "no"), ("b", "x", "yes"), ("c", "y", "yes"), ("c", "z", "yes")]
-    solution = aggregate(to_pandas(rows))
+    solution = prove(to_pandas(rows))
     found = check(rows, solution, None)
     assert (found["x"]["n_compared"], found["x"]["agreement"]) == (0, None)
     assert (found["x"]["flag"], found["x"]["reason"]) == ("too few", "nobody else answered its tasks")
@@ -216,8 +216,8 @@ def test_tasks_that_nobody_else_answered_are_not_compared():
 def test_rows_without_a_label_or_worker_are_no_responses():
     rows = [*ROWS, (500, "w0", None), (501, None, "yes"), (7, "nobody", None)]
     frame = pd.DataFrame(rows, columns=NAMES)
-    solution = aggregate(frame, missing="drop")
-    expected = plain(aggregate(to_pandas(ROWS)).workers())
+    solution = prove(frame, missing="drop")
+    expected = plain(prove(to_pandas(ROWS)).workers())
     assert plain(solution.workers(frame)) == expected
     assert plain(solution.workers(pl.from_pandas(frame))) == expected
 
@@ -228,10 +228,10 @@ def test_workers_keep_the_type_of_the_source(kind):
     numbers = frame["worker"].str[1:].astype(int)
     frame["worker"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(numbers, "D") if "time" in kind else numbers
     frame = frame.astype({"worker": kind})
-    solution = aggregate(frame)
+    solution = prove(frame)
     assert solution.workers()["worker"].dtype == frame["worker"].dtype
     assert solution.confusion()["worker"].dtype == frame["worker"].dtype
-    assert solution.workers()["accuracy"].tolist() == plain(aggregate(to_pandas(ROWS)).workers())["accuracy"]
+    assert solution.workers()["accuracy"].tolist() == plain(prove(to_pandas(ROWS)).workers())["accuracy"]
     if kind != "category":
         assert (
             pl.DataFrame(solution.workers(pl.from_pandas(frame)))["worker"].dtype
@@ -241,7 +241,7 @@ def test_workers_keep_the_type_of_the_source(kind):
 
 def test_bins_are_labels_of_the_confusion():
     frame = to_pandas(ROWS).assign(label=lambda table: np.where(table["label"] == "yes", 0.9, 0.2))
-    confusion = aggregate(frame, bins=[0.5]).confusion()
+    confusion = prove(frame, bins=[0.5]).confusion()
     assert set(confusion["label"]) == {"below 0.5", "0.5 and above"}
     assert confusion["n"].sum() == len(ROWS)
 
@@ -249,7 +249,7 @@ def test_bins_are_labels_of_the_confusion():
 def test_order_of_rows_and_parts_of_work_change_nothing(monkeypatch):
     rows = ratings(9, n_tasks=60)
     data = to_pandas(rows)
-    solution = aggregate(data, time_limit=5)
+    solution = prove(data, time_limit=5)
     expected = plain(solution.workers())
     assert plain(solution.workers(data.sample(frac=1, random_state=1))) == expected
     monkeypatch.setattr("crowdopt.results.workers.table.CELLS", 18)  # two workers at a time
@@ -257,17 +257,17 @@ def test_order_of_rows_and_parts_of_work_change_nothing(monkeypatch):
 
 
 def test_data_that_are_not_those_of_the_solution_are_refused():
-    solution = aggregate(to_pandas(ROWS))
+    solution = prove(to_pandas(ROWS))
     for other in (ROWS[:-1], [(*row[:2], "yes") for row in ROWS], [*ROWS, (999, "w1", "maybe")]):
         with pytest.raises(InputError, match="not the responses that the solution was made from"):
             solution.workers(to_pandas(other))
-    golden = aggregate(to_pandas(ROWS), gold={"0": "yes"})
+    golden = prove(to_pandas(ROWS), gold={"0": "yes"})
     with pytest.raises(InputError, match="gold task '0' is not in the data"):
         golden.workers(to_pandas([row for row in ROWS if row[0]]))
 
 
 def test_solution_from_a_file_needs_the_data(tmp_path):
-    solution = aggregate(to_pandas(ROWS))
+    solution = prove(to_pandas(ROWS))
     solution.save(tmp_path / "solution.json")
     loaded = Solution.load(tmp_path / "solution.json")
     with pytest.raises(CrowdoptError, match="give the data"):

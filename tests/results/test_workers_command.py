@@ -8,7 +8,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from crowdopt import Solution, aggregate
+from crowdopt import Solution, prove
 from support.printed import first_cells
 from support.workers import with_odd_ones
 
@@ -20,7 +20,7 @@ def files(tmp_path):
     """A data file and a solution made from it."""
     data = with_odd_ones(1)
     data.to_csv(tmp_path / "data.csv", index=False)
-    aggregate(tmp_path / "data.csv").save(tmp_path / "solution.json")
+    prove(tmp_path / "data.csv").save(tmp_path / "solution.json")
     return tmp_path / "solution.json", tmp_path / "data.csv"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crowdopt import aggregate
+from crowdopt import prove
 from crowdopt.results.workers.statistics import Typical, information, measure, wilson
 from crowdopt.studies.simulate import crowd, uniform_errors
 from support.ways import NAMES
@@ -53,7 +53,7 @@ def test_intervals_cover_the_true_accuracy_in_simulated_crowds():
     hits = agreed = n = 0
     for seed in range(12):
         data, accuracy = own_accuracies(seed)
-        table = aggregate(data).workers()
+        table = prove(data).workers()
         true = accuracy[table["worker"]]
         hits += ((table["accuracy_low"] <= true) & (true <= table["accuracy_high"])).sum()
         agreed += ((table["agreement_low"] <= true) & (true <= table["agreement_high"])).sum()
@@ -66,7 +66,7 @@ def test_intervals_cover_the_true_accuracy_in_simulated_crowds():
 def test_agreement_is_not_flattered_where_accuracy_is():
     """Of workers who guess, three to a task, the majority agrees with each more often than not: but not the others."""
     data = pd.DataFrame(crowd(3000, 30, 3, matrix=uniform_errors(2, 0.5), seed=3).to_dict())
-    table = aggregate(data, engine="vote").workers()
+    table = prove(data, engine="vote").workers()
     assert table["accuracy"].mean() > 0.7
     assert table["agreement"].mean() == pytest.approx(0.5, abs=0.02)
     difference = (table["agreement"] - table["chance"]).mean()
@@ -92,7 +92,7 @@ def test_information_is_the_mutual_information_of_truth_and_answer():
 
 
 def flags_of(data, **options):
-    table = aggregate(data, **options).workers()
+    table = prove(data, **options).workers()
     return dict(zip(table["worker"], table["flag"].fillna(""), strict=True)), table
 
 
@@ -129,7 +129,7 @@ def test_who_is_always_right_is_not_flagged_for_answering_the_same():
 
 
 def test_one_label_tells_nothing():
-    table = aggregate(pd.DataFrame([(t, w, "yes") for t in range(9) for w in "ab"], columns=NAMES)).workers()
+    table = prove(pd.DataFrame([(t, w, "yes") for t in range(9) for w in "ab"], columns=NAMES)).workers()
     assert table["accuracy"].tolist() == table["agreement"].tolist() == table["chance"].tolist() == [1, 1]
     assert table["information"].tolist() == [0, 0]
     assert table["flag"].tolist() == ["too few", "too few"]

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import crowdopt
-from crowdopt import Solution, aggregate, verify
+from crowdopt import Solution, prove, verify
 from crowdopt.classes import spark as spark_classes
 from crowdopt.errors import ClassError, ColumnError, InputError
 from support.clusters import cluster, executors
@@ -85,8 +85,8 @@ def wait_until(true, what: str) -> None:
 
 def test_the_same_answers_as_from_any_other_table(spark):
     data = placed(to_arrow(ROWS), spark)
-    solution = aggregate(data)
-    assert facts(solution) == facts(aggregate(to_pandas(ROWS)))
+    solution = prove(data)
+    assert facts(solution) == facts(prove(to_pandas(ROWS)))
     assert type(solution.answers) is type(data)
     assert "BroadcastHashJoin" in solution.answers._jdf.queryExecution().executedPlan().toString()
     kinds = {field.name: field.dataType.simpleString() for field in solution.answers.schema}
@@ -98,7 +98,7 @@ def test_the_same_answers_as_from_any_other_table(spark):
 @pytest.mark.parametrize("kind", ["int", "boolean", "double", "decimal(3,1)"])
 def test_labels_keep_their_type(spark, kind):
     data = placed(to_arrow(ROWS), spark).selectExpr("task", "worker", f"CAST(label = 'yes' AS {kind}) AS label")
-    answers = aggregate(data, engine="vote").answers
+    answers = prove(data, engine="vote").answers
     assert answers.schema["label"].dataType == data.schema["label"].dataType
     assert {float(label) for label in plain(answers)["label"]} == {0.0, 1.0}
 
@@ -106,12 +106,12 @@ def test_labels_keep_their_type(spark, kind):
 def test_wide_tables_scores_gold_truth_and_columns_to_keep(spark):
     data, there = to_pandas(ROWS), placed(to_arrow(ROWS), spark)
     cells = placed(pa.Table.from_pandas(wide(ROWS), preserve_index=False), spark)
-    assert facts(aggregate(cells, wide=True)) == facts(aggregate(data))
+    assert facts(prove(cells, wide=True)) == facts(prove(data))
     scored = there.selectExpr("task", "worker", "IF(label = 'yes', '1e0', '0.25') AS label")
-    assert canonical(aggregate(scored, bins=[0.5])) == canonical(aggregate(scored.toArrow(), bins=[0.5]))
+    assert canonical(prove(scored, bins=[0.5])) == canonical(prove(scored.toArrow(), bins=[0.5]))
     known = pa.table({"task": [0, 7, 14], "label": ["no", "yes", "no"]})
     asked = {"keep": ["worker"], "gold": known, "truth": known.slice(0, 0).from_pydict({"task": [21], "label": ["no"]})}
-    solution, expected = aggregate(there, **asked), aggregate(data, **asked)
+    solution, expected = prove(there, **asked), prove(data, **asked)
     assert facts(solution) == facts(expected)
     assert solution.accuracy.value == expected.accuracy.value
     assert plain(solution.answers)["worker"] == plain(expected.answers)["worker"]
@@ -120,7 +120,7 @@ def test_wide_tables_scores_gold_truth_and_columns_to_keep(spark):
 def test_workers_confusion_and_predictions_are_tables_of_spark(spark):
     data, there = to_pandas(ROWS), placed(to_arrow(ROWS), spark)
     classes = {f"w{number}": "good" if number < 4 else "other" for number in range(9)}
-    solution, expected = aggregate(there, classes=classes), aggregate(data, classes=classes)
+    solution, expected = prove(there, classes=classes), prove(data, classes=classes)
     for found, table in [
         (solution.workers(), expected.workers()),
         (solution.confusion(there), expected.confusion()),
@@ -132,8 +132,8 @@ def test_workers_confusion_and_predictions_are_tables_of_spark(spark):
 
 def test_workers_who_answer_a_task_twice_are_measured_alike(spark):
     rows = [*ROWS, *ROWS[:20]]
-    solution = aggregate(placed(to_arrow(rows), spark), duplicates="all")
-    assert plain(solution.workers()) == plain(aggregate(to_pandas(rows), duplicates="all").workers())
+    solution = prove(placed(to_arrow(rows), spark), duplicates="all")
+    assert plain(solution.workers()) == plain(prove(to_pandas(rows), duplicates="all").workers())
 
 
 def test_what_comes_to_the_driver_does_not_grow_with_the_data(spark, monkeypatch):
@@ -150,7 +150,7 @@ def test_what_comes_to_the_driver_does_not_grow_with_the_data(spark, monkeypatch
         )
         with monkeypatch.context() as patch:
             seen = collected(patch)
-            solution = aggregate(data)
+            solution = prove(data)
             tables = solution.answers, solution.workers(), solution.confusion(), solution.predict(data)
             sizes.append((len(seen), max(seen)))
         assert [table.count() for table in tables[:2]] == [25 * times, 9 * times]
@@ -158,7 +158,7 @@ def test_what_comes_to_the_driver_does_not_grow_with_the_data(spark, monkeypatch
 
 
 def test_what_spark_keeps_is_forgotten_with_the_solution_and_no_view_is_left(spark):
-    solution = aggregate(placed(to_arrow(ROWS), spark))
+    solution = prove(placed(to_arrow(ROWS), spark))
     kept = spark._jsparkSession.sharedState().cacheManager()
     assert not kept.isEmpty()
     del solution
@@ -195,7 +195,7 @@ def test_an_executor_that_is_killed_changes_nothing(spark, tmp_path):
     there = placed(to_arrow(ROWS), spark, 2)
     data = spark.createDataFrame(there.rdd.mapPartitions(hold), there.schema)
     found: list[Solution] = []
-    thread = threading.Thread(target=lambda: found.append(aggregate(data)))
+    thread = threading.Thread(target=lambda: found.append(prove(data)))
     thread.start()
     wait_until(arrived.exists, "the job")
     before = executors(spark)
@@ -203,14 +203,14 @@ def test_an_executor_that_is_killed_changes_nothing(spark, tmp_path):
     wait_until(lambda: not Path(f"/proc/{before[0]}").exists(), "the end of the executor")
     stop.touch()
     thread.join()
-    assert facts(found[0]) == facts(aggregate(to_pandas(ROWS)))
+    assert facts(found[0]) == facts(prove(to_pandas(ROWS)))
     assert before[0] not in executors(spark)
 
 
 def test_found_classes_of_few_responses_are_those_of_any_other_table(spark):
     table, _ = classed_crowd(60)
     asked = {"find_classes": 2, "selectivity": "none", "smoothing": 1.0}
-    assert facts(aggregate(placed(table, spark), **asked)) == facts(aggregate(table, **asked))
+    assert facts(prove(placed(table, spark), **asked)) == facts(prove(table, **asked))
 
 
 def test_classes_of_many_responses_are_found_on_the_cluster(spark, monkeypatch, tmp_path):
@@ -221,17 +221,17 @@ def test_classes_of_many_responses_are_found_on_the_cluster(spark, monkeypatch, 
     asked = {"find_classes": 3, "selectivity": "none", "smoothing": 1.0, "engine": "search", "time_limit": 0.5}
     with monkeypatch.context() as patch:
         seen = collected(patch)
-        solution = aggregate(there, **asked)
+        solution = prove(there, **asked)
     assert max(seen) < 1500
     workers = plain(solution.workers())
     monkeypatch.undo()
-    expected = aggregate(table, **asked)  # which looks at all responses where the cluster looked at a sample
+    expected = prove(table, **asked)  # which looks at all responses where the cluster looked at a sample
     theirs = plain(expected.workers())["class"]
     assert sum(ours == other for ours, other in zip(workers["class"], theirs, strict=True)) >= 20
     assert solution.certificate.objective >= 1.01 * expected.certificate.objective  # at most a hundredth less likely
     right, by_vote = (
         np.mean([label == true for label, true in zip(plain(found.answers)["label"], truth, strict=True)])
-        for found in (solution, aggregate(table, engine="vote"))
+        for found in (solution, prove(table, engine="vote"))
     )
     assert right > by_vote
     # In memory a solution has the classes of its workers; its file knows them by a column of the data.
@@ -283,7 +283,7 @@ def test_no_round_on_the_cluster_makes_the_labels_less_likely(spark, monkeypatch
         return values[-1]
 
     monkeypatch.setattr(spark_classes.Model, "value", noted)
-    aggregate(placed(table, spark), find_classes=2, selectivity="none", smoothing=1.0, engine="vote")
+    prove(placed(table, spark), find_classes=2, selectivity="none", smoothing=1.0, engine="vote")
     kept = values[1::2]
     assert len(kept) > 1
     assert kept == sorted(kept)
@@ -304,20 +304,20 @@ def test_no_round_on_the_cluster_makes_the_labels_less_likely(spark, monkeypatch
 def test_a_column_of_the_wrong_type_is_named_with_what_to_do(spark, label, message):
     data = placed(to_arrow(ROWS), spark).selectExpr("task", "worker", f"{label} AS label")
     with pytest.raises(ColumnError, match=message):
-        aggregate(data)
+        prove(data)
 
 
 def test_bad_tables_of_spark_are_input_errors(spark):
     data = placed(to_arrow(ROWS), spark)
     with pytest.raises(ColumnError, match="no column named 'worker' for the worker; did you mean --worker annotator"):
-        aggregate(data.withColumnRenamed("worker", "annotator"))
+        prove(data.withColumnRenamed("worker", "annotator"))
     with pytest.raises(ColumnError, match=r"rename 'a\.label'"):
-        aggregate(data.withColumnRenamed("label", "a.label"), label="a.label")
+        prove(data.withColumnRenamed("label", "a.label"), label="a.label")
     with pytest.raises(ColumnError, match="the columns 'label', 'Label' differ in case only"):
-        aggregate(data.selectExpr("*", "label AS Label"))
+        prove(data.selectExpr("*", "label AS Label"))
     with pytest.raises(InputError, match="no rows"):
-        aggregate(data.limit(0))
+        prove(data.limit(0))
     with pytest.raises(InputError, match="5 \\(task, worker\\) pairs occur more than once"):
-        aggregate(data.union(placed(to_arrow(ROWS[:5]), spark)))
+        prove(data.union(placed(to_arrow(ROWS[:5]), spark)))
     with pytest.raises(ClassError, match="10 classes cannot be found among 9 workers"):
-        aggregate(data, find_classes=10)
+        prove(data, find_classes=10)

@@ -77,7 +77,7 @@ def truth_of(frame):
     first_fast([{}, {"selectivity": "estimate", "smoothing": 0.5}, {"scale": "nominal"}]),
     ids=["plain", "known", "nominal"],
 )
-def test_our_methods_are_what_aggregate_gives(options):
+def test_our_methods_are_what_prove_gives(options):
     frame = crowd(80, 3, (3, 5), 50)
     truth = truth_of(frame).iloc[:50]
     found = crowdopt.compare(
@@ -88,7 +88,7 @@ def test_our_methods_are_what_aggregate_gives(options):
     for one in found.outcomes:
         _, engine, space = OUR_METHODS[one.method]
         space = space.value if space == "all" or options.get("scale") != "nominal" else None
-        solution = crowdopt.aggregate(frame, truth=truth, engine=engine, space=space, **options)
+        solution = crowdopt.prove(frame, truth=truth, engine=engine, space=space, **options)
         assert one.error is None
         assert one.log_likelihood == pytest.approx(solution.certificate.objective, rel=1e-12)
         assert one.accuracy == pytest.approx(solution.accuracy.value, abs=1e-12)
@@ -102,7 +102,7 @@ def test_the_labels_of_every_method_are_one_per_task_in_their_order():
     frame = crowd(60, 2, (3, 3), 51, names=["no", "yes"])
     found = crowdopt.compare(frame.sample(frac=1, random_state=1), methods=["opt-all", "vote"])
     for one, engine in zip(found.outcomes, ("auto", "vote"), strict=True):
-        answers = crowdopt.aggregate(frame, engine=engine).answers
+        answers = crowdopt.prove(frame, engine=engine).answers
         assert [found.labels[j] for j in one.labels] == list(answers["label"])
     alike = float((found.outcomes[0].labels == found.outcomes[1].labels).mean())
     assert found.agreement["opt-all"]["vote"] == found.agreement["vote"]["opt-all"] == alike
@@ -165,9 +165,9 @@ def test_without_crowd_kit_the_rest_runs_and_the_extra_is_named(monkeypatch):
 
 
 def test_all_methods_that_fit_are_run_by_default():
-    ordered = crowdopt.aggregate(crowd(10, 3, (3, 3), 56))
+    ordered = crowdopt.prove(crowd(10, 3, (3, 3), 56))
     assert comparison.methods_for(ordered)[0] == [*OURS, *CROWD_KIT]
-    nominal = crowdopt.aggregate(crowd(10, 3, (3, 3), 56), scale="nominal")
+    nominal = crowdopt.prove(crowd(10, 3, (3, 3), 56), scale="nominal")
     assert comparison.methods_for(nominal)[0] == [*OURS[1:], *CROWD_KIT]
 
 
@@ -224,7 +224,7 @@ def test_an_upside_down_start_of_em_is_not_counted_as_an_error_of_every_task():
     first, third = found.outcomes
     assert first.log_likelihood == pytest.approx(third.log_likelihood)
     assert first.accuracy == third.accuracy > 0.9
-    others = {row["engine"]: row for row in compare_engines(crowdopt.aggregate(frame, truth=truth_of(frame)))}
+    others = {row["engine"]: row for row in compare_engines(crowdopt.prove(frame, truth=truth_of(frame)))}
     assert others["em3"]["accuracy"] == others["em1"]["accuracy"] == first.accuracy
     assert others["em3"]["n_different"] == others["em1"]["n_different"]
 

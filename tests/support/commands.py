@@ -52,8 +52,8 @@ def fails(monkeypatch, capfd, tmp_path):
     return run
 
 
-def aggregate_command(*options, output="answers.csv", solution="solution.json"):
-    return ("aggregate", "data.csv", "-o", output, "--solution", solution, *options)
+def prove_command(*options, output="answers.csv", solution="solution.json"):
+    return ("prove", "data.csv", "-o", output, "--solution", solution, *options)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from crowdopt import Solution, Solutions, aggregate
+from crowdopt import Solution, Solutions, prove
 from support.ways import plain
 
 SCALES = {"colour": ["blue", "green", "red"], "is it?": ["no", "yes"], "how much": ["1", "2", "3"]}
@@ -36,7 +36,7 @@ def by_group(solutions: Solutions) -> dict[str, list[tuple]]:
 
 
 def alone(data: pd.DataFrame, group, **options) -> Solution:
-    return aggregate(data[data["question"] == group].reset_index(drop=True), **options)
+    return prove(data[data["question"] == group].reset_index(drop=True), **options)
 
 
 # 3. Groups that cannot be answered.

@@ -78,7 +78,7 @@ def names_of(setting: Setting) -> list[str]:
 
 
 def knowledge(setting: Setting, rng: np.random.Generator, data: pd.DataFrame) -> dict:
-    """The options of ``aggregate`` that say what is known."""
+    """The options of ``prove`` that say what is known."""
     names, n_labels, kind = names_of(setting), setting.n_labels, setting.kind
     if kind == "given":
         shares = rng.integers(1, 9, n_labels).astype(float)
@@ -103,7 +103,7 @@ def asked(setting: Setting, seed: int) -> tuple[pd.DataFrame, dict]:
 
 
 def read(data: pd.DataFrame, options: dict) -> tuple[Source, dict]:
-    """What ``aggregate`` counts, once for all engines; and the options that are left."""
+    """What ``prove`` counts, once for all engines; and the options that are left."""
     options = dict(options)
     reading = Reading(labels=tuple(options.pop("labels", ())), scale=options.pop("scale", ""))
     return load(data, reading, None, gold=options.pop("gold", None)), options

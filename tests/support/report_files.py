@@ -17,5 +17,5 @@ def files(tmp_path_factory):
     truth = frame.groupby("task", as_index=False)["label"].median().astype({"label": int})
     truth.to_csv(folder / "truth.csv", index=False)
     truth.iloc[:30].to_csv(folder / "half.csv", index=False)
-    crowdopt.aggregate(folder / "responses.csv", keep=["text"]).save(folder / "solution.json")
+    crowdopt.prove(folder / "responses.csv", keep=["text"]).save(folder / "solution.json")
     return folder

@@ -32,26 +32,26 @@ def crowd(n_tasks, n_labels, sizes, seed, *, names=None, n_workers=12, right=0.7
 
 
 CASES = {
-    "line": lambda: crowdopt.aggregate(crowd(80, 2, (5, 5), 1, names=["no", "yes"]), keep=["text"]),
-    "plane": lambda: crowdopt.aggregate(crowd(120, 2, (1, 7), 2, names=["no", "yes"])),
-    "plane-knowledge": lambda: crowdopt.aggregate(
+    "line": lambda: crowdopt.prove(crowd(80, 2, (5, 5), 1, names=["no", "yes"]), keep=["text"]),
+    "plane": lambda: crowdopt.prove(crowd(120, 2, (1, 7), 2, names=["no", "yes"])),
+    "plane-knowledge": lambda: crowdopt.prove(
         crowd(90, 2, (1, 6), 3, names=["no", "yes"]),
         gold={"t0001": "yes", "t0002": "no", "t0003": "no"},
         prior_matrix=[[4.5, 1.0], [0.25, 3.0]],
         selectivity="estimate",
         smoothing=0.5,
     ),
-    "line-shares": lambda: crowdopt.aggregate(
+    "line-shares": lambda: crowdopt.prove(
         crowd(60, 2, (4, 4), 4, names=["no", "yes"]), selectivity={"no": 0.8, "yes": 0.2}
     ),
-    "triangle": lambda: crowdopt.aggregate(crowd(150, 3, (4, 4), 5)),
-    "triangle-varying": lambda: crowdopt.aggregate(crowd(90, 3, (2, 6), 6), smoothing=0.1),
-    "triangle-nominal": lambda: crowdopt.aggregate(crowd(100, 3, (4, 4), 7, names=["cat", "dog", "owl"])),
-    "arch": lambda: crowdopt.aggregate(crowd(900, 5, (5, 8), 8), time_limit=1, selectivity="estimate"),
-    "shelves": lambda: crowdopt.aggregate(crowd(120, 4, (3, 5), 9, names=["a", "b", "c", "d"]), time_limit=5),
-    "classes": lambda: crowdopt.aggregate(crowd(60, 2, (3, 4), 10), class_="kind"),
-    "ranked": lambda: crowdopt.aggregate(crowd(50, 3, (2, 3), 11), class_="kind", ranked=["a", "b"], smoothing=0.25),
-    "vote": lambda: crowdopt.aggregate(crowd(40, 3, (3, 5), 12), engine="vote"),
+    "triangle": lambda: crowdopt.prove(crowd(150, 3, (4, 4), 5)),
+    "triangle-varying": lambda: crowdopt.prove(crowd(90, 3, (2, 6), 6), smoothing=0.1),
+    "triangle-nominal": lambda: crowdopt.prove(crowd(100, 3, (4, 4), 7, names=["cat", "dog", "owl"])),
+    "arch": lambda: crowdopt.prove(crowd(900, 5, (5, 8), 8), time_limit=1, selectivity="estimate"),
+    "shelves": lambda: crowdopt.prove(crowd(120, 4, (3, 5), 9, names=["a", "b", "c", "d"]), time_limit=5),
+    "classes": lambda: crowdopt.prove(crowd(60, 2, (3, 4), 10), class_="kind"),
+    "ranked": lambda: crowdopt.prove(crowd(50, 3, (2, 3), 11), class_="kind", ranked=["a", "b"], smoothing=0.25),
+    "vote": lambda: crowdopt.prove(crowd(40, 3, (3, 5), 12), engine="vote"),
 }
 """Solutions by name, made when asked for."""
 

@@ -23,10 +23,10 @@ NOTHING = "crowdopt: interrupted; nothing was written\n"
 @pytest.mark.parametrize(
     ("phase", "args"),
     [
-        ("reading", ["aggregate", "data.csv", *OUTPUTS]),
-        ("counting", ["aggregate", "data.csv", *OUTPUTS]),
-        ("writing", ["aggregate", "data.csv", *OUTPUTS]),
-        ("counting", ["aggregate", "data.csv", "--group", "batch", *OUTPUTS]),
+        ("reading", ["prove", "data.csv", *OUTPUTS]),
+        ("counting", ["prove", "data.csv", *OUTPUTS]),
+        ("writing", ["prove", "data.csv", *OUTPUTS]),
+        ("counting", ["prove", "data.csv", "--group", "batch", *OUTPUTS]),
         ("verifying", ["verify", "made.json", "data.csv"]),
         ("running majority vote", ["compare", "data.csv", "--methods", "vote"]),
         ("measuring", ["workers", "made.json", "data.csv", "-o", "workers.csv", "--confusion", "confusion.csv"]),
@@ -38,7 +38,7 @@ NOTHING = "crowdopt: interrupted; nothing was written\n"
 )
 def test_interrupt_in_a_phase_writes_nothing(phase, args, faulty, tmp_path):
     Path("data.csv").write_text(as_csv(rows(20)))
-    crowdopt.aggregate("data.csv").save("made.json")
+    crowdopt.prove("data.csv").save("made.json")
     seen = []
 
     def interrupt():
@@ -67,7 +67,7 @@ def test_interrupt_while_outputs_are_written_leaves_the_old_ones(place, when, fa
     for name in ("answers.csv", "solution.json", "report.html"):
         Path(name).write_text("old")
     faulty.interrupt(place, when)
-    assert faulty("aggregate", "data.csv", *OUTPUTS, "--report", "report.html") == (130, "", NOTHING)
+    assert faulty("prove", "data.csv", *OUTPUTS, "--report", "report.html") == (130, "", NOTHING)
     assert left() == ["answers.csv", "data.csv", "report.html", "solution.json"]
     assert {Path(name).read_text() for name in ("answers.csv", "solution.json", "report.html")} == {"old"}
     assert left(tmp_path / "temporary") == []
@@ -81,7 +81,7 @@ def test_interrupt_after_the_outputs_are_written_says_so(place, when, faulty):
     Path("data.csv").write_text(as_csv(rows(20)))
     faulty.interrupt(place, when)
     said = "crowdopt: interrupted; written: solution.json, answers.csv\n"
-    assert faulty("aggregate", "data.csv", *OUTPUTS) == (130, "", said)
+    assert faulty("prove", "data.csv", *OUTPUTS) == (130, "", said)
     assert left() == ["answers.csv", "data.csv", "solution.json"]
     assert crowdopt.verify("solution.json", "data.csv").verdict.value == "CONFIRMED"
 
@@ -90,7 +90,7 @@ def test_a_second_interrupt_while_solving_writes_nothing(faulty, tmp_path):
     Path("data.csv").write_text(as_csv(rows(20)))
     faulty.interrupt("crowdopt.results.solve_counts.run")
     faulty.interrupt("crowdopt.results.solve_counts.run")
-    assert faulty("aggregate", "data.csv", *OUTPUTS) == (130, "", NOTHING)
+    assert faulty("prove", "data.csv", *OUTPUTS) == (130, "", NOTHING)
     assert left() == ["data.csv"]
     assert left(tmp_path / "temporary") == []
 
@@ -117,7 +117,7 @@ def test_an_output_that_cannot_take_its_place_names_those_that_did(faulty):
     Path("data.csv").write_text(as_csv(rows(20)))
     faulty.fault("pathlib.Path.replace", lambda: Path("answers.csv").mkdir(), when=-1)
     said = "crowdopt: cannot write answers.csv: Is a directory; written: solution.json\n"
-    assert faulty("aggregate", "data.csv", *OUTPUTS) == (2, "", said)
+    assert faulty("prove", "data.csv", *OUTPUTS) == (2, "", said)
     assert left() == ["answers.csv", "data.csv", "solution.json"]
 
 
@@ -129,7 +129,7 @@ def test_a_link_stays_a_link(there, faulty):
         if there:
             Path("elsewhere", name).write_text("old")
         Path(name).symlink_to(Path("elsewhere", name))
-    assert faulty("aggregate", "data.csv", *OUTPUTS, "-q")[0] == 0
+    assert faulty("prove", "data.csv", *OUTPUTS, "-q")[0] == 0
     assert Path("answers.csv").is_symlink()
     assert Path("solution.json").is_symlink()
     assert left("elsewhere") == ["answers.csv", "solution.json"]
@@ -147,7 +147,7 @@ def test_messages_name_the_output_as_the_user_does(faulty):
         "lost.csv": "cannot write lost.csv: the folder ",
     }
     for target, words in expected.items():
-        code, out, err = faulty("aggregate", "data.csv", "-o", target)
+        code, out, err = faulty("prove", "data.csv", "-o", target)
         assert (code, out, err.count("\n")) == (2, "", 1)
         assert err.startswith(f"crowdopt: {words}")
         assert ".tmp" not in err

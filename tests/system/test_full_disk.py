@@ -44,7 +44,7 @@ def folder(tmp_path_factory):
         rows = connection.execute("FROM responses").fetchall()
         sqlite.executemany("INSERT INTO responses VALUES (?, ?, ?)", rows)
     (folder / "few.csv").write_text("task,worker,label\na,v,yes\na,w,yes\nb,v,no\nb,w,yes\n")
-    crowdopt.aggregate(folder / "few.csv").save(folder / "made.json")
+    crowdopt.prove(folder / "few.csv").save(folder / "made.json")
     return folder
 
 
@@ -63,15 +63,15 @@ TEMPORARY = "the disk that holds temporary files is full; free some space or set
     ],
 )
 def test_a_full_disk_is_one_line_and_leaves_nothing(words, temporary, said, folder, tmp_path):
-    assert said in failing("small", ["aggregate", *words], folder, folder / temporary if temporary else tmp_path)
+    assert said in failing("small", ["prove", *words], folder, folder / temporary if temporary else tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 TARGETS = {
-    "solution": ["aggregate", "few.csv", "-o", "answers.csv", "--solution", "small/solution.json"],
-    "report": ["aggregate", "few.csv", "-o", "answers.csv", "--report", "small/report.html"],
-    "answers": ["aggregate", "few.csv", "-o", "small/answers.jsonl", "--solution", "solution.json"],
-    "table": ["aggregate", "few.csv", "-o", "sqlite:///small/a.db", "--output-table", "a", "--solution", "s.json"],
+    "solution": ["prove", "few.csv", "-o", "answers.csv", "--solution", "small/solution.json"],
+    "report": ["prove", "few.csv", "-o", "answers.csv", "--report", "small/report.html"],
+    "answers": ["prove", "few.csv", "-o", "small/answers.jsonl", "--solution", "solution.json"],
+    "table": ["prove", "few.csv", "-o", "sqlite:///small/a.db", "--output-table", "a", "--solution", "s.json"],
     "simulate": ["simulate", "-o", "crowd.csv", "--truth", "small/truth.csv"],
     "predict": ["predict", "made.json", "few.csv", "-o", "small/predictions.csv"],
     "workers": ["workers", "made.json", "few.csv", "-o", "workers.csv", "--confusion", "small/confusion.csv"],

@@ -60,7 +60,7 @@ def test_an_error_of_any_other_kind_is_found_and_made_small(tmp_path, monkeypatc
     case = Case("csv", b"task,worker,label\na,b,c\n", 1)
     assert fault(case) == ""
     with monkeypatch.context() as patched:
-        patched.setattr(crowdopt, "aggregate", fail)
+        patched.setattr(crowdopt, "prove", fail)
         found = fault(case)
         assert said in found
         small = smallest(case, lambda other: said in fault(other), tries=100)

@@ -65,7 +65,7 @@ def run(*words, cwd, environment=None):
 @pytest.mark.parametrize("out", ["csv", "tsv", "parquet", "jsonl", "db"])
 def test_texts_come_out_as_they_went_in(tmp_path, kind, out):
     path = written(responses(QUOTED), tmp_path / f"r.{kind}")
-    solution = crowdopt.aggregate(path)
+    solution = crowdopt.prove(path)
     target = tmp_path / f"answers.{out}"
     solution.write(Database(f"sqlite:///{target}", table="x'; DROP TABLE y; --") if out == "db" else target)
     assert sorted(_tasks(target)) == sorted(QUOTED)
@@ -92,11 +92,11 @@ def test_columns_of_any_name_are_read_and_kept(tmp_path, name, kind):
     frame[name] = frame["task"] + "!"
     path = written(frame, tmp_path / f"r.{kind}")
     before = sorted(tmp_path.iterdir())
-    kept = crowdopt.aggregate(path, label="answer", keep=[name]).answers
+    kept = crowdopt.prove(path, label="answer", keep=[name]).answers
     assert sorted(kept[name].to_pylist()) == ["a!", "b!", "c!"]
-    named = crowdopt.aggregate(path, label="answer", task=name)
+    named = crowdopt.prove(path, label="answer", task=name)
     assert sorted(named.answers["task"].to_pylist()) == ["a!", "b!", "c!"]
-    groups = crowdopt.aggregate(path, label="answer", group=name, jobs=1)
+    groups = crowdopt.prove(path, label="answer", group=name, jobs=1)
     assert sorted(groups) == ["a!", "b!", "c!"]
     assert sorted(tmp_path.iterdir()) == before
 
@@ -105,7 +105,7 @@ def test_what_is_printed_steers_no_terminal(tmp_path):
     labels = ["\x1b[31mred", "\u202e=yes"] * len(QUOTED)
     written(responses(QUOTED).assign(label=labels, part="\x1b[31mred"), tmp_path / "r.csv")
     for words in (["r.csv", "--keep", "worker"], ["r.csv", "--json"], ["r.csv", "--group", "part"]):
-        _, said, _ = run("aggregate", *words, "--duplicates", "all", cwd=tmp_path)
+        _, said, _ = run("prove", *words, "--duplicates", "all", cwd=tmp_path)
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202e]", said) or "--json" in words
         assert "red" in said
         if "--json" in words:
@@ -115,7 +115,7 @@ def test_what_is_printed_steers_no_terminal(tmp_path):
 def test_a_report_runs_nothing_of_what_it_shows(browser, tmp_path):
     column = "<script>document.title='broken'</script>"
     frame = responses(TEXTS, column).assign(**{"<img src=x onerror=alert(1)>": TEXTS[4]})
-    solution = crowdopt.aggregate(frame, label=column, keep=["<img src=x onerror=alert(1)>"])
+    solution = crowdopt.prove(frame, label=column, keep=["<img src=x onerror=alert(1)>"])
     solution.report(tmp_path / "report.html", command="crowdopt </script><script>alert(1)</script>")
     dialogs = []
     page = Page(browser, tmp_path / "report.html")
@@ -139,11 +139,11 @@ def test_a_path_is_a_path_and_nothing_else(tmp_path, monkeypatch):
         "a b?.csv",
         "$HOME.csv",
     ):
-        assert crowdopt.aggregate(written(frame, tmp_path / name)).scale.n_labels == 2
-        assert crowdopt.aggregate(name).scale.n_labels == 2
+        assert crowdopt.prove(written(frame, tmp_path / name)).scale.n_labels == 2
+        assert crowdopt.prove(name).scale.n_labels == 2
     for name in ("https://127.0.0.1:9/r.csv", "s3://bucket/r.csv", "~/r.csv", "file:///etc/hostname", "/etc/hostname"):
         with pytest.raises(InputError, match=r"no such file|cannot tell its format"):
-            crowdopt.aggregate(name)
+            crowdopt.prove(name)
 
 
 # Formulas.
@@ -170,8 +170,8 @@ def test_every_command_that_writes_a_table_can_spare_spreadsheets(tmp_path):
     frame = responses(["=1+1", "b", "c"]).replace({"worker": {"=1+1 0": "=w", "=1+1 1": "@w"}})
     written(frame.assign(part="=part"), tmp_path / "r.csv")
     safe = "--spreadsheet-safe"
-    assert run("aggregate", "r.csv", "--solution", "s.json", "-o", "a.csv", safe, cwd=tmp_path)[0] == 0
-    grouped = ("aggregate", "r.csv", "--group", "part", "-o", "g.csv", "--group-summary", "gs.csv", safe)
+    assert run("prove", "r.csv", "--solution", "s.json", "-o", "a.csv", safe, cwd=tmp_path)[0] == 0
+    grouped = ("prove", "r.csv", "--group", "part", "-o", "g.csv", "--group-summary", "gs.csv", safe)
     assert run(*grouped, cwd=tmp_path)[0] == 0
     assert run("workers", "s.json", "r.csv", "-o", "w.csv", "--confusion", "c.tsv", safe, cwd=tmp_path)[0] == 0
     assert run("predict", "s.json", "r.csv", "-o", "p.csv", safe, cwd=tmp_path)[0] == 0
@@ -180,7 +180,7 @@ def test_every_command_that_writes_a_table_can_spare_spreadsheets(tmp_path):
         content = (tmp_path / name).read_text(encoding="utf-8")
         assert re.search("^'[=@]", content, re.MULTILINE), name
         assert not re.search("(^|[,\t])[=@]", content, re.MULTILINE), name
-    code, said, _ = run("aggregate", "r.csv", "-o", "a.parquet", safe, cwd=tmp_path)
+    code, said, _ = run("prove", "r.csv", "-o", "a.parquet", safe, cwd=tmp_path)
     assert (code, said) == (2, f"crowdopt: {safe} has a meaning only where a .csv or .tsv file is written\n")
 
 
@@ -212,7 +212,7 @@ def test_a_file_that_unpacks_to_a_thousand_times_its_size(tmp_path, name, packin
             stream.write(sign * (MB // len(sign)))
         stream.write(tail)
     assert path.stat().st_size * 900 < 280 * MB
-    code, found, memory = run("aggregate", path.name, cwd=tmp_path, environment={"TMPDIR": str(tmp_path)})
+    code, found, memory = run("prove", path.name, cwd=tmp_path, environment={"TMPDIR": str(tmp_path)})
     assert re.search(said, found), found
     assert code == 0 or found.count("\n") == 1
     assert memory < (2000 if name == "deep.json" else 600) * MB  # a record of brackets is a value for each of them
@@ -246,7 +246,7 @@ def test_a_workbook_that_unpacks_to_a_thousand_times_its_size(tmp_path, kind):
             for _ in range(700):
                 stream.write(chunk)
             stream.write(tail)
-    code, said, memory = run("aggregate", path.name, cwd=tmp_path)
+    code, said, memory = run("prove", path.name, cwd=tmp_path)
     assert (code, said.count("\n")) == (2, 1)
     assert "bomb.xlsx unpacks to more than" in said
     assert memory < 400 * MB
@@ -256,7 +256,7 @@ def test_a_workbook_that_unpacks_to_a_thousand_times_its_size(tmp_path, kind):
 def test_a_cell_of_ten_megabytes_is_a_cell(tmp_path, kind):
     frame = responses(["a", "b", "c"]).replace({"task": {"c": "x" * 10 * MB}})
     path = written(frame, tmp_path / f"r.{kind}")
-    code, _, memory = run("aggregate", path, "-o", "answers.parquet", "-q", cwd=tmp_path)
+    code, _, memory = run("prove", path, "-o", "answers.parquet", "-q", cwd=tmp_path)
     assert code == 0
     assert memory < 1000 * MB
     assert sorted(map(len, pq.read_table(tmp_path / "answers.parquet")["task"].to_pylist())) == [1, 1, 10 * MB]
@@ -283,7 +283,7 @@ def test_a_cell_of_forty_megabytes_is_refused_in_words(tmp_path, monkeypatch, na
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError) as error:
-        crowdopt.aggregate(name)
+        crowdopt.prove(name)
     assert said in str(error.value)
 
 
@@ -291,7 +291,7 @@ def test_a_hundred_thousand_labels_are_refused_in_words(tmp_path):
     path = tmp_path / "r.csv"
     path.write_text("task,worker,label\n" + "".join(f"t{n},w{n % 7},label {n}\n" for n in range(100_000)))
     with pytest.raises(InputError, match=r"100000 different labels, such as .*; at most 64 are supported"):
-        crowdopt.aggregate(path)
+        crowdopt.prove(path)
 
 
 @pytest.mark.parametrize("depth", [1000, 1_000_000])
@@ -303,10 +303,10 @@ def test_lists_in_lists(tmp_path, monkeypatch, depth):
     (tmp_path / "deep.jsonl").write_text(f'{{"task": {deep}, "worker": "a", "label": "b"}}\n')
     (tmp_path / "beside.jsonl").write_text(f'{{"task": "t", "x": {deep}, "worker": "a", "label": "b"}}\n')
     with pytest.raises(InputError, match="JSON is read as JSON Lines"):
-        crowdopt.aggregate("deep.json")
+        crowdopt.prove("deep.json")
     with pytest.raises(InputError, match="'task' is nested"):
-        crowdopt.aggregate("deep.jsonl")
-    assert crowdopt.aggregate("beside.jsonl").totals.n_tasks == 1
+        crowdopt.prove("deep.jsonl")
+    assert crowdopt.prove("beside.jsonl").totals.n_tasks == 1
     (reason,) = crowdopt.verify("deep.json", "r.csv").reasons
     assert reason == "deep.json is not a solution file: it has lists within lists without end"
 
@@ -334,7 +334,7 @@ def test_bytes_and_full_width_signs_are_no_way_around_the_apostrophe(tmp_path):
     path = tmp_path / "r.parquet"
     tasks = pa.array([b"=1+1", "＝v".encode(), b"b"], pa.binary())
     pq.write_table(pa.table({"task": tasks, "worker": ["w", "w", "w"], "label": ["yes", "no", "yes"]}), path)
-    solution = crowdopt.aggregate(path)
+    solution = crowdopt.prove(path)
     solution.write(tmp_path / "a.csv", spreadsheet_safe=True)
     lines = (tmp_path / "a.csv").read_text(encoding="utf-8").splitlines()
     assert lines[1].startswith("'=1+1,")

@@ -129,7 +129,7 @@ def long(tmp_path_factory):
 
 def test_interrupt_while_solving_keeps_the_best_answers(program, terminal, hard, tmp_path):
     options = ("--selectivity", "estimate", "--time-limit", "600", "-o", "answers.csv", "--solution", "solution.json")
-    solving = program("aggregate", hard, *options, stderr=terminal.theirs)
+    solving = program("prove", hard, *options, stderr=terminal.theirs)
     wait_for(lambda: terminal.shows(b"solving: log-likelihood"), "the engine to report on the terminal")
     solving.send_signal(signal.SIGINT)
     out, _ = solving.communicate(timeout=30)
@@ -176,9 +176,7 @@ def left_running(folder):
 @pytest.mark.parametrize("n_processes", [1, 3], ids=["here", "elsewhere"])
 def test_interrupt_of_groups_keeps_those_that_are_solved(program, terminal, groups, tmp_path, n_processes):
     options = ("--group", "batch", "--jobs", "2", "--selectivity", "estimate", "--time-limit", "600")
-    solving = program(
-        "aggregate", groups, *options, "-o", "answers.csv", "--solution", "s.json", stderr=terminal.theirs
-    )
+    solving = program("prove", groups, *options, "-o", "answers.csv", "--solution", "s.json", stderr=terminal.theirs)
     wait_for(lambda: terminal.shows(b"solving groups"), "the bar of the groups")
     wait_for(lambda: not Path("/proc").exists() or len(left_running(tmp_path)) >= n_processes, "the processes")
     solving.send_signal(signal.SIGINT)
@@ -199,14 +197,14 @@ def test_interrupt_of_groups_keeps_those_that_are_solved(program, terminal, grou
 
 def test_quiet_shows_no_progress_on_a_terminal(program, terminal, hard):
     stopped = program(
-        "aggregate", hard, "--selectivity", "estimate", "--time-limit", "3", "--quiet", stderr=terminal.theirs
+        "prove", hard, "--selectivity", "estimate", "--time-limit", "3", "--quiet", stderr=terminal.theirs
     )
     out, _ = stopped.communicate(timeout=60)
     assert (stopped.returncode, out, terminal.rest()) == (0, b"", b"")
 
 
 def test_termination_leaves_nothing_behind(program, tmp_path):
-    reading = program("aggregate", "-", "-o", "answers.csv", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    reading = program("prove", "-", "-o", "answers.csv", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     reading.stdin.write(b"task,worker,label\n" + b"a,ann,yes\n" * 300_000)
     reading.stdin.flush()
     wait_for(lambda: any(path.is_file() for path in (tmp_path / "temporary").rglob("*")), "the copy to begin")
@@ -223,7 +221,7 @@ def test_a_closed_standard_output_is_no_error():
 
 
 def test_interrupt_while_reading_a_pipe_writes_nothing(program, tmp_path):
-    reading = program("aggregate", "-", "-o", "answers.csv", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    reading = program("prove", "-", "-o", "answers.csv", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     reading.stdin.write(b"task,worker,label\n" + b"a,ann,yes\n" * 300_000)
     reading.stdin.flush()
     # The input has not ended, so the program can be nowhere but in the middle of copying it.
@@ -236,7 +234,7 @@ def test_interrupt_while_reading_a_pipe_writes_nothing(program, tmp_path):
 def test_interrupt_while_the_database_works_writes_nothing(program, long, tmp_path, delay):
     """Whatever query it hits: the database has errors of its own for being interrupted."""
     options = ("--threads", "1", "-o", "answers.csv", "--solution", "solution.json")
-    reading = program("aggregate", long, *options, stderr=subprocess.PIPE)
+    reading = program("prove", long, *options, stderr=subprocess.PIPE)
     wait_for(lambda: any((tmp_path / "temporary").iterdir()), "the database to start")
     time.sleep(delay)
     interrupted_in_one_line(reading, tmp_path)
@@ -250,7 +248,7 @@ class Slow:
         if name == "typer":
             raise KeyboardInterrupt
 sys.meta_path.insert(0, Slow())
-sys.argv = ["crowdopt", "aggregate", "data.csv"]
+sys.argv = ["crowdopt", "prove", "data.csv"]
 from crowdopt.cli.entry import main
 main()
 """
@@ -267,7 +265,7 @@ class Slow:
         if name == "crowdopt.engines.registry":
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Slow())
-sys.argv = [NAME, "aggregate", "data.csv"]
+sys.argv = [NAME, "prove", "data.csv"]
 import crowdopt
 print("imported")
 """
@@ -281,7 +279,7 @@ print("imported")
 def test_a_closed_pipe_is_no_verdict(tmp_path):
     small, saved = tmp_path / "small.csv", tmp_path / "solution.json"
     small.write_text("task,worker,label\na,ann,yes\nb,ann,no\n")
-    subprocess.run([PROGRAM, "aggregate", small, "--solution", saved, "-q"], check=True, timeout=60)
+    subprocess.run([PROGRAM, "prove", small, "--solution", saved, "-q"], check=True, timeout=60)
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing) as closed:
@@ -294,7 +292,7 @@ def test_a_closed_pipe_is_no_verdict(tmp_path):
 def test_interrupt_while_verifying_is_no_verdict(program, long, tmp_path):
     small, saved = tmp_path / "small.csv", tmp_path / "solution.json"
     small.write_text("task,worker,label\na,ann,yes\nb,ann,no\n")
-    subprocess.run([PROGRAM, "aggregate", small, "--solution", saved, "-q"], check=True, timeout=60)
+    subprocess.run([PROGRAM, "prove", small, "--solution", saved, "-q"], check=True, timeout=60)
     verifying = program("verify", saved, long, "--threads", "1", stderr=subprocess.PIPE)
     wait_for(lambda: any((tmp_path / "temporary").iterdir()), "the database to start")
     time.sleep(0.2)

@@ -33,7 +33,7 @@ def versions(tmp_path_factory):
     for turn, folder in enumerate(folders.values()):
         for name, responses in (("old.csv", rows(40)), ("new.csv", rows(60, 1))):
             (folder / name).write_text(as_csv(responses))
-        solution = crowdopt.aggregate(folder / ("old.csv", "new.csv")[turn])
+        solution = crowdopt.prove(folder / ("old.csv", "new.csv")[turn])
         database = crowdopt.Database(f"sqlite:///{folder}/answers.db", table="answers")
         for target in (folder / "answers.csv", folder / "answers.parquet", database):
             solution.write(target)
@@ -99,13 +99,13 @@ def states(folder, found):
 )
 def test_killed_at_a_moment_leaves_old_or_new_outputs(suffix, place, when, new, killed):
     folder, found = killed
-    assert killed_at(place, when, "aggregate", "new.csv", *outputs(suffix), cwd=folder) == -signal.SIGKILL
+    assert killed_at(place, when, "prove", "new.csv", *outputs(suffix), cwd=folder) == -signal.SIGKILL
     assert states(folder, found) == {name: "new" if name in new else "old" for name in found["old"]}
 
 
 def test_killed_while_the_report_is_written_leaves_the_old_one(killed):
     folder, found = killed
-    args = ("aggregate", "new.csv", *outputs(), "--report", "report.html")
+    args = ("prove", "new.csv", *outputs(), "--report", "report.html")
     assert killed_at("pathlib.Path.write_text", -2, *args, cwd=folder) == -signal.SIGKILL
     assert set(states(folder, found).values()) == {"old"}
 
@@ -113,17 +113,17 @@ def test_killed_while_the_report_is_written_leaves_the_old_one(killed):
 def test_killed_at_any_moment_leaves_old_or_new_outputs(killed):
     folder, found = killed
     started = time.monotonic()
-    subprocess.run([*RUN, "aggregate", "new.csv", *outputs(), "-q"], cwd=folder, check=True, timeout=120)
+    subprocess.run([*RUN, "prove", "new.csv", *outputs(), "-q"], cwd=folder, check=True, timeout=120)
     seconds = time.monotonic() - started
     for part in range(1, 9):
         options = (*outputs(("csv", "parquet", "db")[part % 3]), "-q")
-        program = subprocess.Popen([*RUN, "aggregate", ("old.csv", "new.csv")[part % 2], *options], cwd=folder)
+        program = subprocess.Popen([*RUN, "prove", ("old.csv", "new.csv")[part % 2], *options], cwd=folder)
         time.sleep(seconds * (0.6 + 0.05 * part))
         program.kill()
         program.wait(timeout=60)
         assert "broken" not in states(folder, found).values()
     for suffix in ("csv", "parquet", "db"):
-        subprocess.run([*RUN, "aggregate", "new.csv", *outputs(suffix), "-q"], cwd=folder, check=True, timeout=120)
+        subprocess.run([*RUN, "prove", "new.csv", *outputs(suffix), "-q"], cwd=folder, check=True, timeout=120)
     assert states(folder, found) == dict.fromkeys(found["new"], "new") | {"report.html": "old"}
 
 
@@ -168,7 +168,7 @@ from crowdopt._parallel import serve; serve()
 def test_a_group_whose_check_is_killed_is_not_confirmed(faulty):
     for group, size in {"a": 5, "b": 7}.items():
         Path(f"{group}.csv").write_text(as_csv(rows(size), group))
-    crowdopt.aggregate(["a.csv", "b.csv"], group="batch", jobs=1).save("made.json")
+    crowdopt.prove(["a.csv", "b.csv"], group="batch", jobs=1).save("made.json")
     faulty.monkeypatch.setattr(jobs, "ALONE", -1.0)
     faulty.monkeypatch.setattr(jobs, "_SERVE", KILLED)
     code, out, err = faulty("verify", "made.json", "a.csv", "b.csv", "--jobs", "2")
@@ -184,7 +184,7 @@ def test_a_group_whose_process_is_killed_is_named_and_the_others_are_answered(fa
         Path(f"{group}.csv").write_text(as_csv(rows(size), group))
     faulty.monkeypatch.setattr(jobs, "ALONE", -1.0)
     faulty.monkeypatch.setattr(jobs, "_SERVE", KILLED)
-    code, _, err = faulty("aggregate", "a.csv", "b.csv", "c.csv", "--group", "batch", "--jobs", "2", *OUTPUTS, "-q")
+    code, _, err = faulty("prove", "a.csv", "b.csv", "c.csv", "--group", "batch", "--jobs", "2", *OUTPUTS, "-q")
     assert code == 4
     assert err.startswith("crowdopt: group b: the process that solved it was ended")
     assert err.count("\n") == 1

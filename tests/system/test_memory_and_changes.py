@@ -36,7 +36,7 @@ def limited(megabytes, *args, cwd):
 )
 def test_too_few_addresses_are_one_line(megabytes, options, said, tmp_path):
     (tmp_path / "data.csv").write_text(as_csv(rows(20)))
-    done = limited(megabytes, "aggregate", "data.csv", *OUTPUTS, *options, cwd=tmp_path)
+    done = limited(megabytes, "prove", "data.csv", *OUTPUTS, *options, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert said in done.stderr
     assert left(tmp_path) == ["data.csv"]
@@ -45,7 +45,7 @@ def test_too_few_addresses_are_one_line(megabytes, options, said, tmp_path):
 @pytest.mark.parametrize("options", [(), ("--find-classes", "2")], ids=["labels", "classes"])
 def test_enough_addresses_are_enough(options, tmp_path):
     (tmp_path / "data.csv").write_text(as_csv(rows(200)))
-    done = limited(1500, "aggregate", "data.csv", *OUTPUTS, *options, "--threads", "1", cwd=tmp_path)
+    done = limited(1500, "prove", "data.csv", *OUTPUTS, *options, "--threads", "1", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert left(tmp_path) == ["answers.csv", "data.csv", "solution.json"]
 
@@ -70,7 +70,7 @@ def no_thread():
 def test_memory_that_ends_in_a_phase_is_one_line(place, error, faulty, tmp_path):
     Path("data.csv").write_text(as_csv(rows(20)))
     faulty.fault(place, error)
-    code, out, err = faulty("aggregate", "data.csv", *OUTPUTS)
+    code, out, err = faulty("prove", "data.csv", *OUTPUTS)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("crowdopt: out of memory; ")
     assert left() == ["data.csv"]
@@ -85,7 +85,7 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory(faulty):
 
     faulty.fault("crowdopt.results.solve_counts.run", bug)
     with pytest.raises(RuntimeError, match="a bug"):
-        faulty("aggregate", "data.csv")
+        faulty("prove", "data.csv")
 
 
 # A file that changes while it is read.
@@ -124,7 +124,7 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(name, how, faulty, tmp
     }[how]
     faulty.on_phase("counting", change)
     said = f"crowdopt: {name} was changed while it was read: wait for who writes it\n"
-    assert faulty("aggregate", name, *OUTPUTS) == (2, "", said)
+    assert faulty("prove", name, *OUTPUTS) == (2, "", said)
     assert not Path("answers.csv").exists()
     assert left(tmp_path / "temporary") == []
 
@@ -132,16 +132,16 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(name, how, faulty, tmp
 def test_a_file_that_changes_before_kept_columns_are_read_is_an_error(faulty):
     Path("data.csv").write_text("task,worker,label,city\na,v,yes,x\na,w,no,x\nb,v,no,y\n")
     faulty.on_phase("writing", lambda: Path("data.csv").write_text("task,worker,label,city\na,v,yes,changed\n"))
-    code, _, err = faulty("aggregate", "data.csv", "--keep", "city", *OUTPUTS)
+    code, _, err = faulty("prove", "data.csv", "--keep", "city", *OUTPUTS)
     assert (code, err) == (2, "crowdopt: data.csv was changed while it was read: wait for who writes it\n")
     assert left() == ["data.csv"]
 
 
 def test_a_file_that_changes_under_groups_or_verify_is_an_error(faulty):
     Path("data.csv").write_text(as_csv(rows(30)))
-    crowdopt.aggregate("data.csv").save("made.json")
+    crowdopt.prove("data.csv").save("made.json")
     faulty.fault("crowdopt.data.load.count_tasks", lambda: cut("data.csv"))
     assert "was changed while it was read" in faulty("verify", "made.json", "data.csv")[2]
     Path("data.csv").write_text(as_csv(rows(30)))
     faulty.on_phase("counting", lambda: cut("data.csv"))
-    assert "was changed while it was read" in faulty("aggregate", "data.csv", "--group", "batch")[2]
+    assert "was changed while it was read" in faulty("prove", "data.csv", "--group", "batch")[2]

@@ -66,8 +66,8 @@ def folder(tmp_path):
 def test_only_what_is_named_is_opened(folder):
     out = folder / "out"
     runs = [
-        ("aggregate", "r.csv", "-o", "out/a.csv", "--solution", "out/s.json", "--report", "out/r.html"),
-        ("aggregate", "r.csv", "-o", "out/a.parquet", "--keep", f"FROM '{folder / 'secret'}'"),
+        ("prove", "r.csv", "-o", "out/a.csv", "--solution", "out/s.json", "--report", "out/r.html"),
+        ("prove", "r.csv", "-o", "out/a.parquet", "--keep", f"FROM '{folder / 'secret'}'"),
         ("verify", "out/s.json", "r.csv"),
     ]
     for words in runs:
@@ -90,7 +90,7 @@ def test_files_that_an_export_names_are_not_opened(folder):
         for n in range(3)
     ]  # fmt: skip
     (folder / "export.json").write_text(json.dumps(tasks))
-    done, read, _ = touched(folder, "aggregate", "export.json", "--json")
+    done, read, _ = touched(folder, "prove", "export.json", "--json")
     assert done.returncode == 0, done.stderr
     assert folder / "export.json" in read
     assert Path(secret) not in read

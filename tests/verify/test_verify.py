@@ -11,7 +11,7 @@ import pytest
 
 from campaigns.lies import LIES, claim_all_mappings
 from campaigns.truth import judge, problem_of
-from crowdopt import Solution, aggregate, verify
+from crowdopt import Solution, prove, verify
 from crowdopt.errors import InputError, SolutionFileError
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Proof, Space
@@ -66,7 +66,7 @@ def solved(setting, seed: int, engine: str = "auto", time_limit: float = 60.0) -
     rng = np.random.default_rng([seed, SETTINGS.index(setting)])
     data = crowd(rng, equal=equal, medium=medium)
     shares = selectivity(rng, kind)
-    return aggregate(data, selectivity=shares, space=space, engine=engine, time_limit=time_limit), data
+    return prove(data, selectivity=shares, space=space, engine=engine, time_limit=time_limit), data
 
 
 @pytest.mark.grid
@@ -199,7 +199,7 @@ def test_data_that_cannot_be_read_as_the_file_says_is_an_error(option):
 def test_claims_about_other_numbers_of_labels_are_judged_and_do_not_crash(labels, claim):
     rows = [(task, worker, labels[(task + worker) % len(labels)]) for task in range(6) for worker in range(3)]
     data = pd.DataFrame(rows, columns=["task", "worker", "label"])
-    solution = aggregate(data, engine="vote")
+    solution = prove(data, engine="vote")
     assert verify(solution, data).verdict is Verdict.CONFIRMED
     lied = solution.to_dict()
     if claim == "exact":

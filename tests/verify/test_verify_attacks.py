@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from campaigns.truth import gold_of, judge, problem_of, retell
-from crowdopt import Solution, aggregate, verify
+from crowdopt import Solution, prove, verify
 from crowdopt.errors import InputError, SolutionFileError
 from crowdopt.verify import optimum_ordered
 from crowdopt.verify.check import check_against
@@ -42,7 +42,7 @@ def test_without_time_no_bound_is_confirmed_that_was_not_checked(limit):
                 assert found.verdict is not Verdict.REJECTED
                 assert "time limit" in found.reasons[0]
     data, options = asked(Setting(3, equal=False, kind="none", medium=True), 300)
-    assert verify(aggregate(data, **options), data, time_limit=limit).exit_code == 3
+    assert verify(prove(data, **options), data, time_limit=limit).exit_code == 3
 
 
 def test_whenever_time_runs_out_no_lie_is_confirmed(monkeypatch):
@@ -136,7 +136,7 @@ def test_a_search_over_all_mappings_of_two_labels_may_name_against_the_order():
 def test_data_of_another_number_of_labels_are_rejected_also_with_gold():
     data, options = asked(Setting(3, equal=True, kind="gold", medium=True), 0)
     more = pd.concat([data, pd.DataFrame({"task": [0], "worker": [99], "label": ["4"]})], ignore_index=True)
-    found = verify(aggregate(data, **options), more)
+    found = verify(prove(data, **options), more)
     assert found.verdict is Verdict.REJECTED
     assert "labels" in found.reasons[0]
 
@@ -194,10 +194,10 @@ def attacked() -> list[tuple[Solution, pd.DataFrame]]:
     """Solutions with everything that a file can hold; the last with a single bucket."""
     data, options = asked(Setting(3, equal=False, kind="gold"), 4)
     prior = [[1, 2, 0.5], [0, 3, 1], [1, 1, 1]]
-    all_known = aggregate(data, **options | {"selectivity": "estimate"}, prior_matrix=prior, smoothing=0.5)
+    all_known = prove(data, **options | {"selectivity": "estimate"}, prior_matrix=prior, smoothing=0.5)
     nominal, options = asked(Setting(3, equal=True, kind="given", nominal=True), 4)
     one = pd.DataFrame({"task": [0, 0, 0], "worker": [0, 1, 2], "label": [1, 2, 3]})
-    return [(all_known, data), (aggregate(nominal, **options), nominal), (aggregate(one), one)]
+    return [(all_known, data), (prove(nominal, **options), nominal), (prove(one), one)]
 
 
 @pytest.mark.parametrize("number", first_fast(range(3)), ids=["all-known", "nominal", "one-bucket"])

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crowdopt import Solution, aggregate, verify
+from crowdopt import Solution, prove, verify
 from crowdopt.errors import SolutionFileError
 from crowdopt.model.offsets import Offsets
 from support.gold import BASIC, GOLD
@@ -19,7 +19,7 @@ from support.ways import ROWS, to_polars, to_text
 
 @pytest.fixture(scope="module")
 def honest():
-    return aggregate(to_polars(ROWS), gold=GOLD, prior_matrix=BASIC, smoothing=0.5, selectivity="estimate")
+    return prove(to_polars(ROWS), gold=GOLD, prior_matrix=BASIC, smoothing=0.5, selectivity="estimate")
 
 
 def judge(solution, tmp_path, tamper):
@@ -202,7 +202,7 @@ def test_damaged_offsets_are_named_as_damage(honest, name, value, tmp_path):
         Solution.from_dict(data)
     (tmp_path / "solution.json").write_text(json.dumps(data))
     with pytest.raises(SolutionFileError):
-        aggregate(to_polars(ROWS), prior_matrix=tmp_path / "solution.json")
+        prove(to_polars(ROWS), prior_matrix=tmp_path / "solution.json")
 
 
 @pytest.mark.parametrize("name", ["gold_responses", "gold_tasks", "prior", "smoothing", "offsets"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from campaigns.truth import can_be_tried, optimum
-from crowdopt import Solution, aggregate, verify
+from crowdopt import Solution, prove, verify
 from crowdopt.engines.enumeration import TooManyMappings, enumerate_mappings
 from crowdopt.engines.registry import ENGINES
 from crowdopt.model.order import Order
@@ -84,10 +84,10 @@ def test_honest_solutions_of_medium_problems_are_confirmed(setting):
 @pytest.mark.grid
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("nominal", [False, True], ids=["ordinal", "nominal"])
-def test_what_aggregate_saves_is_confirmed_whatever_the_order_of_rows(nominal, kind, tmp_path):
+def test_what_prove_saves_is_confirmed_whatever_the_order_of_rows(nominal, kind, tmp_path):
     for medium in (False, True):
         data, options = asked(Setting(3, equal=medium, kind=kind, nominal=nominal, medium=medium), 3)
-        solution = aggregate(data, **options)
+        solution = prove(data, **options)
         solution.save(tmp_path / "solution.json")
         found = verify(tmp_path / "solution.json", data.sample(frac=1, random_state=3))
         assert (found.verdict, found.reasons, found.exit_code) == (Verdict.CONFIRMED, (), 0)

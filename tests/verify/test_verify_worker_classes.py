@@ -11,7 +11,7 @@ import pytest
 from campaigns.lies import LIES
 from campaigns.rating_lies import RATING_LIES
 from campaigns.truth import can_be_tried, judge, optimum, retell
-from crowdopt import Solution, aggregate, verify
+from crowdopt import Solution, prove, verify
 from crowdopt.errors import ColumnError
 from crowdopt.model.certificate import Space
 from crowdopt.verify.optimum import log_likelihood
@@ -27,9 +27,9 @@ def solutions(seed: int):
         for ranked in ((), ("expert", "regular")):
             for engine in ("chain", "enumerate", "search", "em", "vote"):
                 options = {"ranked": ranked, "engine": engine, "labels": labels}
-                yield data, aggregate(data, class_="class", **options)
-            yield data, aggregate(data, classes=CLASSES, ranked=ranked, labels=labels, selectivity="estimate")
-        yield data, aggregate(data, class_="class", labels=labels, engine="search", space="all")
+                yield data, prove(data, class_="class", **options)
+            yield data, prove(data, classes=CLASSES, ranked=ranked, labels=labels, selectivity="estimate")
+        yield data, prove(data, class_="class", labels=labels, engine="search", space="all")
 
 
 @pytest.mark.parametrize("seed", first_fast(range(3)))
@@ -186,7 +186,7 @@ def test_lies_about_ranks_are_told_and_rejected():
     for seed in range(150):
         data = crowd(seed, 8)
         for ranked, lie in (((), claim_ranks), (("regular", "expert"), deny_the_ranks)):
-            solution = aggregate(data, class_="class", ranked=ranked)
+            solution = prove(data, class_="class", ranked=ranked)
             lied = solution.to_dict()
             if lie(lied, solution, None):
                 told[lie.__name__] += 1
@@ -196,19 +196,19 @@ def test_lies_about_ranks_are_told_and_rejected():
 
 def test_data_whose_workers_changed_class_are_rejected():
     data = crowd()
-    solution = aggregate(data, class_="class")
+    solution = prove(data, class_="class")
     moved = data.assign(**{"class": data["class"].where(data["worker"] != "w1", "regular")})
     found = verify(solution, moved)
     assert found.verdict is Verdict.REJECTED
     assert "class expert has 1 workers in the data, 2 in the solution" in found.reasons
     other = data.assign(worker="x" + data["worker"])
-    assert verify(aggregate(data, classes=CLASSES), other).verdict is Verdict.REJECTED
+    assert verify(prove(data, classes=CLASSES), other).verdict is Verdict.REJECTED
     with pytest.raises(ColumnError, match="no column named 'class' for the class"):
         verify(solution, data.drop(columns="class"))
 
 
 def test_the_value_of_the_recheck_is_the_sum_over_classes():
-    solution = aggregate(crowd(), class_="class")
+    solution = prove(crowd(), class_="class")
     tasks = np.repeat(solution.buckets.counts, solution.buckets.weights, axis=0)
     mapping = np.repeat(solution.mapping, solution.buckets.weights)
     expected = sum(oracle.log_likelihood(tasks[:, k], mapping) for k in range(2))

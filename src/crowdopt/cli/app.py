@@ -14,7 +14,7 @@ from crowdopt._option import complete
 from crowdopt._startup import INTERRUPTED, OUT_OF_MEMORY, is_lack_of_memory
 from crowdopt._version import __version__
 from crowdopt.cli.console import print_json, printable, shortened
-from crowdopt.cli.options import AggregateCommand, Inputs, ShowOptions, SolutionFile, command_with
+from crowdopt.cli.options import Inputs, ProveCommand, ShowOptions, SolutionFile, command_with
 from crowdopt.cli.parse import shown, target_of
 from crowdopt.cli.report_commands import check_report, command_line, compare, report
 from crowdopt.cli.reproduce import reproduce
@@ -22,7 +22,7 @@ from crowdopt.cli.simulate import simulate
 from crowdopt.cli.solution_commands import next_tasks, predict, workers
 from crowdopt.data.readers.addresses import database_of
 from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
-from crowdopt.options import AggregateOptions, VerifyOptions
+from crowdopt.options import ProveOptions, VerifyOptions
 from crowdopt.results.write.in_place import forget_written, what_was_written
 
 if TYPE_CHECKING:
@@ -127,18 +127,18 @@ def version_option(
 
 
 @app.command()
-@command_with(AggregateCommand)
-def aggregate(inputs: Inputs, **options: Unpack[AggregateCommand]) -> None:
+@command_with(ProveCommand)
+def prove(inputs: Inputs, **options: Unpack[ProveCommand]) -> None:
     """Estimate the true label of every task, and prove it.
 
     Exits with 0, 2 (bad input, nothing written), 4 (some groups have no answers) or 130 (interrupted, best kept).
     """
     from crowdopt.cli.console import Console, print_failures, print_result
-    from crowdopt.pipeline import aggregate as run
+    from crowdopt.pipeline import prove as run
 
     data, target = _checked(inputs, options)
     with Console(quiet=options["quiet"]) as console:
-        wanted: AggregateOptions = {**complete(AggregateOptions, options), "table": "", "query": ""}  # part of the data
+        wanted: ProveOptions = {**complete(ProveOptions, options), "table": "", "query": ""}  # part of the data
         result: Any = run(
             data, group=options["group"], **wanted,
             on_progress=console.on_progress, on_phase=console.on_phase, on_group=console.on_group,
@@ -161,7 +161,7 @@ def aggregate(inputs: Inputs, **options: Unpack[AggregateCommand]) -> None:
         raise typer.Exit(SOME_FAILED)
 
 
-def _checked(inputs: list[str], options: AggregateCommand) -> tuple[Any, str | Database | None]:
+def _checked(inputs: list[str], options: ProveCommand) -> tuple[Any, str | Database | None]:
     """The data and where the answers go; raises, before any work is done, where something cannot be written."""
     from crowdopt.results.write.files import FORMATS, check_spreadsheet, check_stdout, check_targets
 
@@ -174,7 +174,7 @@ def _checked(inputs: list[str], options: AggregateCommand) -> tuple[Any, str | D
     if summary is not None and not group:
         raise InputError("--group-summary has a meaning only with --group")
     if options["report"] is not None and group:
-        raise InputError("a report is about one problem: leave out --group, or aggregate one group for it")
+        raise InputError("a report is about one problem: leave out --group, or take the rows of one group for it")
     for_studio = options["output_format"] == "label-studio"
     if for_studio and (output is None or group or options["probabilities"]):
         raise InputError(
@@ -226,7 +226,7 @@ app.command()(compare)
 app.command()(reproduce)
 
 
-def _write(result: Solution | Solutions, target: str | Database | None, options: AggregateCommand) -> None:
+def _write(result: Solution | Solutions, target: str | Database | None, options: ProveCommand) -> None:
     """Writes what is wanted, all or nothing; after that, nothing needs the database any more."""
     from crowdopt.results.solutions import Solutions
     from crowdopt.results.write.files import together

@@ -15,7 +15,7 @@ import typer
 from crowdopt._option import Option, declared
 from crowdopt.data.readers.tools import TOOL_NAMES
 from crowdopt.engines.registry import ENGINES
-from crowdopt.options import AggregateOptions, CompareOptions, ResourceOptions, SourceOptions, TimeOptions, TruthOptions
+from crowdopt.options import CompareOptions, ProveOptions, ResourceOptions, SourceOptions, TimeOptions, TruthOptions
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -137,10 +137,10 @@ class AnswerFiles(TypedDict, total=False):
     ]
 
 
-class AggregateCommand(
-    AggregateOptions, AnswerFiles, ProbabilityOptions, TableOptions, ReportOptions, ShowOptions, total=False
+class ProveCommand(
+    ProveOptions, AnswerFiles, ProbabilityOptions, TableOptions, ReportOptions, ShowOptions, total=False
 ):
-    """The options of ``crowdopt aggregate``."""
+    """The options of ``crowdopt prove``."""
 
 
 class CompareCommand(CompareOptions, TruthOptions, TimeOptions, ReportOptions, ShowOptions, total=False):

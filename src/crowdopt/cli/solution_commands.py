@@ -182,7 +182,7 @@ def _about_prediction(facts: dict[str, Any], output: str | None) -> list[str]:
         "without a response": facts["n_no_response"],
         f"with a label less probable than {UNCERTAIN_BELOW:.0%}": facts["n_uncertain"],
         "tied between labels": facts["n_tied"],
-        "whose answers no label explains (aggregate with --smoothing)": facts["n_unexplained"],
+        "whose answers no label explains (prove with --smoothing)": facts["n_unexplained"],
     }
     return [
         f"{facts['n_tasks']:,} tasks, {facts['n_responses']:,} responses; {labels}",

@@ -16,7 +16,7 @@ from crowdopt.model.scale import ScaleKind, canonical_text
 from crowdopt.options import Duplicates, Missing
 
 if TYPE_CHECKING:
-    from crowdopt.options import AggregateOptions
+    from crowdopt.options import ProveOptions
 
 PAIRS = ("gold", "classes")
 """The options that are pairs of texts."""
@@ -127,7 +127,7 @@ class Reading:
             raise InputError("bins are ordered: leave out --scale nominal, or --bins")
 
     @classmethod
-    def of(cls, options: AggregateOptions, *, group: str, bins: tuple[float, ...]) -> Self:
+    def of(cls, options: ProveOptions, *, group: str, bins: tuple[float, ...]) -> Self:
         """What a user asks for, as the program keeps it; gold and classes are read later."""
         given = cast("dict[str, Any]", options)
         kept_apart = {"gold", "classes", "classes_found"}

@@ -46,7 +46,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         if not self.buckets.n_buckets:
-            raise InputError("there are no responses to aggregate")
+            raise InputError("there are no responses")
         if self.objective.shares and len(self.objective.shares) != self.buckets.n_labels:
             raise InputError(
                 f"selectivity has {len(self.objective.shares)} shares, but there are {self.buckets.n_labels} labels"

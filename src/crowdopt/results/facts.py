@@ -1,4 +1,4 @@
-"""The main facts of a solution as plain JSON values: what ``crowdopt aggregate --json`` prints."""
+"""The main facts of a solution as plain JSON values: what ``crowdopt prove --json`` prints."""
 
 from __future__ import annotations
 

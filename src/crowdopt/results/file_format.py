@@ -231,7 +231,7 @@ def _check_version(data: dict[str, Any]) -> None:
     if data.get("format_version") != FORMAT_VERSION:
         raise SolutionFileError(
             f"the solution file has format version {data.get('format_version')!r}; this crowdopt reads version "
-            f"{FORMAT_VERSION}: aggregate the data again, or use the version that wrote it "
+            f"{FORMAT_VERSION}: make it again from the data, or use the version that wrote it "
             f"({data.get('crowdopt_version', 'unknown')})"
         )
 

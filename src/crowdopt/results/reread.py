@@ -113,9 +113,7 @@ def _check_same(solution: Solution, source: Source) -> None:
     names = [one.name for one in source.responses.classes]
     fingerprint = source.counts.buckets.fingerprint(source.responses.scale.labels, names)
     if fingerprint != solution.certificate.fingerprint or (found != known).any():
-        raise InputError(
-            "these are not the responses that the solution was made from (counted by task, they differ): aggregate them"
-        )
+        raise InputError("these are not the responses that the solution was made from (counted by task, they differ)")
 
 
 def as_frame(table: Table, source: Source | GroupedSource) -> Any:

@@ -294,11 +294,11 @@ class Solution:
 
     def _need_source(self) -> Source:
         if self.source is None:
-            raise CrowdoptError("a solution that was loaded from a file has no tasks: aggregate the data for answers")
+            raise CrowdoptError("a solution that was loaded from a file has no tasks: answers need the data")
         return self.source
 
     def summary(self) -> dict[str, Any]:
-        """The main facts as plain JSON values: what ``crowdopt aggregate --json`` prints."""
+        """The main facts as plain JSON values: what ``crowdopt prove --json`` prints."""
         from crowdopt.results.facts import facts_of
 
         return facts_of(self)

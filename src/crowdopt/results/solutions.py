@@ -94,7 +94,7 @@ class Solutions(Mapping[str, Solution]):
 
     def _need_source(self) -> GroupedSource:
         if self.source is None:
-            raise CrowdoptError("solutions that were loaded from a file have no tasks: aggregate the data for answers")
+            raise CrowdoptError("solutions that were loaded from a file have no tasks: answers need the data")
         return self.source
 
     def rows(self) -> list[dict[str, Any]]:
@@ -123,7 +123,7 @@ class Solutions(Mapping[str, Solution]):
         write_columns(columns, path, spreadsheet_safe=spreadsheet_safe)
 
     def summary(self) -> dict[str, Any]:
-        """The main facts of all groups as plain JSON values: what ``crowdopt aggregate --json`` prints."""
+        """The main facts of all groups as plain JSON values: what ``crowdopt prove --json`` prints."""
         whole = self.accuracy.get(None)
         return {
             "n_groups": len(self.groups) + len(self.failures),

@@ -9,7 +9,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from crowdopt import Database, aggregate
+from crowdopt import Database, prove
 from crowdopt.data.tables.workspace import Workspace
 from crowdopt.errors import OutputError
 from crowdopt.results.write.database import write_rows
@@ -22,7 +22,7 @@ from support.ways import ROWS, plain, to_arrow, to_pandas
 def test_answers_are_written_to_a_table(kind, tmp_path, program):
     data = database(kind, to_arrow(ROWS), tmp_path)
     target = Database(data.address, table=f"answers_{data.table}")
-    solution = aggregate(data)
+    solution = prove(data)
     solution.write(target, probabilities=True)
     order = f"SELECT * FROM {target.table} ORDER BY task"
     if kind == "postgresql":
@@ -33,9 +33,9 @@ def test_answers_are_written_to_a_table(kind, tmp_path, program):
     assert rows == list(zip(*plain(solution.answers_frame(probabilities=True)).values(), strict=True))
     with pytest.raises(OutputError, match="it exists; add --replace"):
         solution.write(target)
-    aggregate(to_pandas(ROWS)).write(Database(data.address, table=target.table, replace=True))
+    prove(to_pandas(ROWS)).write(Database(data.address, table=target.table, replace=True))
     done = program(
-        "aggregate", data.address, "--table", data.table, "-o", target.address, "--output-table", target.table,
+        "prove", data.address, "--table", data.table, "-o", target.address, "--output-table", target.table,
         cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 2
@@ -46,9 +46,9 @@ def test_values_of_odd_types_are_written(tmp_path):
     table = to_arrow(ROWS).append_column("price", [[Decimal("1.50")] * len(ROWS)])
     table = table.set_column(0, "task", table["task"].cast(pa.uint8()))
     for target in (Database(server().address, table="odd"), Database(f"sqlite:///{tmp_path}/new.db", table="odd")):
-        solution = aggregate(table, keep=["price"])
+        solution = prove(table, keep=["price"])
         solution.write(target)
-        again = aggregate(target, label="label", worker="status", keep=["price"], duplicates="all")
+        again = prove(target, label="label", worker="status", keep=["price"], duplicates="all")
         assert again.answers["price"].to_pylist() == ["1.50"] * 25
         assert again.answers["task"].to_pylist() == sorted({row[0] for row in ROWS})
 
@@ -79,16 +79,16 @@ def test_a_table_is_written_whole_or_not_at_all(kind, tmp_path):
     else:
         assert list(tmp_path.iterdir()) == []
     old = Database(address, table="half", replace=True)
-    aggregate(to_pandas(ROWS)).write(old)
+    prove(to_pandas(ROWS)).write(old)
     with Workspace() as workspace, pytest.raises(OutputError, match="no more"):
         write_rows(Broken(), old, workspace)
-    assert aggregate(old, worker="status", duplicates="all").totals.n_tasks == 25
+    assert prove(old, worker="status", duplicates="all").totals.n_tasks == 25
 
 
 def test_what_is_no_table_is_not_replaced():
     server().run("CREATE VIEW seen AS SELECT 1 AS one")
     with pytest.raises(OutputError, match="it is no table"):
-        aggregate(to_pandas(ROWS)).write(Database(server().address, table="seen", replace=True))
+        prove(to_pandas(ROWS)).write(Database(server().address, table="seen", replace=True))
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_the_input_is_not_replaced_however_it_is_spelt_in_sqlite(read, write, na
         connection.execute("CREATE VIEW seen AS SELECT * FROM responses")
     before = (tmp_path / "data.db").read_bytes()
     words = ("-o", write, "--output-table", name, "--replace")
-    done = program("aggregate", data.address, *read, *words, cwd=tmp_path)
+    done = program("prove", data.address, *read, *words, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert (tmp_path / "data.db").read_bytes() == before
@@ -133,7 +133,7 @@ def test_the_input_is_not_replaced_however_it_is_spelt_in_postgresql(host, read,
     server().run(f"CREATE TABLE parent_{table} (LIKE {table})", f"ALTER TABLE {table} INHERIT parent_{table}")
     words = [word.format(t=table) for word in (*read, "--output-table", name)]
     target = data.address.replace("127.0.0.1", host)
-    done = program("aggregate", data.address, *words, "-o", target, "--replace", cwd=tmp_path)
+    done = program("prove", data.address, *words, "-o", target, "--replace", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert server().run(f"SELECT count(*) FROM {table}") == [(len(ROWS),)]
@@ -143,7 +143,7 @@ def test_another_table_of_the_same_database_is_replaced(tmp_path, program):
     for data in (server().load(to_arrow(ROWS)), to_sqlite(to_arrow(ROWS), tmp_path / "data.db")):
         words = ("-o", data.address, "--output-table", f"answers_{data.table}", "--replace")
         for _ in range(2):
-            done = program("aggregate", data.address, "--table", data.table, *words, cwd=tmp_path)
+            done = program("prove", data.address, "--table", data.table, *words, cwd=tmp_path)
             assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -163,7 +163,7 @@ def test_another_table_of_the_same_database_is_replaced(tmp_path, program):
 def test_options_that_contradict(words, said, tmp_path, program):
     data = server().load(to_arrow(ROWS))
     to_pandas(ROWS).to_csv(tmp_path / "responses.csv", index=False)
-    done = program("aggregate", *(word.format(a=data.address, t=data.table) for word in words), cwd=tmp_path)
+    done = program("prove", *(word.format(a=data.address, t=data.table) for word in words), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert "s3cret" not in done.stderr
@@ -173,7 +173,7 @@ def test_options_that_contradict(words, said, tmp_path, program):
 def test_results_that_go_on_from_a_solution(tmp_path, program):
     data = server().load(to_arrow(ROWS))
     source = (data.address, "--table", data.table)
-    assert program("aggregate", *source, "--solution", "s.json", cwd=tmp_path).returncode == 0
+    assert program("prove", *source, "--solution", "s.json", cwd=tmp_path).returncode == 0
     for command, n_rows in (("workers", 9), ("predict", 25), ("next", 10)):
         target = Database(f"sqlite:///{tmp_path}/out.db", table=command)
         words = ("-o", target.address, "--output-table", command)

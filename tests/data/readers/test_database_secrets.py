@@ -8,7 +8,7 @@ from traceback import format_exception_only
 
 import pytest
 
-from crowdopt import Database, Solution, Solutions, aggregate, verify
+from crowdopt import Database, Solution, Solutions, prove, verify
 from crowdopt.cli.report_commands import command_line
 from crowdopt.errors import InputError
 from crowdopt.studies.paper.output import check_folder
@@ -42,15 +42,15 @@ def addresses():
 def test_a_server_that_refuses_is_one_line_without_a_password(case, tmp_path, program):
     address = addresses()[case]
     for words in (
-        ("aggregate", address, "--table", "t", "-o", "answers.csv"),
-        ("aggregate", address),
-        ("aggregate", "responses.csv", "-o", address, "--output-table", "t"),
-        ("aggregate", "responses.csv", "--truth", address),
+        ("prove", address, "--table", "t", "-o", "answers.csv"),
+        ("prove", address),
+        ("prove", "responses.csv", "-o", address, "--output-table", "t"),
+        ("prove", "responses.csv", "--truth", address),
         ("verify", "none.json", address, "--table", "t"),
     ):
         to_pandas(ROWS).to_csv(tmp_path / "responses.csv", index=False)
         done = program(*words, cwd=tmp_path)
-        assert done.returncode in ({2} if words[0] == "aggregate" else {1, 2}), done
+        assert done.returncode in ({2} if words[0] == "prove" else {1, 2}), done
         assert done.stderr.startswith("crowdopt: ")
         assert done.stderr.count("\n") == 1
         for secret in ("s3cret", "wr0ngpass", "%2F%40"):
@@ -61,7 +61,7 @@ def test_a_server_that_refuses_is_one_line_without_a_password(case, tmp_path, pr
 def test_errors_in_python_hold_no_password_either():
     for address in addresses().values():
         with pytest.raises(InputError) as caught:
-            aggregate(address, table="t")
+            prove(address, table="t")
         shown = "".join(format_exception_only(caught.value)) + str(caught.value.__context__)
         for secret in ("s3cret", "wr0ngpass", "%2F%40"):
             assert secret not in shown
@@ -79,10 +79,10 @@ def chain(error):
 @pytest.mark.parametrize("form", [str, Path, str.upper])
 def test_an_address_where_a_file_is_meant_is_not_shown(form):
     address, frame = form("postgresql://ann:s3cret@h/db.csv"), to_pandas(ROWS)
-    solution = aggregate(frame)
+    solution = prove(frame)
     for wrong in (
-        lambda: aggregate(frame, prior_matrix=address),
-        lambda: aggregate(frame, truth=address),
+        lambda: prove(frame, prior_matrix=address),
+        lambda: prove(frame, truth=address),
         lambda: solution.save(address),
         lambda: solution.write(address),
         lambda: solution.report(address),
@@ -104,7 +104,7 @@ def test_an_address_where_a_file_is_meant_is_not_shown(form):
 ])  # fmt: skip
 @pytest.mark.parametrize("option", ["", "--output=", "-o"])
 def test_the_command_of_a_report_holds_no_password(address, option, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["crowdopt", "aggregate", option + address, "--table", "t 1"])
+    monkeypatch.setattr(sys, "argv", ["crowdopt", "prove", option + address, "--table", "t 1"])
     told = command_line()
     assert "s3" not in told
     assert "cret" not in told
@@ -136,17 +136,15 @@ def test_nothing_that_is_written_holds_a_password(tmp_path, program):
     target = ("-o", server().address, "--output-table", f"answers_{data.table}")
     files = ("--solution", "s.json", "--report", "r.html")
     for more in ((), ("--json",)):
-        done = program(
-            "aggregate", data.address, "--table", data.table, *target, *files, "--replace", *more, cwd=tmp_path
-        )
+        done = program("prove", data.address, "--table", data.table, *target, *files, "--replace", *more, cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, "")
         for text in (done.stdout, (tmp_path / "s.json").read_text(), (tmp_path / "r.html").read_text()):
             assert "s3cret" not in text
-    assert f"crowdopt aggregate {server().shown} --table" in (tmp_path / "r.html").read_text()
+    assert f"crowdopt prove {server().shown} --table" in (tmp_path / "r.html").read_text()
 
 
 def test_a_password_from_the_environment(tmp_path, program, monkeypatch):
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     data = server().load(to_arrow(ROWS))
-    done = program("aggregate", server().shown, "--table", data.table, cwd=tmp_path)
+    done = program("prove", server().shown, "--table", data.table, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

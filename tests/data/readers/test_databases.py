@@ -16,7 +16,7 @@ import pytest
 
 import crowdopt.data.readers.database_rows as reading_databases
 import crowdopt.data.readers.postgres_counts as counting
-from crowdopt import Database, aggregate, verify
+from crowdopt import Database, prove, verify
 from crowdopt.errors import ColumnError, InputError, MissingExtraError
 from support.databases import KINDS, database
 from support.servers import PASSWORD, QUOTED, server, to_sqlite
@@ -71,13 +71,13 @@ COPIED = {
 def test_options_mean_the_same_as_for_a_frame(kind, chosen, tmp_path):
     options = (PUSHED | COPIED)[chosen]
     table = with_more(ROWS)
-    assert facts(aggregate(database(kind, table, tmp_path), **options)) == facts(aggregate(table, **options))
+    assert facts(prove(database(kind, table, tmp_path), **options)) == facts(prove(table, **options))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_groups_are_solved_as_from_a_frame(kind, tmp_path):
     table = with_more(ROWS)
-    found, expected = (aggregate(data, group="question") for data in (database(kind, table, tmp_path), table))
+    found, expected = (prove(data, group="question") for data in (database(kind, table, tmp_path), table))
     assert {name: one.certificate for name, one in found.items()} == {
         name: one.certificate for name, one in expected.items()
     }
@@ -86,7 +86,7 @@ def test_groups_are_solved_as_from_a_frame(kind, tmp_path):
 @pytest.mark.parametrize("chosen", PUSHED)
 def test_the_server_counts_and_only_counts_come_over(chosen, queries):
     data = server().load(with_more(ROWS * 3 if chosen == "all" else ROWS))
-    solution = aggregate(data, smoothing=0.5, **PUSHED[chosen])  # without advice, for which rows are looked at
+    solution = prove(data, smoothing=0.5, **PUSHED[chosen])  # without advice, for which rows are looked at
     assert len(queries) == 2
     assert all(" GROUP BY " in query for query in queries)
     assert solution.answers.num_rows == 25
@@ -104,16 +104,16 @@ def test_missing_values_are_those_of_a_frame(kind, missing, tmp_path):
         rows[at][missing] = None
     table = pa.Table.from_pylist(rows)
     data = database(kind, table, tmp_path)
-    assert facts(aggregate(data, missing="drop")) == facts(aggregate(table, missing="drop"))
+    assert facts(prove(data, missing="drop")) == facts(prove(table, missing="drop"))
     with pytest.raises(InputError, match=f"2 of 97 rows are incomplete \\(2 without a {missing}\\)"):
-        aggregate(data)
+        prove(data)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_empty_texts_are_missing(kind, tmp_path):
     table = pa.table({"task": ["a", "a", "b", ""], "worker": ["u", "", "u", "u"], "label": ["x", "y", "", "x"]})
     with pytest.raises(InputError, match="3 of 4 rows are incomplete"):
-        aggregate(database(kind, table, tmp_path))
+        prove(database(kind, table, tmp_path))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -123,9 +123,9 @@ def test_repeated_answers_are_explained(kind, conflict, tmp_path):
     other = {"no": "yes", "yes": "no"}[label] if conflict else label
     data = database(kind, to_arrow([*ROWS, (task, worker, other)]), tmp_path)
     with pytest.raises(InputError, match=f"1 .task, worker. pairs occur more than once.*{task}, {worker}"):
-        aggregate(data)
+        prove(data)
     if not conflict:
-        assert facts(aggregate(data, duplicates="same")) == facts(aggregate(to_arrow(ROWS)))
+        assert facts(prove(data, duplicates="same")) == facts(prove(to_arrow(ROWS)))
 
 
 def test_labels_keep_their_types_in_postgresql():
@@ -139,10 +139,10 @@ def test_labels_keep_their_types_in_postgresql():
             f"SELECT task, worker, CASE label WHEN 'no' THEN '{written[0]}' ELSE '{written[1]}' END::{name} AS label "
             f"FROM {data.table};"
         )
-        solution = aggregate(data.address, query=query, labels=[low, high])
+        solution = prove(data.address, query=query, labels=[low, high])
         labels = solution.answers["label"].to_pylist()
         assert {type(label) for label in labels} == {type(low)}, name
-        expected = aggregate(to_arrow(ROWS))
+        expected = prove(to_arrow(ROWS))
         assert labels == [high if label == "yes" else low for label in expected.answers["label"].to_pylist()]
         assert solution.certificate.objective == expected.certificate.objective
 
@@ -152,10 +152,10 @@ def test_texts_are_compared_byte_by_byte_whatever_the_column_says():
     data = server().load(table)
     server().run("CREATE COLLATION alike (provider = icu, locale = 'und-u-ks-level1', deterministic = false)")
     columns = ", ".join(f'{name} COLLATE "alike" AS {name}' for name in table.column_names)
-    solution = aggregate(data.address, query=f"SELECT {columns} FROM {data.table}")
-    assert facts(solution) == facts(aggregate(table))
-    fewer = aggregate(data.address, query=f"SELECT {columns} FROM {data.table}", na=["X"], missing="drop")
-    assert facts(fewer) == facts(aggregate(table, na=["X"], missing="drop"))
+    solution = prove(data.address, query=f"SELECT {columns} FROM {data.table}")
+    assert facts(solution) == facts(prove(table))
+    fewer = prove(data.address, query=f"SELECT {columns} FROM {data.table}", na=["X"], missing="drop")
+    assert facts(fewer) == facts(prove(table, na=["X"], missing="drop"))
     assert fewer.totals.n_responses == 2
 
 
@@ -168,7 +168,7 @@ def test_nulls_before_the_first_value_do_not_change_its_type_in_sqlite(tmp_path)
             "label": pa.array([None] * n + ["x", "y"]),
         }
     )
-    answers = aggregate(to_sqlite(table, tmp_path / "data.db"), missing="drop").answers
+    answers = prove(to_sqlite(table, tmp_path / "data.db"), missing="drop").answers
     assert answers.select(["task", "label"]).to_pydict() == {"task": ["a", "b"], "label": ["x", "y"]}
 
 
@@ -179,7 +179,7 @@ def test_a_label_that_is_1_here_and_text_there_is_an_error(tmp_path):
             "INSERT INTO responses VALUES (?, ?, ?)", [(k, "w", 1 if k % 2 else "1") for k in range(3000)]
         )
     with pytest.raises(ColumnError, match="column 'label' holds texts in some rows and numbers in others"):
-        aggregate(f"sqlite:///{tmp_path}/data.db", table="responses")
+        prove(f"sqlite:///{tmp_path}/data.db", table="responses")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -194,26 +194,26 @@ def test_names_of_any_signs_are_quoted(kind, tmp_path):
         with closing(sqlite3.connect(tmp_path / "data.db")) as connection, connection:
             connection.execute('ALTER TABLE responses RENAME TO "resp""onses; DROP TABLE x"')
         data = Database(f"sqlite:///{tmp_path}/data.db", table=odd)
-    solution = aggregate(data, task=names[0], worker=names[1], label=names[2])
-    assert facts(solution) == facts(aggregate(to_arrow(ROWS)))
+    solution = prove(data, task=names[0], worker=names[1], label=names[2])
+    assert facts(solution) == facts(prove(to_arrow(ROWS)))
 
 
 def test_backslashes_are_themselves_whatever_the_server_is_set_to():
     table = pa.table({"task": [1, 1, 2, 2], "worker": ["u", "v"] * 2, "label": ["a\\b", "it's", "a\\b", "a\\b"]})
     data = server().load(table)
     address = f"{data.address}?options=-c%20standard_conforming_strings%3Doff"
-    assert facts(aggregate(address, table=data.table)) == facts(aggregate(table))
+    assert facts(prove(address, table=data.table)) == facts(prove(table))
 
 
 def test_two_columns_of_one_name_are_refused():
     query = "SELECT 1 AS task, 'w' AS worker, 'x' AS label, 'y' AS label"
     with pytest.raises(ColumnError, match="the query has two columns named 'label'"):
-        aggregate(server().address, query=query)
+        prove(server().address, query=query)
 
 
 def test_the_smallest_integer_of_sqlite(tmp_path):
     table = pa.table({"task": [-(2**63), 2**63 - 1], "worker": ["u", "u"], "label": ["x", "y"]})
-    solution = aggregate(to_sqlite(table, tmp_path / "data.db"))
+    solution = prove(to_sqlite(table, tmp_path / "data.db"))
     assert sorted(solution.answers["task"].to_pylist()) == [-(2**63), 2**63 - 1]
 
 
@@ -222,16 +222,16 @@ def test_a_text_that_is_not_utf8_names_the_database(tmp_path):
     with closing(sqlite3.connect(tmp_path / "data.db")) as connection, connection:
         connection.execute("UPDATE responses SET label = CAST(x'ff41' AS TEXT) WHERE task = 7")
     with pytest.raises(InputError, match=r"data\.db: a text is not UTF-8"):
-        aggregate(data)
+        prove(data)
 
 
 def test_a_table_of_another_schema():
     data = server().load(to_arrow(ROWS))
     server().run("CREATE SCHEMA elsewhere", f"CREATE TABLE elsewhere.mine AS SELECT * FROM {data.table}")
-    assert facts(aggregate(data.address, table="elsewhere.mine")) == facts(aggregate(to_arrow(ROWS)))
-    assert facts(aggregate(data.address, table=f"public.{data.table}")) == facts(aggregate(to_arrow(ROWS)))
+    assert facts(prove(data.address, table="elsewhere.mine")) == facts(prove(to_arrow(ROWS)))
+    assert facts(prove(data.address, table=f"public.{data.table}")) == facts(prove(to_arrow(ROWS)))
     with pytest.raises(InputError, match=r"has no table 'mine'; did you mean 'elsewhere.mine'"):
-        aggregate(data.address, table="mine")
+        prove(data.address, table="mine")
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_table_of_another_schema():
 )
 def test_rows_that_changed_since_they_were_counted_are_noticed(change):
     data = server().load(to_arrow(ROWS))
-    solution = aggregate(data, smoothing=0.5)
+    solution = prove(data, smoothing=0.5)
     server().run(change.format(t=data.table))
     with pytest.raises(InputError, match="other rows than when they were counted"):
         solution.workers()
@@ -253,15 +253,15 @@ def test_rows_that_changed_since_they_were_counted_are_noticed(change):
 
 def test_rows_that_did_not_change_come_over_later():
     data = server().load(to_arrow(ROWS))
-    solution = aggregate(data, smoothing=0.5)
+    solution = prove(data, smoothing=0.5)
     server().run(f"UPDATE {data.table} SET label = label")  # other places, the same rows
-    assert plain(solution.workers()) == plain(aggregate(to_pandas(ROWS), smoothing=0.5).workers())
+    assert plain(solution.workers()) == plain(prove(to_pandas(ROWS), smoothing=0.5).workers())
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_solution_is_verified_against_its_database(kind, tmp_path):
     data = database(kind, to_arrow(ROWS), tmp_path)
-    solution = aggregate(data)
+    solution = prove(data)
     solution.save(tmp_path / "solution.json")
     assert verify(tmp_path / "solution.json", data).verdict == "CONFIRMED"
     assert verify(tmp_path / "solution.json", data.address, table=data.table).verdict == "CONFIRMED"
@@ -288,12 +288,12 @@ def test_bad_input_is_one_line(kind, options, said, tmp_path, program):
     data = database(kind, to_arrow(ROWS), tmp_path)
     options = {name: value.format(table=data.table) for name, value in options.items()}
     with pytest.raises(InputError, match=said) as caught:
-        aggregate(data.address, **options)
+        prove(data.address, **options)
     assert "\n" not in str(caught.value)
-    assert facts(aggregate(data)) == facts(aggregate(to_arrow(ROWS)))  # which is still there
+    assert facts(prove(data)) == facts(prove(to_arrow(ROWS)))  # which is still there
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
     before = set(tmp_path.iterdir())
-    done = program("aggregate", data.address, *words, "-o", "answers.csv", "--solution", "s.json", cwd=tmp_path)
+    done = program("prove", data.address, *words, "-o", "answers.csv", "--solution", "s.json", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith("crowdopt: ")
     assert set(tmp_path.iterdir()) == before
@@ -304,23 +304,23 @@ def test_a_query_cannot_write():
     for query in ("SELECT nextval('counted') AS task, 'w' AS worker, 'x' AS label",
                   "WITH gone AS (DELETE FROM pg_class RETURNING *) SELECT 1 AS task"):  # fmt: skip
         with pytest.raises(InputError, match=r"it must be one SELECT|must be at the top level"):
-            aggregate(server().address, query=query)
+            prove(server().address, query=query)
     assert server().run("SELECT is_called FROM counted") == [(False,)]
 
 
 def test_a_missing_driver_names_the_extra(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "adbc_driver_sqlite.dbapi", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'crowdopt\[databases\]'"):
-        aggregate(to_sqlite(to_arrow(ROWS), tmp_path / "data.db"))
+        prove(to_sqlite(to_arrow(ROWS), tmp_path / "data.db"))
 
 
 def test_a_file_that_is_no_database(tmp_path):
     (tmp_path / "data.db").write_text("task,worker,label\n")
     for address, said in (("data.db", "not a database"), ("none.db", "there is no file")):
         with pytest.raises(InputError, match=said):
-            aggregate(f"sqlite:///{tmp_path}/{address}", table="t")
+            prove(f"sqlite:///{tmp_path}/{address}", table="t")
     with pytest.raises(InputError, match="names no file"):
-        aggregate("sqlite://data.db", table="t")
+        prove("sqlite://data.db", table="t")
     assert [path.name for path in tmp_path.iterdir()] == ["data.db"]
 
 
@@ -329,7 +329,7 @@ def test_interrupt_while_the_server_works(tmp_path):
     temporary.mkdir()
     query = "SELECT 1 AS task, 'w' AS worker, 'x' AS label FROM pg_sleep(60)"
     process = subprocess.Popen(
-        [*PROGRAM, "aggregate", server().address, "--query", query, "-o", "answers.csv"],
+        [*PROGRAM, "prove", server().address, "--query", query, "-o", "answers.csv"],
         cwd=tmp_path, env=os.environ | {"TMPDIR": str(temporary)}, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     sleeping = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(60)%' AND pid <> pg_backend_pid()"
@@ -355,7 +355,7 @@ def test_canonical_answers_do_not_depend_on_the_order_of_rows(tmp_path):
     for kind in KINDS:
         (tmp_path / kind).mkdir()
         backwards = database(kind, to_arrow(ROWS[::-1]), tmp_path / kind)
-        assert canonical(aggregate(backwards)) == canonical(aggregate(to_arrow(ROWS)))
+        assert canonical(prove(backwards)) == canonical(prove(to_arrow(ROWS)))
 
 
 def test_there_is_a_server_that_these_tests_started():

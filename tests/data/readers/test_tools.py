@@ -37,8 +37,8 @@ SAME = {
 """Exports whose responses are those of the plain table, and none besides."""
 
 
-def aggregate(name, **options):
-    return crowdopt.aggregate(SAMPLES / name, **options)
+def prove(name, **options):
+    return crowdopt.prove(SAMPLES / name, **options)
 
 
 def answers(solution, key="text"):
@@ -66,22 +66,22 @@ def tool_of(case):
 @pytest.mark.parametrize("case", SAME)
 def test_the_same_responses_give_the_same_answers(case, named):
     file, options = SAME[case]
-    solution = aggregate(file, tool=tool_of(case) if named else "auto", keep=["text"], **options)
+    solution = prove(file, tool=tool_of(case) if named else "auto", keep=["text"], **options)
     assert solution.reading.tool == tool_of(case)
-    same(solution, crowdopt.aggregate(PLAIN, keep=["text"]))
+    same(solution, crowdopt.prove(PLAIN, keep=["text"]))
 
 
 @pytest.mark.parametrize(("file", "options"), [("toloka.tsv", {}), ("label_studio.json", SENTIMENT)])
 def test_known_labels_of_an_export_are_gold(file, options):
-    solution = aggregate(file, keep=["text"], **options)
-    same(solution, crowdopt.aggregate(PLAIN, keep=["text"], gold=GOLD))
+    solution = prove(file, keep=["text"], **options)
+    same(solution, crowdopt.prove(PLAIN, keep=["text"], gold=GOLD))
     assert solution.certificate.given == ("gold",)
     assert [label for _, label in solution.reading.gold] == ["Positive", "Negative"]
 
 
 def test_crowd_kit_of_today_is_a_plain_table_and_an_early_one_is_recognised():
-    plain = crowdopt.aggregate(PLAIN)
-    early, named = aggregate("crowd_kit.csv"), aggregate("responses.csv", tool="crowd-kit")
+    plain = crowdopt.prove(PLAIN)
+    early, named = prove("crowd_kit.csv"), prove("responses.csv", tool="crowd-kit")
     assert (plain.reading.tool, early.reading.tool, named.reading.tool) == ("", "crowd-kit", "crowd-kit")
     for solution in (early, named):
         assert solution.answers.equals(plain.answers)
@@ -89,7 +89,7 @@ def test_crowd_kit_of_today_is_a_plain_table_and_an_early_one_is_recognised():
 
 
 def test_prodigy_without_options_takes_accept_and_reject_as_labels():
-    solution, plain = aggregate("prodigy_binary.jsonl", keep=["text"]), crowdopt.aggregate(PLAIN, keep=["text"])
+    solution, plain = prove("prodigy_binary.jsonl", keep=["text"]), crowdopt.prove(PLAIN, keep=["text"])
     names = {"accept": "Positive", "reject": "Negative"}
     assert {text: names[row[0]] for text, row in answers(solution).items()} == {
         text: row[0] for text, row in answers(plain).items()
@@ -111,20 +111,20 @@ def test_prodigy_without_options_takes_accept_and_reject_as_labels():
     ],
 )
 def test_what_does_not_count_is_left_out_and_said(file, options, notes):
-    assert list(aggregate(file, **options).source.notes) == notes
+    assert list(prove(file, **options).source.notes) == notes
 
 
 @pytest.mark.parametrize("file", ["mturk.csv", "toloka.tsv"])
 def test_rejected_work_counts_if_it_is_wanted(file):
     options = IGNORED if file == "toloka.tsv" else {}
-    assert aggregate(file, keep_rejected=True, **options).totals.n_responses == 26
-    assert aggregate(file, **options).totals.n_responses == 23
+    assert prove(file, keep_rejected=True, **options).totals.n_responses == 26
+    assert prove(file, **options).totals.n_responses == 23
 
 
 def test_a_ground_truth_that_is_no_gold_is_an_annotation_like_any_other():
     with_gold, without = (
-        aggregate("label_studio.json", **SENTIMENT),
-        aggregate("label_studio.json", **SENTIMENT, **IGNORED),
+        prove("label_studio.json", **SENTIMENT),
+        prove("label_studio.json", **SENTIMENT, **IGNORED),
     )
     assert (with_gold.totals.n_responses, with_gold.totals.n_gold) == (23, 2)
     assert (without.totals.n_responses, without.totals.n_gold) == (25, 0)
@@ -132,23 +132,23 @@ def test_a_ground_truth_that_is_no_gold_is_an_annotation_like_any_other():
 
 def test_other_questions_of_the_same_export():
     stars = {2: "Negative", 5: "Positive"}
-    plain = answers(crowdopt.aggregate(PLAIN, keep=["text"]))
+    plain = answers(crowdopt.prove(PLAIN, keep=["text"]))
     for file in ("label_studio_enterprise.json", "label_studio_min.json", "argilla.json"):
-        solution = aggregate(file, question="stars", keep=["text"])
+        solution = prove(file, question="stars", keep=["text"])
         assert solution.scale.labels == ("2", "5")
         assert {text: [stars[row[0]], *row[1:]] for text, row in answers(solution).items()} == plain
-    assert aggregate("mturk_answers.csv", question="sure").scale.labels == ("no", "yes")
+    assert prove("mturk_answers.csv", question="sure").scale.labels == ("no", "yes")
 
 
 def test_ids_keep_their_type_and_columns_of_the_export_can_be_named():
-    solution = aggregate("label_studio_enterprise.json", worker="email", **SENTIMENT)
+    solution = prove("label_studio_enterprise.json", worker="email", **SENTIMENT)
     assert solution.answers["task"].to_pylist() == list(range(1, 9))
     assert solution.workers()["worker"].to_pylist()[0].endswith("@example.com")
-    by_text = aggregate("mturk.csv", tool="mturk", task="text")
+    by_text = prove("mturk.csv", tool="mturk", task="text")
     assert set(by_text.answers["task"].to_pylist()) == set(
-        crowdopt.aggregate(PLAIN, task="text").answers["task"].to_pylist()
+        crowdopt.prove(PLAIN, task="text").answers["task"].to_pylist()
     )
-    latest = aggregate("label_studio_enterprise.json", duplicates="last", order_by="created_at", **SENTIMENT)
+    latest = prove("label_studio_enterprise.json", duplicates="last", order_by="created_at", **SENTIMENT)
     assert latest.totals.n_responses == 23
 
 
@@ -162,7 +162,7 @@ def test_large_ids_of_an_export_stay_apart(start, shown, tmp_path):
     for task in tasks:
         task["id"] += start
     (tmp_path / "large.json").write_text(json.dumps(tasks))
-    solution = crowdopt.aggregate(tmp_path / "large.json", **SENTIMENT)
+    solution = crowdopt.prove(tmp_path / "large.json", **SENTIMENT)
     assert sorted(map(int, solution.answers["task"].to_pylist())) == [start + n for n in range(1, 9)]
     assert {type(task) for task in solution.answers["task"].to_pylist()} == {shown}
 
@@ -174,7 +174,7 @@ def test_toloka_without_task_ids_tells_tasks_apart_by_what_was_put_in(tmp_path):
     table.query("t", 'SELECT * EXCLUDE "ASSIGNMENT:task_id", left("INPUT:text", 3) AS "INPUT:start" FROM t').write_csv(
         str(two), sep="\t"
     )
-    by_id, by_text, by_both = (crowdopt.aggregate(path) for path in (SAMPLES / "toloka.tsv", one, two))
+    by_id, by_text, by_both = (crowdopt.prove(path) for path in (SAMPLES / "toloka.tsv", one, two))
     assert by_id.certificate.fingerprint == by_text.certificate.fingerprint == by_both.certificate.fingerprint
     assert "Does what it says." in by_text.answers["task"].to_pylist()
     assert '["Does what it says.","Doe"]' in by_both.answers["task"].to_pylist()
@@ -187,9 +187,9 @@ def test_exports_come_in_several_files_packed_and_as_other_kinds_of_tables(tmp_p
     (tmp_path / "half.json").write_text(json.dumps(records[:4]))
     (tmp_path / "rest.json").write_text(json.dumps(records[4:]))
     duckdb.read_json(str(SAMPLES / "argilla.json")).write_parquet(str(tmp_path / "records.parquet"))
-    expected = aggregate("argilla.json", **SENTIMENT)
+    expected = prove("argilla.json", **SENTIMENT)
     for names in (["lines.jsonl"], ["lines.json"], ["half.json", "rest.json"], ["records.parquet"]):
-        solution = crowdopt.aggregate([tmp_path / name for name in names], **SENTIMENT)
+        solution = crowdopt.prove([tmp_path / name for name in names], **SENTIMENT)
         assert solution.reading.tool == "argilla"
         assert solution.answers.equals(expected.answers)
 
@@ -198,7 +198,7 @@ def test_the_columns_of_mturk_name_their_question(tmp_path):
     text = (SAMPLES / "mturk.csv").read_text()
     for column, question in (("Answer.agree.on", "agree"), ("Answer.agree", "agree"), ("Answer.a.b", "a.b")):
         (tmp_path / "mturk.csv").write_text(text.replace("Answer.sentiment.label", column))
-        assert crowdopt.aggregate(tmp_path / "mturk.csv", question=question).totals.n_responses == 23
+        assert crowdopt.prove(tmp_path / "mturk.csv", question=question).totals.n_responses == 23
 
 
 def test_a_cancelled_ground_truth_is_no_gold(tmp_path):
@@ -206,7 +206,7 @@ def test_a_cancelled_ground_truth_is_no_gold(tmp_path):
     for annotation in tasks[0]["annotations"]:
         annotation["was_cancelled"] = annotation["ground_truth"]
     (tmp_path / "export.json").write_text(json.dumps(tasks))
-    assert crowdopt.aggregate(tmp_path / "export.json", **SENTIMENT).reading.gold == (("2", "Negative"),)
+    assert crowdopt.prove(tmp_path / "export.json", **SENTIMENT).reading.gold == (("2", "Negative"),)
 
 
 def test_standard_input_is_recognised(monkeypatch):
@@ -214,14 +214,14 @@ def test_standard_input_is_recognised(monkeypatch):
         with (SAMPLES / file).open() as stream:
             monkeypatch.setattr(sys, "stdin", stream)
             options = SENTIMENT if file.endswith("json") else {}
-            assert crowdopt.aggregate("-", **options).totals.n_responses == 23
+            assert crowdopt.prove("-", **options).totals.n_responses == 23
 
 
 @pytest.mark.parametrize("case", [*SAME, "gold", "all gold ignored"])
 def test_a_solution_of_an_export_needs_no_options_to_be_verified(case, tmp_path):
     more = {"gold": ("label_studio.json", SENTIMENT), "all gold ignored": ("label_studio.json", SENTIMENT | IGNORED)}
     file, options = (SAME | more)[case]
-    aggregate(file, **options).save(tmp_path / "solution.json")
+    prove(file, **options).save(tmp_path / "solution.json")
     solution = crowdopt.Solution.load(tmp_path / "solution.json")
     result = crowdopt.verify(solution, SAMPLES / file)
     assert result.verdict.value == "CONFIRMED", result.reasons
@@ -230,7 +230,7 @@ def test_a_solution_of_an_export_needs_no_options_to_be_verified(case, tmp_path)
 
 
 def test_a_solution_of_one_question_is_not_one_of_another(tmp_path):
-    aggregate("argilla.json", **SENTIMENT).save(tmp_path / "solution.json")
+    prove("argilla.json", **SENTIMENT).save(tmp_path / "solution.json")
     stored = json.loads((tmp_path / "solution.json").read_text())
     stored["reading"]["question"] = "stars"
     assert crowdopt.verify(crowdopt.Solution.from_dict(stored), SAMPLES / "argilla.json").verdict.value == "REJECTED"
@@ -238,13 +238,13 @@ def test_a_solution_of_one_question_is_not_one_of_another(tmp_path):
 
 def test_named_columns_make_an_export_a_plain_table():
     columns = {"task": "HITId", "worker": "WorkerId", "label": "AssignmentStatus"}
-    solution = aggregate("mturk.csv", **columns)
+    solution = prove("mturk.csv", **columns)
     assert (solution.reading.tool, solution.totals.n_responses) == ("", 26)  # which knows nothing of rejected ones
     source = "a plain table, rejected work counts; --from mturk reads it as an export of MTurk (batch results)"
     assert summarise(solution).facts["source"] == source
-    assert "source" not in summarise(crowdopt.aggregate(PLAIN)).facts
+    assert "source" not in summarise(crowdopt.prove(PLAIN)).facts
     with pytest.raises(InputError, match="no column named 'task'"):
-        aggregate("mturk.csv", tool="")
+        prove("mturk.csv", tool="")
 
 
 def test_the_names_of_tools_are_the_same_everywhere():
@@ -257,13 +257,11 @@ def test_the_names_of_tools_are_the_same_everywhere():
 
 
 def test_groups_of_an_export(invoke):
-    solutions = aggregate("label_studio_enterprise.json", group="email", duplicates="all", **SENTIMENT)
+    solutions = prove("label_studio_enterprise.json", group="email", duplicates="all", **SENTIMENT)
     assert sum(one.totals.n_responses for one in solutions.values()) == 23
     with pytest.raises(InputError, match="add --ignore-gold"):
-        aggregate("toloka.tsv", group="text")
-    code, out, _ = invoke(
-        "aggregate", SAMPLES / "toloka.tsv", "--group", "text", "--ignore-gold", "--duplicates", "all"
-    )
+        prove("toloka.tsv", group="text")
+    code, out, _ = invoke("prove", SAMPLES / "toloka.tsv", "--group", "text", "--ignore-gold", "--duplicates", "all")
     assert code == 0
     assert "8 groups" in out
     assert "an export of Toloka" in out
@@ -271,11 +269,11 @@ def test_groups_of_an_export(invoke):
 
 def test_gold_comes_from_one_place():
     with pytest.raises(InputError, match="leave out --gold, or add --ignore-gold"):
-        aggregate("label_studio.json", gold={"3": "Positive"}, **SENTIMENT)
-    solution = aggregate("label_studio.json", gold={"3": "Positive"}, **SENTIMENT, **IGNORED)
+        prove("label_studio.json", gold={"3": "Positive"}, **SENTIMENT)
+    solution = prove("label_studio.json", gold={"3": "Positive"}, **SENTIMENT, **IGNORED)
     assert solution.reading.gold == (("3", "Positive"),)
     with pytest.raises(InputError, match="--ignore-gold"):
-        aggregate("toloka.tsv", find_classes=2)
+        prove("toloka.tsv", find_classes=2)
     with pytest.raises(InputError, match="--ignore-gold"):
         crowdopt.compare(SAMPLES / "toloka.tsv", methods=["vote"])
     assert crowdopt.compare(SAMPLES / "toloka.tsv", methods=["vote"], **IGNORED).n_responses == 23
@@ -285,12 +283,12 @@ def test_gold_off_the_scale_is_an_error(tmp_path):
     text = (SAMPLES / "toloka.tsv").read_text().replace("\tPositive\tPositive\t", "\tPositive\tSplendid\t")
     (tmp_path / "toloka.tsv").write_text(text)
     with pytest.raises(GoldError, match="'Splendid'"):
-        crowdopt.aggregate(tmp_path / "toloka.tsv")
+        crowdopt.prove(tmp_path / "toloka.tsv")
 
 
 @pytest.mark.parametrize(("question", "value"), [("sentiment", {"choices": ["Positive"]}), ("stars", {"rating": 5})])
 def test_label_studio_takes_the_answers_back(question, value, tmp_path):
-    solution = aggregate("label_studio.json", question=question)
+    solution = prove("label_studio.json", question=question)
     solution.write(tmp_path / "predictions.json", output_format="label-studio")
     tasks = json.loads((tmp_path / "predictions.json").read_text())
     rows = {row["task"]: row for row in solution.answers.to_pylist()}
@@ -322,20 +320,20 @@ def test_label_studio_takes_the_answers_back(question, value, tmp_path):
 )
 def test_predictions_need_an_export_that_says_what_they_belong_to(file, options, target, match, tmp_path):
     with pytest.raises(InputError, match=match):
-        aggregate(file, **options).write(tmp_path / target, output_format="label-studio")
+        prove(file, **options).write(tmp_path / target, output_format="label-studio")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unknown_output_format_is_an_error(tmp_path):
     with pytest.raises(InputError, match="table or label-studio"):
-        aggregate("mturk.csv").write(tmp_path / "a.csv", output_format="xml")
+        prove("mturk.csv").write(tmp_path / "a.csv", output_format="xml")
 
 
 def test_the_command_line_says_what_it_recognised_and_writes_predictions(monkeypatch, tmp_path, invoke):
     shutil.copy(SAMPLES / "label_studio.json", tmp_path / "export.json")
     monkeypatch.chdir(tmp_path)
     code, out, _ = invoke(
-        "aggregate", "export.json", "--question", "sentiment", "-o", "predictions.json",
+        "prove", "export.json", "--question", "sentiment", "-o", "predictions.json",
         "--output-format", "label-studio", "--solution", "solution.json",
     )  # fmt: skip
     said = " ".join(out.split())
@@ -344,11 +342,11 @@ def test_the_command_line_says_what_it_recognised_and_writes_predictions(monkeyp
     assert "known labels are gold" in said
     assert len(json.loads(Path("predictions.json").read_text())) == 8
     assert invoke("verify", "solution.json", "export.json")[0] == 0
-    code, out, _ = invoke("aggregate", "export.json", "--question", "sentiment", "--ignore-gold", "--json")
+    code, out, _ = invoke("prove", "export.json", "--question", "sentiment", "--ignore-gold", "--json")
     assert (code, json.loads(out)["tool"], json.loads(out)["n_gold"]) == (0, "label-studio", 0)
-    code, out, _ = invoke("aggregate", PLAIN, "--json")
+    code, out, _ = invoke("prove", PLAIN, "--json")
     assert json.loads(out)["tool"] is None
-    code, out, err = invoke("aggregate", "export.json", "--question", "sentiment", "--output-format", "label-studio")
+    code, out, err = invoke("prove", "export.json", "--question", "sentiment", "--output-format", "label-studio")
     assert (code, out) == (2, "")
     assert "needs -o FILE.json" in err
 
@@ -356,6 +354,6 @@ def test_the_command_line_says_what_it_recognised_and_writes_predictions(monkeyp
 def test_a_frame_is_no_export():
     frame = pyarrow.csv.read_csv(PLAIN)
     with pytest.raises(InputError, match="give its path, not a frame"):
-        crowdopt.aggregate(frame, tool="mturk")
+        crowdopt.prove(frame, tool="mturk")
     with pytest.raises(InputError, match="--question is for exports"):
-        crowdopt.aggregate(frame, question="q")
+        crowdopt.prove(frame, question="q")

@@ -262,7 +262,7 @@ def test_bad_export(fails, case):
     (name, content), options, expected = CASES[case]
     file = f"export{Path(name).suffix}"
     message = fails(
-        "aggregate", file, "-o", "answers.csv", "--solution", "solution.json", *options,
+        "prove", file, "-o", "answers.csv", "--solution", "solution.json", *options,
         files={file: sample(name) if content is None else content},
     )  # fmt: skip
     for part in expected:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crowdopt import aggregate, solve, verify
+from crowdopt import prove, solve, verify
 from crowdopt.engines.base import Limits
 from crowdopt.engines.columns.engine import columns
 from crowdopt.engines.columns.pricing import Pricing
@@ -244,7 +244,7 @@ def test_verify_prices_again(tmp_path):
         for i, answer in enumerate(np.repeat(np.arange(3), counts))
     ]
     data = pd.DataFrame(rows, columns=["task", "worker", "label", "class"])
-    solution = aggregate(data, class_="class", scale="nominal")
+    solution = prove(data, class_="class", scale="nominal")
     assert (solution.certificate.engine, solution.certificate.proof) == ("columns", Proof.PROVED)
     assert verify(solution, data).verdict is Verdict.CONFIRMED
     problem = Problem(solution.buckets, Space.ALL)

@@ -19,8 +19,8 @@ from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.tables.table import coded, fetch_integers
 from crowdopt.errors import InputError, MissingExtraError
 from crowdopt.model.offsets import checked_number
-from crowdopt.options import DEFAULT_TIME_LIMIT, AggregateOptions, CompareOptions
-from crowdopt.pipeline import aggregate
+from crowdopt.options import DEFAULT_TIME_LIMIT, CompareOptions, ProveOptions
+from crowdopt.pipeline import prove
 from crowdopt.results.accuracy import NO_LABEL, known_labels
 from crowdopt.studies.compare.child_process import read_result, write_input
 from crowdopt.studies.compare.methods import (
@@ -47,7 +47,7 @@ NO_TRUTH = -2
 
 
 def _not_taken(function: str, name: str) -> Exception:
-    if name in declared(AggregateOptions) or name in {"group", "on_group", "on_progress"}:
+    if name in declared(ProveOptions) or name in {"group", "on_group", "on_progress"}:
         return InputError(f"compare has no option {name!r}: not every method could heed it")
     return TypeError(f"{function}() got an unexpected keyword argument {name!r}")
 
@@ -147,7 +147,7 @@ def compare(
     """Runs every method on the same rows, each in a process of its own, one after the other.
 
     Args:
-        data: The responses, in any form that ``aggregate`` takes.
+        data: The responses, in any form that ``prove`` takes.
         truth: Known true labels (a path or table with the task and label columns), to compute accuracies.
         methods: Names of methods; all that fit if empty. Those of crowd-kit need the extra ``compare``.
         time_limit: Seconds for each method. Our engines then answer with what they have; others are stopped.
@@ -162,7 +162,7 @@ def compare(
         InputError: With what is wrong with the data or an option.
     """
     phase = on_phase or (lambda _: None)
-    solution = aggregate(data, engine="vote", seed=seed, time_limit=time_limit, on_phase=phase, **options)
+    solution = prove(data, engine="vote", seed=seed, time_limit=time_limit, on_phase=phase, **options)
     try:
         if solution.reading.gold:
             raise InputError(
