@@ -98,5 +98,5 @@ def _members(rows: Rows, parameters: Parameters) -> dict[str, Floats]:
 
 
 def _mean(members: dict[str, Floats]) -> Floats:
-    mean = sum(WEIGHTS[name] * posterior for name, posterior in members.items())
+    mean = np.sum([WEIGHTS[name] * posterior for name, posterior in members.items()], axis=0)
     return np.asarray(mean / mean.sum(axis=1, keepdims=True))

@@ -1,4 +1,4 @@
-"""The compiled loops of the consensus. Arrays are (worker, answer, state): the innermost index is the state of a task."""
+"""The compiled loops of the consensus. Arrays are (worker, answer, state): innermost is the state of a task."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def expect(rows, tables, states, counts, pulled, kinds):
 
 @compiled
 def expect_without(rows, tables, states):
-    """Fills in, for every response, the probabilities of the states of its task without the worker's responses to it."""
+    """Fills in, for every response, the probabilities of the states of its task without this worker's responses."""
     start, worker, answer, known = rows
     log_answer, log_pull, log_none, log_kind, beta = tables
     n_labels, n_states = log_kind.shape

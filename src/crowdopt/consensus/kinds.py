@@ -75,7 +75,7 @@ def _first_states(rows: Rows) -> Floats:
     """A label's tasks are the more contested the more votes are for others."""
     held = np.where(rows.known[:, None] >= 0, rows.start_shares, rows.shares)
     states = held[:, :, None] * np.stack([rows.shares + FAINT, 1 - rows.shares + FAINT], axis=2)
-    return (states / states.sum(axis=(1, 2), keepdims=True)).reshape(rows.n_tasks, -1)
+    return np.asarray(states / states.sum(axis=(1, 2), keepdims=True)).reshape(rows.n_tasks, -1)
 
 
 def _right(table: Floats) -> float:

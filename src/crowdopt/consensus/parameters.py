@@ -1,4 +1,4 @@
-"""What the consensus has learnt: enough to tell the labels of other tasks, without the tasks that it was learnt from."""
+"""What the consensus has learnt: enough to tell the labels of other tasks, without those that it learnt from."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Partial pooling: the rows of a worker's matrix are drawn around rows that a class of workers has in common.
 
 A row is Dirichlet(strength · mean). How many draws from the common row a worker's counts show (the tables of a Chinese
-restaurant) says how the mean looks; how many there are for so many responses says how strong it is (Minka's fixed point).
+restaurant) says what the mean is; how many there are for so many responses says how strong it is (Minka's fixed point).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Pool:
 
 def normalised(counts: Floats) -> Floats:
     """Counts (..., answer, state) as probabilities of the answers."""
-    return counts / counts.sum(axis=-2, keepdims=True)
+    return np.asarray(counts / counts.sum(axis=-2, keepdims=True))
 
 
 def even_errors(accuracy: Floats, n_labels: int) -> Floats:

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Floats
     from crowdopt.consensus.rows import Rows
 
-_TINY = 1e-300
+LEAST = 1e-12
+"""The least probability of an answer in a table."""
+
+NEVER = -1e6
+"""The logarithm of a share of zero: finite, because a task may still be known to have the label."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,17 +75,17 @@ def _flat(rows: Rows) -> tuple[object, ...]:
 
 def by_label(states: Floats, n_labels: int) -> Floats:
     """Sums over the states of each label, in the last dimension."""
-    return states.reshape(*states.shape[:-1], n_labels, -1).sum(axis=-1)
+    return np.asarray(states.reshape(*states.shape[:-1], n_labels, -1).sum(axis=-1))
 
 
 def log_table(matrix: Floats) -> Floats:
     """Logarithms by (..., answer, state) of probabilities by (..., state, answer): sums of them are exact."""
-    return np.ascontiguousarray(np.swapaxes(on_grid(np.log(np.maximum(matrix, _TINY))), -1, -2))
+    return np.ascontiguousarray(np.swapaxes(on_grid(np.log(np.maximum(matrix, LEAST))), -1, -2))
 
 
 def log_shares(shares: Floats) -> Floats:
     """Logarithms of shares, some of which may be zero."""
-    return np.log(np.maximum(shares, _TINY))
+    return np.log(shares, where=shares > 0, out=np.full_like(shares, NEVER))
 
 
 def counts_of(rows: Rows, states: Floats) -> Floats:

@@ -1,6 +1,6 @@
 """Member ``tilted``: a matrix for every worker, and tasks that draw everybody to some label.
 
-A task has a label z, and a tilt to a label d, or none. A tilt lifts the answer d of everybody by a factor e^β: a tilt to
+A task has a label z, and a tilt to a label d, or none. A tilt lifts the answer d of everybody by a factor e^β: one to
 the label itself makes a task easy, any other makes it misleading. Only tilts to labels that a task received are tried.
 Workers belong to four classes, softly; the rows of their matrices are drawn around those of their class.
 
@@ -22,7 +22,7 @@ from crowdopt.consensus.pooling import Pool, even_errors, normalised
 from crowdopt.consensus.states import States, counts_of, log_shares, log_table
 
 if TYPE_CHECKING:
-    from crowdopt._arrays import Floats, Ints
+    from crowdopt._arrays import Floats
     from crowdopt.consensus.rows import Rows
 
 BETA = 1.5
@@ -52,7 +52,7 @@ LEAST = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What a round found: expected counts (worker, answer, label), those on tilted tasks (worker, tilt, label), sums."""
+    """What a round found: expected counts (worker, answer, label), those on tilted tasks (worker, tilt, label)."""
 
     counts: Floats
     pulled: Floats
@@ -161,7 +161,7 @@ def _class_weights(pool: Pool, counts: Floats, weights: Floats) -> Floats:
 
 def _sizes(weights: Floats) -> Floats:
     """The shares of the classes."""
-    return (on_grid(weights).sum(axis=0) + 1) / (len(weights) + N_CLASSES)
+    return np.asarray((on_grid(weights).sum(axis=0) + 1) / (len(weights) + N_CLASSES))
 
 
 def _normal(values: Floats) -> Floats:

@@ -1,8 +1,8 @@
 """Member ``vote``: a weighted vote, in which every worker has one precision.
 
 The weight of a worker's votes is 1 / (mean squared distance from the shares of the votes), pulled to that of all
-workers with the weight of fifteen responses; every task has one more vote, for the mean shares of the labels. It is good
-with few responses, and its probabilities are modest (iBWA: Li, Rubinstein and Cohn, WWW 2019).
+workers with the weight of fifteen responses; every task has one more vote, for the mean shares of the labels. It is
+good with few responses, and its probabilities are modest (iBWA: Li, Rubinstein and Cohn, WWW 2019).
 """
 
 from __future__ import annotations
