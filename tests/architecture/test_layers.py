@@ -19,7 +19,7 @@ LAYERS = (
     {"pipeline"},
     {"report", "verify"},
     {"results"},
-    {"classes"},
+    {"classes", "consensus"},
     {"engines", "data"},
     {"options"},
     {"model"},

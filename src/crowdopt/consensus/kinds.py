@@ -1,0 +1,118 @@
+"""Member ``kinds``: two kinds of tasks for every label, plain and contested, and a row of every worker for each.
+
+It finds groups of workers that err together. A worker's row is drawn around the row of the kind, which is pooled over
+the workers and pulled to that of the label, and that to even errors. An anchor on the right answer keeps the names of
+labels: without it they swap (after EBCC: Li, Rubinstein and Cohn, ICML 2019).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crowdopt.consensus.grid import on_grid
+from crowdopt.consensus.parameters import Parameters
+from crowdopt.consensus.pooling import Pool, even_errors, normalised
+from crowdopt.consensus.states import States, by_label, counts_of, log_shares, log_table
+
+if TYPE_CHECKING:
+    from crowdopt._arrays import Floats
+    from crowdopt.consensus.rows import Rows
+
+N_KINDS = 2
+PULL = 10.0
+"""Weight, for each label, of the label's row in that of a kind, and of even errors in the label's row."""
+
+ANCHOR = 3.0
+"""Pseudo-counts of the right answer in every row, over the number of other labels."""
+
+SHARE_PULL = 0.3
+"""Weight of the vote shares in the shares of the labels, for each task; and one task for each label."""
+
+FAINT = 1e-3
+"""What every kind has of every task to begin with."""
+
+WARM_UP = 3
+"""Rounds with the first strength."""
+
+MIN_ROUNDS, MAX_ROUNDS = 8, 150
+SETTLED = 1e-3
+
+
+def fit_kinds(rows: Rows, shares: Floats | None = None) -> tuple[Parameters, int]:
+    """The parameters, and after how many rounds; the shares of the labels are those given."""
+    n_labels, states = rows.n_labels, _first_states(rows)
+    anchor = ANCHOR / max(n_labels - 1, 1)
+    prior_labels = 1 + SHARE_PULL * on_grid(rows.start_shares).sum(axis=0)
+    counts, sums = counts_of(rows, states), on_grid(states).sum(axis=0)
+    pool = _first_pool(counts.sum(axis=0))
+    none = np.empty((0, 0, 0))
+    for n_rounds in range(1, MAX_ROUNDS + 1):
+        pool = _pooled(pool, counts, warm=n_rounds > WARM_UP)
+        matrix = _matrices(counts, pool, anchor)
+        labels = by_label(sums, n_labels) + prior_labels
+        state_shares = _shares(sums, labels / labels.sum() if shares is None else shares)
+        counts = np.zeros_like(counts)
+        change, kinds = States.plain(log_table(np.swapaxes(matrix, 1, 2)), log_shares(state_shares)).expect(
+            rows, states, counts, none
+        )
+        sums = kinds[-1]
+        if change < SETTLED and n_rounds >= MIN_ROUNDS:
+            break
+    nobody = _matrices(np.zeros((1, *counts.shape[1:])), pool, anchor)[0].T
+    workers = {"kinds_matrix": np.ascontiguousarray(np.swapaxes(matrix, 1, 2))}
+    return Parameters({"kinds_shares": state_shares, "kinds_matrix": nobody}, workers), n_rounds
+
+
+def kinds_states(parameters: Parameters) -> States:
+    """How likely answers are, by label and kind."""
+    matrix, shares = parameters.workers["kinds_matrix"], parameters.population["kinds_shares"]
+    return States.plain(log_table(matrix), log_shares(shares))
+
+
+def _first_states(rows: Rows) -> Floats:
+    """A label's tasks are the more contested the more votes are for others."""
+    held = np.where(rows.known[:, None] >= 0, rows.start_shares, rows.shares)
+    states = held[:, :, None] * np.stack([rows.shares + FAINT, 1 - rows.shares + FAINT], axis=2)
+    return np.asarray(states / states.sum(axis=(1, 2), keepdims=True)).reshape(rows.n_tasks, -1)
+
+
+def _right(table: Floats) -> float:
+    """How many of a table (answer, state) are right answers."""
+    return float(np.trace(by_label(table, len(table))))
+
+
+def _first_pool(table: Floats) -> Pool:
+    n_labels, n_states = table.shape
+    size = max(table.sum(), 1.0)
+    accuracy = min(_right(table) / size, 1 - 1 / (size + 2))  # an error that never occurred is not impossible
+    even = even_errors(np.array([accuracy]), n_labels).repeat(N_KINDS, axis=2)
+    return Pool.around(normalised(table + 0.1 * size / n_states * even))
+
+
+def _pooled(pool: Pool, counts: Floats, warm: bool) -> Pool:
+    n_labels, weights = counts.shape[1], np.ones((len(counts), 1))
+    for _ in range(2):
+        tables, sizes = pool.tables(counts, weights)
+        accuracy = (_right(tables[0]) + 0.5) / (tables.sum() + 1)
+        of_label = normalised(
+            by_label(tables, n_labels) + PULL * n_labels * even_errors(np.array([accuracy]), n_labels)
+        )
+        mean = normalised(tables + PULL * n_labels * of_label.repeat(N_KINDS, axis=2))
+        pool = Pool(mean, pool.strength)
+        if warm:
+            pool = pool.stronger(tables, sizes)
+    return pool
+
+
+def _matrices(counts: Floats, pool: Pool, anchor: float) -> Floats:
+    """The workers' matrices (worker, answer, state): their counts and what is expected of them."""
+    n_labels = counts.shape[1]
+    return normalised(counts + pool.alpha + anchor * np.eye(n_labels).repeat(N_KINDS, axis=1))
+
+
+def _shares(sums: Floats, labels: Floats) -> Floats:
+    """The shares of the states, given those of the labels."""
+    kinds = sums.reshape(-1, N_KINDS) + 0.5
+    return np.asarray((labels[:, None] * kinds / kinds.sum(axis=1, keepdims=True)).ravel())

@@ -1,0 +1,76 @@
+"""What the consensus has learnt: enough to tell the labels of other tasks, without those that it learnt from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from crowdopt._arrays import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """All that the last step of the three members used to find the probabilities of labels.
+
+    With R labels and W workers. A state of ``kinds`` is 2 · label, or that plus 1 for a contested task. Matrices are
+    indexed by (label or state, answer); those of the population are what is expected of a worker of whom nothing is
+    known.
+
+    Attributes:
+        population: ``vote_shares`` (R), ``vote_precision`` (), ``tilted_shares`` (R), ``tilted_kinds`` (R, R + 1; the
+            last column: no tilt), ``tilted_matrix`` (R, R), ``kinds_shares`` (2R), ``kinds_matrix`` (2R, R).
+        workers: ``vote_precision`` (W), ``tilted_matrix`` (W, R, R), ``kinds_matrix`` (W, 2R, R).
+    """
+
+    population: dict[str, Floats]
+    workers: dict[str, Floats]
+
+    def aligned(self, index: Ints) -> Parameters:
+        """The parameters for other workers.
+
+        Args:
+            index: Of each of them the index among ours, or -1 for one whom we do not know, who gets the population's.
+        """
+        workers = {
+            name: np.concatenate([ours, self.population[name][None]])[index]  # at -1 is the last, the population's
+            for name, ours in self.workers.items()
+        }
+        return Parameters(self.population, workers)
+
+    def joined(self, other: Parameters) -> Parameters:
+        """These and the parameters of another member."""
+        return Parameters(self.population | other.population, self.workers | other.workers)
+
+    def with_all_labels(self, labels: Ints, n_labels: int) -> Parameters:
+        """The parameters on a scale of more labels, ``labels`` being ours: the others have a share of zero.
+
+        Nobody answers them, and a task that had one would be answered anyhow.
+        """
+        states = (2 * labels[:, None] + np.arange(2)).ravel()
+        rows = {"tilted_matrix": labels, "kinds_matrix": states}
+
+        def spread(name: str, values: Floats) -> Floats:
+            if name in rows:
+                n_rows = n_labels * len(rows[name]) // len(labels)
+                matrix = np.full((*values.shape[:-2], n_rows, n_labels), 1 / n_labels)
+                matrix[..., rows[name], :] = 0.0
+                matrix[..., rows[name][:, None], labels] = values
+                return matrix
+            if name == "tilted_kinds":
+                kinds = np.eye(n_labels, n_labels + 1, n_labels)
+                kinds[labels[:, None], np.append(labels, n_labels)] = values
+                kinds[np.setdiff1d(np.arange(n_labels), labels), n_labels] = 1.0
+                return kinds
+            if values.ndim and name.endswith("shares"):
+                shares = np.zeros(n_labels * len(values) // len(labels))
+                shares[states if name == "kinds_shares" else labels] = values
+                return shares
+            return values
+
+        return Parameters(
+            {name: spread(name, values) for name, values in self.population.items()},
+            {name: spread(name, values) for name, values in self.workers.items()},
+        )

@@ -1,0 +1,86 @@
+"""The responses as flat arrays, for loops over tasks and the responses to each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from crowdopt._arrays import Bools, Floats, Ints
+    from crowdopt.data.encode import Coded
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Responses, sorted by (task, worker, answer); one that occurs n times is there n times.
+
+    Attributes:
+        start: Where the responses of each task begin, and at last where they end (n_tasks + 1).
+        worker: Index of the worker of each response.
+        answer: Index of its label.
+        n_workers: Number of workers.
+        n_labels: Number of labels.
+        known: Index of the label that a task is known to have, or -1 (n_tasks).
+    """
+
+    start: Ints
+    worker: Ints
+    answer: Ints
+    n_workers: int
+    n_labels: int
+    known: Ints
+
+    @classmethod
+    def of(cls, coded: Coded, known: Ints | None = None) -> Rows:
+        """The rows of coded responses; of no task is the label known unless it is said."""
+        task, worker, answer = (
+            np.repeat(column, coded.times).astype(np.int64) for column in (coded.task, coded.worker, coded.answer)
+        )
+        start = np.searchsorted(task, np.arange(coded.n_tasks + 1)).astype(np.int64)
+        labels = np.full(coded.n_tasks, -1) if known is None else np.array(known)
+        return cls(start, worker, answer, coded.n_workers, coded.n_labels, labels.astype(np.int64))
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks."""
+        return len(self.start) - 1
+
+    @cached_property
+    def task(self) -> Ints:
+        """Index of the task of each response."""
+        return np.repeat(np.arange(self.n_tasks), np.diff(self.start))
+
+    @cached_property
+    def shares(self) -> Floats:
+        """The shares of the answers to each task; of a task without any, those of the mean task."""
+        at = self.task * self.n_labels + self.answer
+        votes = np.bincount(at, minlength=self.n_tasks * self.n_labels).reshape(-1, self.n_labels)
+        total = votes.sum(axis=1)
+        shares = votes / np.maximum(total, 1)[:, None]
+        even = np.full(self.n_labels, 1 / self.n_labels)
+        shares[total == 0] = shares[total > 0].mean(axis=0) if total.any() else even
+        return np.asarray(shares)
+
+    @cached_property
+    def start_shares(self) -> Floats:
+        """The shares of the answers, or the label where it is known: where every member begins."""
+        shares = self.shares.copy()
+        held = self.known >= 0
+        shares[held] = np.eye(self.n_labels)[self.known[held]]
+        return shares
+
+    @cached_property
+    def labels_used(self) -> Bools:
+        """Which labels some worker answered or some task is known to have."""
+        used = np.bincount(self.answer, minlength=self.n_labels) > 0
+        used[self.known[self.known >= 0]] = True
+        return used
+
+    def with_labels(self, labels: Ints) -> Rows:
+        """The same rows for those who number only these labels, in this order."""
+        code = np.full(self.n_labels + 1, -1)
+        code[labels] = np.arange(len(labels))
+        return replace(self, answer=code[self.answer], known=code[self.known], n_labels=len(labels))
