@@ -19,7 +19,7 @@ from crowdopt.verify.verify import verify
 
 if TYPE_CHECKING:
     from crowdopt.estimator import GlobalOptimum
-    from crowdopt.pipeline import prove
+    from crowdopt.pipeline import aggregate, prove
     from crowdopt.results.solution import Solution
     from crowdopt.results.solutions import Solutions
     from crowdopt.studies.compare.comparison import compare
@@ -34,6 +34,7 @@ __all__ = [
     "Space",
     "Stop",
     "__version__",
+    "aggregate",
     "compare",
     "errors",
     "prove",
@@ -45,6 +46,7 @@ _LATER = {
     "GlobalOptimum": "estimator",
     "Solution": "results.solution",
     "Solutions": "results.solutions",
+    "aggregate": "pipeline",
     "prove": "pipeline",
     "compare": "studies.compare.comparison",
 }

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from crowdopt._arrays import Ints
     from crowdopt.model.certificate import Certificate
-    from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_proof import ProofSolution
 
 
 class GlobalOptimum:
@@ -59,7 +59,7 @@ class GlobalOptimum:
     priors_: pd.Series[Any]
     errors_: pd.DataFrame
     certificate_: Certificate
-    solution_: Solution
+    solution_: ProofSolution
 
     @taking(EstimatorOptions, duplicates="all")
     def __init__(self, labels: Sequence[Any] | None = None, **options: Unpack[EstimatorOptions]) -> None:

@@ -1,8 +1,9 @@
 """Every option, once: its name, type, default, help and choices.
 
-From these declarations follow the command line (``cli/options.py``), the signatures and docstrings of ``prove`` and
-``compare``, the parameters of ``GlobalOptimum`` and the table in the documentation. To add an option, declare it here;
-if it changes which responses come out, it also needs a field in ``data/reading.py``, which is stored in solution files.
+From these declarations follow the command line (``cli/options.py``), the signatures and docstrings of ``aggregate``,
+``prove`` and ``compare``, the parameters of the estimators and the table in the documentation. To add an option,
+declare it here; if it changes which responses come out, it also needs a field in ``data/reading.py``, which is stored
+in solution files.
 
 Each group is a ``TypedDict``, so that a function that takes ``**options: Unpack[…]`` is checked, and completed by
 editors, as if it had listed them.
@@ -180,8 +181,8 @@ class LikelihoodOptions(TypedDict, total=False):
     ]
 
 
-class KnowledgeOptions(TypedDict, total=False):
-    """What is known beforehand of tasks and workers."""
+class GoldOptions(TypedDict, total=False):
+    """What is known beforehand of tasks."""
 
     gold: Annotated[
         Any,
@@ -193,6 +194,25 @@ class KnowledgeOptions(TypedDict, total=False):
             metavar="FILE",
         ),
     ]
+
+
+class ShareOptions(TypedDict, total=False):
+    """What is known beforehand of how frequent the labels are."""
+
+    label_shares: Annotated[
+        Any,
+        Option(
+            None,
+            "The share of every label, where it is known; estimated if not given.",
+            more='The known share of each label, a dict or ``"no=0.9,yes=0.1"``. Estimated from the responses if None.',
+            metavar="LABEL=P,...",
+        ),
+    ]
+
+
+class KnowledgeOptions(GoldOptions, total=False):
+    """What is known beforehand of tasks and workers."""
+
     classes: Annotated[
         Any,
         Option(
@@ -301,8 +321,16 @@ class JobOptions(TypedDict, total=False):
     ]
 
 
-class AnswerOptions(TypedDict, total=False):
+class KeepOptions(TypedDict, total=False):
     """What else goes with the answers."""
+
+    keep: Annotated[
+        Sequence[str], Option((), "Further columns to carry to the answers.", metavar="COL,...", parse=split_texts)
+    ]
+
+
+class ClassOptions(TypedDict, total=False):
+    """Where the class of a worker stands."""
 
     class_: Annotated[
         str,
@@ -314,9 +342,6 @@ class AnswerOptions(TypedDict, total=False):
             flag="--class",
             metavar="COL",
         ),
-    ]
-    keep: Annotated[
-        Sequence[str], Option((), "Further columns to carry to the answers.", metavar="COL,...", parse=split_texts)
     ]
 
 
@@ -358,11 +383,18 @@ class EstimatorOptions(ModelOptions, KnowledgeOptions, TimeOptions, RepeatOption
     """What ``GlobalOptimum`` takes beside labels: its frames have the columns task, worker and label."""
 
 
+class AggregateOptions(
+    ReadOptions, GoldOptions, ShareOptions, KeepOptions, TruthOptions, ResourceOptions, JobOptions, total=False
+):
+    """What ``aggregate`` and its command take, but for the column of groups and what is called on the way."""
+
+
 class ProveOptions(
     ReadOptions,
     SolveOptions,
     KnowledgeOptions,
-    AnswerOptions,
+    ClassOptions,
+    KeepOptions,
     TruthOptions,
     TimeOptions,
     ResourceOptions,

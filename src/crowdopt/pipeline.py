@@ -1,4 +1,4 @@
-"""From data to a Solution: read, check, count, solve. One direction, no way back."""
+"""From data to a Solution: read, check, count, then find the consensus or prove. One direction, no way back."""
 
 from __future__ import annotations
 
@@ -8,24 +8,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
-from crowdopt._option import complete, taking
+from crowdopt._option import complete, declared, taking
 from crowdopt._parallel import n_cores, run_all
 from crowdopt.classes.apply import check_alone, checked_n_classes, with_found_classes
 from crowdopt.data.bins import parse_bins
 from crowdopt.data.columns import choose_group_truth, choose_truth
-from crowdopt.data.load import OnPhase, load, opened, workspace_for
+from crowdopt.data.load import OnPhase, Source, load, opened, paths_of, unchanged, workspace_for
 from crowdopt.data.readers.addresses import database_of
+from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.reading import Reading
 from crowdopt.engines.base import Limits, OnProgress
 from crowdopt.errors import InputError
 from crowdopt.model.offsets import checked_number
-from crowdopt.options import ProveOptions, SolveOptions
+from crowdopt.options import AggregateOptions, ProveOptions, SolveOptions
 from crowdopt.results.advice import advise_classes
 from crowdopt.results.answers import check_kept
+from crowdopt.results.consensus_tasks import encode_tasks
 from crowdopt.results.solution import Solution
 from crowdopt.results.solutions import NOT_SOLVED_YET, Solutions, with_own_readings
+from crowdopt.results.solve_consensus import solve_consensus
 from crowdopt.results.solve_counts import LOST, solve_counted, solve_group
 
 if TYPE_CHECKING:
@@ -34,9 +37,76 @@ if TYPE_CHECKING:
     from crowdopt.data.groups import GroupedSource
     from crowdopt.data.tables.workspace import Workspace
     from crowdopt.results.accuracy import Accuracy
+    from crowdopt.results.solution_consensus import ConsensusSolution
+    from crowdopt.results.solution_proof import ProofSolution
+
+_S = TypeVar("_S", bound=Solution)
 
 OnGroup = Callable[[int, int], bool]
 """Called with the number of groups that are done, and of all; returning True asks to stop."""
+
+
+def _belongs_to_prove(function: str, name: str) -> Exception:
+    if name in declared(ProveOptions) or name == "on_progress":
+        return InputError(f"aggregate has no option {name!r}: it belongs to prove, which gives the proof")
+    return TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+
+
+@overload
+def aggregate(
+    data: Any,
+    *,
+    group: Literal[""] = "",
+    on_phase: OnPhase | None = None,
+    on_group: OnGroup | None = None,
+    **options: Unpack[AggregateOptions],
+) -> ConsensusSolution: ...
+@overload
+def aggregate(
+    data: Any,
+    *,
+    group: str,
+    on_phase: OnPhase | None = None,
+    on_group: OnGroup | None = None,
+    **options: Unpack[AggregateOptions],
+) -> Solutions: ...
+@taking(AggregateOptions, _belongs_to_prove)
+def aggregate(
+    data: Any,
+    *,
+    group: str = "",
+    on_phase: OnPhase | None = None,
+    on_group: OnGroup | None = None,
+    **options: Unpack[AggregateOptions],
+) -> ConsensusSolution | Solutions:
+    """Finds the label of every task that is most likely right, with a probability that means what it says.
+
+    Args:
+        data: A path (CSV, TSV, Parquet, JSON Lines, Excel; a list of them or a glob), or a pandas, Polars,
+            PyArrow, DuckDB or PySpark table; or a ``Database``, or its address (``postgresql://…``, ``sqlite:///…``).
+        group: Name of a column of groups (questions, batches, languages). Each is a problem of its own, with labels of
+            its own; a task belongs to its group, and may have the name of a task of another one.
+        on_phase: Called with a word when a new phase of the work begins.
+        on_group: Called with the number of groups that are done, and of all; return True to leave the others.
+        options: How to read, and what is known: see ``AggregateOptions``.
+
+    Returns:
+        The solution; its ``answers`` are a table of the same kind as ``data`` (a PyArrow table for files). With a
+        column of groups, the solutions of all of them.
+
+    Raises:
+        InputError: With what is wrong, where, and what to do.
+
+    >>> import pandas as pd
+    >>> rows = [(task, worker, "yes" if task < "c" else "no") for task in "abcd" for worker in ("ann", "bob", "cy")]
+    >>> solution = aggregate(pd.DataFrame(rows, columns=["task", "worker", "label"]))
+    >>> solution.answers[["task", "label"]].to_dict("list")
+    {'task': ['a', 'b', 'c', 'd'], 'label': ['yes', 'yes', 'no', 'no']}
+    """
+    job = _Job.of(data, options, group, on_phase)
+    with _closed_on_error(job.workspace):
+        job.on_phase("reading")
+        return job.find_consensus_by_group(on_group) if group else job.find_consensus()
 
 
 @overload
@@ -48,7 +118,7 @@ def prove(
     on_phase: OnPhase | None = None,
     on_group: OnGroup | None = None,
     **options: Unpack[ProveOptions],
-) -> Solution: ...
+) -> ProofSolution: ...
 @overload
 def prove(
     data: Any,
@@ -68,7 +138,7 @@ def prove(
     on_phase: OnPhase | None = None,
     on_group: OnGroup | None = None,
     **options: Unpack[ProveOptions],
-) -> Solution | Solutions:
+) -> ProofSolution | Solutions:
     """Estimates the true label of every task by maximum likelihood, with a certificate.
 
     Args:
@@ -102,35 +172,65 @@ def prove(
     >>> solution.answers[["task", "label"]].to_dict("list")
     {'task': ['a', 'b', 'c'], 'label': ['yes', 'no', 'no']}
     """
-    data = database_of(data, options["table"], options["query"])
-    n_bins, edges = _check_options(options, group)
-    reading = Reading.of(options, group=group, bins=edges)
-    workspace = workspace_for(data, memory_limit=options["memory_limit"], threads=options["threads"])
-    job = _Job(data, reading, n_bins, workspace, options, on_phase or (lambda _: None))
-    with _closed_on_error(workspace):
+    _check_model(options, group)
+    job = _Job.of(data, options, group, on_phase)
+    with _closed_on_error(job.workspace):
         job.on_phase("reading")
-        return job.solve_groups(on_group) if group else job.solve(on_progress)
+        return job.prove_by_group(on_group) if group else job.prove(on_progress)
 
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """One call of :func:`prove`, checked: what to read, how, where, and what to make of it."""
+    """One call of :func:`aggregate` or :func:`prove`, checked: what to read, how, where, and what to make of it."""
 
     data: Any
     reading: Reading
     n_bins: int
     workspace: Workspace | None
-    options: ProveOptions
+    options: Any
     on_phase: OnPhase
 
-    def solve(self, on_progress: OnProgress | None) -> Solution:
-        """Reads, counts and solves one problem."""
-        options, start = self.options, None
+    @classmethod
+    def of(cls, data: Any, options: AggregateOptions | ProveOptions, group: str, on_phase: OnPhase | None) -> _Job:
+        """Checks the options before anything is read."""
+        data = database_of(data, options["table"], options["query"])
+        n_bins, edges = _check_options(options, group)
+        reading = Reading.of(options, group=group, bins=edges)
+        workspace = workspace_for(data, memory_limit=options["memory_limit"], threads=options["threads"])
+        return cls(data, reading, n_bins, workspace, options, on_phase or (lambda _: None))
+
+    def load(self) -> Source:
+        """Reads and counts one problem."""
+        options = self.options
         source = load(
             self.data, self.reading, self.workspace,
-            n_bins=self.n_bins, gold=options["gold"], classes=options["classes"], on_phase=self.on_phase,
+            n_bins=self.n_bins, gold=options["gold"], classes=options.get("classes"), on_phase=self.on_phase,
         )  # fmt: skip
         check_kept(source.reading)
+        return source
+
+    def with_accuracy(self, solution: _S) -> _S:
+        """The solution with its accuracy, if there is a truth."""
+        if self.options["truth"] is None:
+            return solution
+        self.on_phase("comparing with the truth")
+        return replace(solution, accuracy=accuracy(solution, self.options["truth"]))
+
+    def find_consensus(self) -> ConsensusSolution:
+        """Reads, counts and aggregates one problem."""
+        source = self.load()
+        self.on_phase("coding")
+        with unchanged(self.workspace), explain_errors(paths_of(self.data)):
+            encoded, known = encode_tasks(source)
+        shares = self.options["label_shares"]
+        solution = solve_consensus(
+            source.counted, encoded, known, shares, lambda name: self.on_phase(f"weighing: {name}")
+        )
+        return self.with_accuracy(replace(solution, source=source))
+
+    def prove(self, on_progress: OnProgress | None) -> ProofSolution:
+        """Reads, counts and solves one problem."""
+        options, start, source = self.options, None, self.load()
         wanted = complete(SolveOptions, options)
         if (n_classes := options["find_classes"]) is not None:
             check_alone(["the known labels of an export (--ignore-gold)"] if source.reading.gold else [])
@@ -139,13 +239,9 @@ class _Job:
         self.on_phase("solving")
         limits = Limits(options["time_limit"], on_progress, parse_bytes(options["memory_limit"]), wanted["seed"], start)
         solution = replace(solve_counted(source.counted, wanted, limits), source=source)
-        solution = replace(solution, advice=(*solution.advice, *advise_classes(solution)))
-        if options["truth"] is not None:
-            self.on_phase("comparing with the truth")
-            solution = replace(solution, accuracy=accuracy(solution, options["truth"]))
-        return solution
+        return self.with_accuracy(replace(solution, advice=(*solution.advice, *advise_classes(solution))))
 
-    def solve_groups(self, on_group: OnGroup | None) -> Solutions:
+    def prove_by_group(self, on_group: OnGroup | None) -> Solutions:
         """Reads and counts all groups, and solves each as a problem of its own."""
         from crowdopt.data.groups import load_groups
 
@@ -166,18 +262,24 @@ class _Job:
         return solutions
 
 
-def _check_options(options: ProveOptions, group: str) -> tuple[int, tuple[float, ...]]:
+def _check_options(options: AggregateOptions | ProveOptions, group: str) -> tuple[int, tuple[float, ...]]:
     """Checks options before anything is read, and turns numbers into numbers; the number and the edges of bins."""
-    for name, given, first in (("labels", options["labels"], "lowest"), ("ranked", options["ranked"], "best")):
-        if isinstance(given, str) or not isinstance(given, Iterable):
-            raise InputError(f"{name} must be a list, {first} first, not {given!r}")
-    options["labels"], options["ranked"] = tuple(options["labels"]), tuple(options["ranked"])  # may be read only once
-    options["time_limit"] = checked_number(options["time_limit"], "the time limit")
+    options["labels"] = _several(options["labels"], "labels", "lowest")
     parse_bytes(options["memory_limit"])
-    options["seed"] = _whole(options["seed"], "the seed", at_least=0)
-    bins = parse_bins(options["bins"])
     if options["jobs"] is not None:
         options["jobs"] = _whole(options["jobs"], "the number of jobs", at_least=1)
+    if group and options["gold"] is not None:
+        raise InputError(
+            "tasks of known label (--gold) do not go with --group: take the rows of a group alone, with its gold"
+        )
+    return parse_bins(options["bins"])
+
+
+def _check_model(options: ProveOptions, group: str) -> None:
+    """Checks options that only ``prove`` has."""
+    options["ranked"] = _several(options["ranked"], "ranked", "best")
+    options["time_limit"] = checked_number(options["time_limit"], "the time limit")
+    options["seed"] = _whole(options["seed"], "the seed", at_least=0)
     if options["find_classes"] is not None:
         checked_n_classes(options["find_classes"])
         known = {"--class": options["class_"], "--ranked": options["ranked"], "--group": group}
@@ -185,11 +287,12 @@ def _check_options(options: ProveOptions, group: str) -> tuple[int, tuple[float,
         check_alone(
             [*(name for name, value in known.items() if value), *(name for name in tables if tables[name] is not None)]
         )
-    if group and options["gold"] is not None:
-        raise InputError(
-            "tasks of known label (--gold) do not go with --group: prove the rows of a group alone, with its gold"
-        )
-    return bins
+
+
+def _several(given: Any, name: str, first: str) -> tuple[Any, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InputError(f"{name} must be a list, {first} first, not {given!r}")
+    return tuple(given)  # which may be read only once
 
 
 def accuracy(solution: Solution, truth: Any) -> Accuracy:

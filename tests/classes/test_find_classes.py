@@ -15,7 +15,7 @@ from crowdopt import GlobalOptimum, Solution, prove, verify
 from crowdopt.classes.find import Judged, best_judged, find_classes, judge
 from crowdopt.classes.mixture_em import Settings
 from crowdopt.cli.app import main
-from crowdopt.data.encode import Coded, code_responses
+from crowdopt.data.encode import Coded, encode_responses
 from crowdopt.errors import ClassError, InputError
 from crowdopt.model.certificate import Proof, Space
 from crowdopt.results.sentences import verdict_of
@@ -165,7 +165,8 @@ def test_rows_in_any_order_from_any_source(wanted, tmp_path):
 def test_labels_are_at_least_as_likely_as_those_of_the_alternation():
     data = frame(**SMALL)
     solution = prove(data, find_classes=3, selectivity="none", smoothing=0.5)
-    coded, workers = code_responses(solution.source.responses)
+    encoded = encode_responses(solution.source.responses)
+    coded, workers = encoded.coded, tuple(encoded.workers.to_pylist())
     found = find_classes(coded, 3, shares="none", smoothing=0.5)
     names = dict(solution.reading.classes)
     assert [names[worker] for worker in workers] == [str(k + 1) for k in found.decision.classes]
@@ -321,7 +322,7 @@ def test_many_responses_are_not_looked_at_unbidden(monkeypatch):
         raise AssertionError("the criterion was asked")
 
     monkeypatch.setattr("crowdopt.results.advice.ADVISED", (1, 100))
-    monkeypatch.setattr("crowdopt.results.advice.code_responses", fail)
+    monkeypatch.setattr("crowdopt.results.advice.encode_responses", fail)
     assert prove(frame(n_tasks=20)).certificate.bound is not None
 
 

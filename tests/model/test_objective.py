@@ -14,7 +14,7 @@ from crowdopt.model.buckets import Buckets
 from crowdopt.model.objective import (
     MIN_TOLERANCE,
     Objective,
-    parse_selectivity,
+    read_selectivity,
     phi,
     posterior,
     response_matrix,
@@ -200,7 +200,7 @@ def test_posterior_of_extreme_counts_does_not_underflow():
 )
 def test_selectivity_that_cannot_be_read(text, message):
     with pytest.raises(InputError, match=message):
-        parse_selectivity(text, ["no", "yes"])
+        read_selectivity(text, ["no", "yes"])
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_selectivity_that_cannot_be_read(text, message):
     ],
 )
 def test_selectivity_that_can(text, labels, objective):
-    assert parse_selectivity(text, labels) == objective
+    assert read_selectivity(text, labels) == objective
 
 
 @pytest.mark.parametrize(("kind", "shares"), [("given", ()), ("none", (0.5, 0.5)), ("estimated", (1.0,))])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from crowdopt.classes.find import MOST, find_classes
-from crowdopt.data.encode import code_responses, labels_of_buckets
+from crowdopt.data.encode import encode_responses, labels_of_buckets
 from crowdopt.data.responses import Responses, count_tasks
 from crowdopt.data.tables.spark import is_spark
 from crowdopt.data.worker_classes import MAX_CLASSES, WorkerClass, with_classes
@@ -44,7 +44,8 @@ def with_found_classes(
         there = find_on_cluster(source, n_classes, shares=shares, smoothing=smoothing, seed=wanted["seed"])
         model = there.model
         return there.source, _going_with(model.settings, model.prior, model.shares, wanted, scale), there.labels
-    coded, workers = code_responses(responses)
+    encoded = encode_responses(responses)
+    coded, workers = encoded.coded, tuple(encoded.workers.to_pylist())
     found = find_classes(coded, n_classes, shares=shares, smoothing=smoothing, seed=wanted["seed"])
     decision = found.decision
     counts, n_found = source.counts, len(decision.prior)

@@ -31,7 +31,7 @@ from crowdopt.classes.mixture_em import (
     normalised_rows,
     objective_of_classes,
 )
-from crowdopt.data.encode import code_responses
+from crowdopt.data.encode import encode_responses
 from crowdopt.data.responses import Responses, TaskCounts, by_task, count_tasks
 from crowdopt.data.tables.table import Table, coded, fetch, settle, small_table, with_texts
 from crowdopt.data.worker_classes import FOUND, WorkerClass
@@ -145,7 +145,7 @@ def find_on_cluster(
     check_n_classes(n_classes, source.responses.n_workers)
     if source.reading.wide:
         raise ClassError("classes of so many responses are found in a long table: one row per response, not per task")
-    sample, _ = code_responses(_sample(source, seed))
+    sample = encode_responses(_sample(source, seed)).coded
     settings, _ = choose_settings(sample, n_classes, shares=shares, smoothing=smoothing, seed=seed)
     fit = best_fit(sample, settings, seed)
     state = _start(source, fit)

@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Unpack
 import typer
 from typer.core import TyperGroup
 
-from crowdopt._option import complete
+from crowdopt._option import complete, declared
 from crowdopt._startup import INTERRUPTED, OUT_OF_MEMORY, is_lack_of_memory
 from crowdopt._version import __version__
 from crowdopt.cli.console import print_json, printable, shortened
-from crowdopt.cli.options import Inputs, ProveCommand, ShowOptions, SolutionFile, command_with
+from crowdopt.cli.options import (
+    AggregateCommand,
+    Inputs,
+    ProveCommand,
+    ShowOptions,
+    SolutionFile,
+    command_with,
+    flags_of,
+)
 from crowdopt.cli.parse import shown, target_of
 from crowdopt.cli.report_commands import check_report, command_line, compare, report
 from crowdopt.cli.reproduce import reproduce
@@ -22,11 +30,11 @@ from crowdopt.cli.simulate import simulate
 from crowdopt.cli.solution_commands import next_tasks, predict, workers
 from crowdopt.data.readers.addresses import database_of
 from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
-from crowdopt.options import ProveOptions, VerifyOptions
+from crowdopt.options import AggregateOptions, ProveOptions, VerifyOptions
 from crowdopt.results.write.in_place import forget_written, what_was_written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from crowdopt.data.readers.addresses import Database
     from crowdopt.results.solution import Solution
@@ -49,7 +57,14 @@ def _usage_in_one_line() -> Iterator[None]:
         if error.ctx is None or "NoArgs" in type(error).__name__:
             raise  # the help
         said = error.format_message().rstrip(".")
-        raise InputError(f"{said}; see {error.ctx.command_path} --help") from None
+        where = f"see {error.ctx.command_path} --help"
+        if error.ctx.info_name == "aggregate" and _is_option_of_prove(getattr(error, "option_name", "")):
+            where = "it belongs to crowdopt prove, which proves the likeliest labels under a model that you state"
+        raise InputError(f"{said}; {where}") from None
+
+
+def _is_option_of_prove(name: str) -> bool:
+    return any(name in flags_of(own, option) for own, (_, option) in declared(ProveOptions).items())
 
 
 class _Commands(TyperGroup):
@@ -73,7 +88,7 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     cls=_Commands,
     name="crowdopt",
-    help="Globally optimal answers from crowds that disagree, with a certificate that says what was proved.",
+    help="Labels from crowds that disagree: those most likely right (aggregate), and the likeliest with a proof (prove).",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -120,29 +135,45 @@ def _fail(said: str) -> NoReturn:
 def version_option(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
-    """Globally optimal answers from crowds that disagree, with a certificate that says what was proved."""
+    """Labels from crowds that disagree: those most likely right (aggregate), and the likeliest with a proof (prove)."""
     if version:
         print(f"crowdopt {__version__}")
         raise typer.Exit
 
 
 @app.command()
+@command_with(AggregateCommand)
+def aggregate(inputs: Inputs, **options: Unpack[AggregateCommand]) -> None:
+    """Find the label of every task that is most likely right, with its probability.
+
+    Exits with 0, 2 (bad input, nothing written), 4 (some groups have no answers) or 130 (interrupted, nothing written).
+    """
+    from crowdopt.pipeline import aggregate as run
+
+    _answer(inputs, options, complete(AggregateOptions, options), run)
+
+
+@app.command()
 @command_with(ProveCommand)
 def prove(inputs: Inputs, **options: Unpack[ProveCommand]) -> None:
-    """Estimate the true label of every task, and prove it.
+    """Find the likeliest labels under a stated model, and prove that no others are likelier.
 
     Exits with 0, 2 (bad input, nothing written), 4 (some groups have no answers) or 130 (interrupted, best kept).
     """
-    from crowdopt.cli.console import Console, print_failures, print_result
     from crowdopt.pipeline import prove as run
+
+    _answer(inputs, options, complete(ProveOptions, options), run, progress=True)
+
+
+def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any], *, progress: bool = False) -> None:
+    """Runs one of the two verbs, writes what is wanted, and prints the summary."""
+    from crowdopt.cli.console import Console, print_failures, print_result
 
     data, target = _checked(inputs, options)
     with Console(quiet=options["quiet"]) as console:
-        wanted: ProveOptions = {**complete(ProveOptions, options), "table": "", "query": ""}  # part of the data
-        result: Any = run(
-            data, group=options["group"], **wanted,
-            on_progress=console.on_progress, on_phase=console.on_phase, on_group=console.on_group,
-        )  # fmt: skip
+        called: dict[str, Any] = {"on_phase": console.on_phase, "on_group": console.on_group}
+        called |= {"on_progress": console.on_progress} if progress else {}
+        result = run(data, group=options["group"], **{**wanted, "table": "", "query": ""}, **called)  # part of the data
         console.on_phase("writing")
         _write(result, target, options)
     print_failures(getattr(result, "failures", {}))
@@ -161,7 +192,7 @@ def prove(inputs: Inputs, **options: Unpack[ProveCommand]) -> None:
         raise typer.Exit(SOME_FAILED)
 
 
-def _checked(inputs: list[str], options: ProveCommand) -> tuple[Any, str | Database | None]:
+def _checked(inputs: list[str], options: Any) -> tuple[Any, str | Database | None]:
     """The data and where the answers go; raises, before any work is done, where something cannot be written."""
     from crowdopt.results.write.files import FORMATS, check_spreadsheet, check_stdout, check_targets
 
@@ -169,7 +200,7 @@ def _checked(inputs: list[str], options: ProveCommand) -> tuple[Any, str | Datab
     check_stdout(output, as_json=options["as_json"])
     data = database_of(inputs, options["table"], options["query"])
     target = target_of(output, options["output_table"], replace=options["replace"])
-    tables = (options["truth"], options["gold"], options["prior_matrix"], options["classes"])
+    tables = [options.get(name) for name in ("truth", "gold", "prior_matrix", "classes")]
     read = [*inputs, *filter(None, tables)]
     if summary is not None and not group:
         raise InputError("--group-summary has a meaning only with --group")
@@ -226,7 +257,7 @@ app.command()(compare)
 app.command()(reproduce)
 
 
-def _write(result: Solution | Solutions, target: str | Database | None, options: ProveCommand) -> None:
+def _write(result: Solution | Solutions, target: str | Database | None, options: Any) -> None:
     """Writes what is wanted, all or nothing; after that, nothing needs the database any more."""
     from crowdopt.results.solutions import Solutions
     from crowdopt.results.write.files import together

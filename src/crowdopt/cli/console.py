@@ -143,12 +143,11 @@ def print_failures(failures: Mapping[str, str]) -> None:
 def print_result(result: Solution | Solutions, output: str | None, **others: str | None) -> None:
     """Prints the summary of a solution, or of those of groups, for people, and where the answers and others went."""
     from crowdopt.results.solution import Solution
-    from crowdopt.results.summary import summarise
 
     written = f"answers in {output}" if output else "answers not written: add -o answers.csv"
     written += "".join(f", {name.replace('_', ' ')} in {path}" for name, path in others.items() if path)
     if isinstance(result, Solution):
-        print_summary(summarise(result), list(result.scale.labels), written)
+        print_summary(result.words(), list(result.scale.labels), written)
     else:
         print_groups(result, written)
 

@@ -15,7 +15,15 @@ import typer
 from crowdopt._option import Option, declared
 from crowdopt.data.readers.tools import TOOL_NAMES
 from crowdopt.engines.registry import ENGINES
-from crowdopt.options import CompareOptions, ProveOptions, ResourceOptions, SourceOptions, TimeOptions, TruthOptions
+from crowdopt.options import (
+    AggregateOptions,
+    CompareOptions,
+    ProveOptions,
+    ResourceOptions,
+    SourceOptions,
+    TimeOptions,
+    TruthOptions,
+)
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -130,11 +138,24 @@ class AnswerFiles(TypedDict, total=False):
         Literal["table", "label-studio"],
         Option("table", "A table, or tasks with predictions for Label Studio (.json)."),
     ]
-    solution: Annotated[str | None, Option(None, "Write the solution with its certificate.", metavar="FILE.json")]
+    solution: Annotated[
+        str | None,
+        Option(
+            None,
+            "Write the solution, with which others can go on.",
+            metavar="FILE.json",
+        ),
+    ]
     group_summary: Annotated[
         str | None,
         Option(None, "Write a row of figures per group: .csv, .tsv, .parquet or .jsonl.", metavar="FILE"),
     ]
+
+
+class AggregateCommand(
+    AggregateOptions, AnswerFiles, ProbabilityOptions, TableOptions, ReportOptions, ShowOptions, total=False
+):
+    """The options of ``crowdopt aggregate``."""
 
 
 class ProveCommand(
@@ -168,9 +189,14 @@ def command_with(group: type) -> Callable[[Command], Command]:
     return decorate
 
 
+def flags_of(name: str, option: Option) -> list[str]:
+    """What an option is called on the command line."""
+    return option.flag.split() or [f"--{name.replace('_', '-')}"]
+
+
 def _parameter(name: str, kind: Any, option: Option) -> Parameter:
     """An option as Typer wants it."""
-    flags = option.flag.split() or [f"--{name.replace('_', '-')}"]
+    flags = flags_of(name, option)
     default = option.default
     if option.choices:
         kind = Literal[CHOICES[option.choices]]

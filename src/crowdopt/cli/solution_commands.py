@@ -42,7 +42,6 @@ def workers(solution: SolutionFile, inputs: Inputs, **options: Unpack[WorkersCom
     """Tell how good each worker is, against the labels and against the others; the worst first."""
     from crowdopt.results.reread import reread
     from crowdopt.results.solution import Solution
-    from crowdopt.results.workers.table import workers_of
     from crowdopt.results.write.files import together, write_table
 
     confusion, safe = options["confusion"], options["spreadsheet_safe"]
@@ -52,7 +51,7 @@ def workers(solution: SolutionFile, inputs: Inputs, **options: Unpack[WorkersCom
         solved = Solution.load(solution)
         with reread(solved, data, **complete(ResourceOptions, options)) as source:
             console.on_phase("measuring")
-            measured = workers_of(solved, source)
+            measured = solved.measured(source)
             facts = measured.summary(ROWS)
             console.on_phase("writing")
             with together():
@@ -174,7 +173,7 @@ def _show_next(rows: list[dict[str, Any]], output: str | None) -> None:
 
 
 def _about_prediction(facts: dict[str, Any], output: str | None) -> list[str]:
-    from crowdopt.results.summary import UNCERTAIN_BELOW
+    from crowdopt.results.solution import UNCERTAIN_BELOW
 
     labels = ", ".join(f"{label} {n:,}" for label, n in facts["labels"].items())
     n = facts.get("n_unknown_workers", 0)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdopt.consensus.kinds import fit_kinds, kinds_states
+from crowdopt.consensus.parameters import Parameters
 from crowdopt.consensus.tilted import fit_tilted, tilted_states
 from crowdopt.consensus.vote import fit_vote, vote_labels, vote_labels_without
-from crowdopt.consensus.parameters import Parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable

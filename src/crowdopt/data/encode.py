@@ -97,16 +97,31 @@ class Coded:
         return np.bincount(self.worker, self.times, minlength=self.n_workers).astype(float)
 
 
-def code_responses(responses: Responses) -> tuple[Coded, tuple[str, ...]]:
-    """The responses that have a label, coded, and the workers as texts, in the order of their codes."""
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Coded responses, and what the codes stand for.
+
+    Attributes:
+        coded: The responses.
+        tasks: The tasks that have a response, as an Arrow array of texts in the order of their codes.
+        workers: The workers, likewise.
+    """
+
+    coded: Coded
+    tasks: Any
+    workers: Any
+
+
+def encode_responses(responses: Responses) -> Encoded:
+    """The responses that have a label, coded."""
     rows = responses.table.filter(~nw.col("label").is_null()).select("task", "worker", "label")
     found = fetch_arrow(with_texts(rows, ["task", "worker"]))  # texts sort alike from every source
-    _, task = _codes(found["task"])
+    tasks, task = _codes(found["task"])
     workers, worker = _codes(found["worker"])
     values, answer = _codes(found["label"])
     labels = [responses.scale.labels.index(canonical_text(value)) for value in values.to_pylist()]
     coded = Coded.of(task, worker, np.array(labels)[answer], responses.scale.n_labels)
-    return coded, tuple(workers.to_pylist())
+    return Encoded(coded, tasks, workers)
 
 
 def labels_of_buckets(coded: Coded, classes: Ints, labels: Ints, buckets: Buckets) -> Ints:

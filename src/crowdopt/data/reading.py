@@ -16,7 +16,7 @@ from crowdopt.model.scale import ScaleKind, canonical_text
 from crowdopt.options import Duplicates, Missing
 
 if TYPE_CHECKING:
-    from crowdopt.options import ProveOptions
+    from crowdopt.options import AggregateOptions, ProveOptions
 
 PAIRS = ("gold", "classes")
 """The options that are pairs of texts."""
@@ -127,7 +127,7 @@ class Reading:
             raise InputError("bins are ordered: leave out --scale nominal, or --bins")
 
     @classmethod
-    def of(cls, options: ProveOptions, *, group: str, bins: tuple[float, ...]) -> Self:
+    def of(cls, options: AggregateOptions | ProveOptions, *, group: str, bins: tuple[float, ...]) -> Self:
         """What a user asks for, as the program keeps it; gold and classes are read later."""
         given = cast("dict[str, Any]", options)
         kept_apart = {"gold", "classes", "classes_found"}
@@ -137,12 +137,12 @@ class Reading:
         return cls(
             **same
             | {
-                "class_column": options["class_"],
+                "class_column": given.get("class_", ""),
                 "group": group,
                 "keep": _several(options["keep"]),
                 "na": _several(options["na"]),
                 "labels": tuple(canonical_text(label) for label in options["labels"]),
-                "ranked": tuple(canonical_text(name) for name in options["ranked"]),
+                "ranked": tuple(canonical_text(name) for name in given.get("ranked", ())),
                 "scale": options["scale"] or "",
                 "bins": bins,
             }

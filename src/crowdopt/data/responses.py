@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -10,10 +12,10 @@ import numpy as np
 
 from crowdopt.data.bins import bin_labels
 from crowdopt.data.duplicates import resolve_duplicates
-from crowdopt.data.known_labels import GOLD_COLUMN, NOT_GOLD, GoldCounts, count_array, with_gold
+from crowdopt.data.known_labels import GOLD_COLUMN, NOT_GOLD, TASK_TEXT, GoldCounts, count_array, with_gold, with_text
 from crowdopt.data.overview import Overview
 from crowdopt.data.prepare import prepare
-from crowdopt.data.tables.table import Table, fetch_integers, settle_by, small_table
+from crowdopt.data.tables.table import Table, fetch, fetch_integers, settle_by, small_table
 from crowdopt.errors import GoldError, InputError
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.scale import Scale
@@ -74,6 +76,11 @@ class TaskCounts:
     buckets: Buckets
     n_no_response: int
     gold: GoldCounts | None = None
+
+    @property
+    def has_silent(self) -> bool:
+        """Whether there are tasks without any response, of known label or not."""
+        return bool(self.n_no_response or (self.gold and (self.gold.counts.sum(axis=(1, 2)) == 0).any()))
 
 
 def check(
@@ -198,3 +205,29 @@ def by_task(columns: Mapping[str, Any], counts: TaskCounts) -> Table:
         keys[GOLD_COLUMN] = np.concatenate([np.full(len(buckets) + 1, NOT_GOLD), gold.labels])
     known = small_table(keys | dict(columns), like=counts.table)
     return counts.table.join(known, on=list(keys), how="left").drop(*keys)
+
+
+def by_name(columns: Mapping[str, Any], names: Any, counts: TaskCounts) -> Table:
+    """Columns by task as a table of all tasks; behind the tasks a row for those without any response.
+
+    Args:
+        columns: What goes with each task.
+        names: The tasks that columns are for, as an Arrow array of texts: at least all that have a response.
+        counts: All tasks.
+    """
+    texts = names.to_pylist()
+    silent = sorted(set(silent_tasks(counts)).difference(texts)) if counts.has_silent else []
+    at = [*range(len(texts)), *[len(texts)] * len(silent)]
+    repeated = {name: _taken(column, at) for name, column in columns.items()}
+    known = small_table({TASK_TEXT: [*texts, *silent]} | repeated, like=counts.table)
+    return with_text(counts.table.select("task")).join(known, on=TASK_TEXT, how="left").drop(TASK_TEXT)
+
+
+def silent_tasks(counts: TaskCounts) -> list[str]:
+    """The tasks without any response, as texts."""
+    none = reduce(and_, (nw.col(name) == 0 for name in counts.columns))
+    return fetch(with_text(counts.table.filter(none)).select(TASK_TEXT))[TASK_TEXT]
+
+
+def _taken(column: Any, at: Sequence[int]) -> Any:
+    return column[at] if isinstance(column, np.ndarray) else [column[i] for i in at]

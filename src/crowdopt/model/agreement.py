@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Metric = Literal["nominal", "ordinal"]
 
+CHANCE_ERRORS = 2.0
+"""Standard errors by which agreement must exceed what chance gives to be told from it."""
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -70,6 +73,30 @@ def agreement(counts: Ints, weights: Ints, metric: Metric = "nominal") -> Agreem
     agreeing = math.fsum(mass * (table * (table - 1)).sum(axis=1))
     pairwise = agreeing / math.fsum(mass * size * (size - 1))
     return Agreement(alpha=_alpha(table, mass, size, metric), pairwise=pairwise)
+
+
+def exceeds_chance(counts: Ints, weights: Ints) -> bool | None:
+    """Whether responses to the same task agree more often than responses drawn at random from all of them would.
+
+    More often means by two standard errors of what chance gives. None where that cannot be asked: no task has two
+    responses, or all responses to such tasks are the same label.
+
+    Args:
+        counts: Responses by (bucket, class, label).
+        weights: Tasks in each bucket.
+    """
+    table = counts.sum(axis=1).astype(np.float64)
+    size = table.sum(axis=1)
+    paired = size > 1
+    table, size, mass = table[paired], size[paired], weights[paired].astype(np.float64)
+    totals = mass @ table
+    if np.count_nonzero(totals) < 2:
+        return None
+    share = totals / totals.sum()
+    two, three = (share**2).sum(), (share**3).sum()  # the probability that two responses, and three, are one label
+    pairs, agreeing = size * (size - 1) / 2, (table * (table - 1)).sum(axis=1) / 2
+    variance = mass @ (pairs * two * (1 - two) + 2 * pairs * (size - 2) * (three - two**2))
+    return bool(mass @ (agreeing - pairs * two) > CHANCE_ERRORS * math.sqrt(max(variance, 0.0)))
 
 
 def _alpha(table: Floats, mass: Floats, size: Floats, metric: Metric) -> float | None:

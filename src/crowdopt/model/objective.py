@@ -257,44 +257,52 @@ def posterior(counts: Ints, matrix: Floats, log_shares: Floats) -> Floats:
 
 
 def read_selectivity(selectivity: str | dict[Any, float] | None, labels: Sequence[str]) -> Objective:
-    """What a user says of the shares of the labels; nothing if None."""
-    if selectivity is None:
-        return Objective()
-    if isinstance(selectivity, str):
-        return parse_selectivity(selectivity, labels)
-    if not isinstance(selectivity, dict):
-        raise InputError("selectivity must be none, estimate, or a dict with the share of each label")
-    shares = {canonical_text(name): share for name, share in selectivity.items()}
-    if set(shares) != set(labels):
-        raise InputError(f"selectivity must give a share for each of {', '.join(labels)}")
-    return Objective("given", tuple(checked_number(shares[label], "a share") for label in labels))
+    """What a user says of the shares of the labels: ``none``, ``estimate`` or the shares; nothing if None.
 
-
-def parse_selectivity(text: str, labels: Sequence[str]) -> Objective:
-    """Reads ``none``, ``estimate`` or ``LABEL=P,LABEL=P``.
-
-    >>> parse_selectivity("no=0.9,yes=0.1", ["no", "yes"]).shares
+    >>> read_selectivity("no=0.9,yes=0.1", ["no", "yes"]).shares
     (0.9, 0.1)
     """
-    if text == "none":
+    if selectivity is None or selectivity == "none":
         return Objective()
-    if text == "estimate":
+    if selectivity == "estimate":
         return Objective("estimated")
+    return Objective("given", read_shares(selectivity, labels, "selectivity", "none, estimate, or "))
+
+
+def read_shares(given: Any, labels: Sequence[str], option: str, others: str = "") -> tuple[float, ...]:
+    """The share of every label, from a dict or a text ``LABEL=P,LABEL=P``.
+
+    Args:
+        given: What the user says.
+        labels: The labels.
+        option: The name of the option, for errors.
+        others: What else the option takes, for errors.
+    """
+    if isinstance(given, str):
+        return _parse_shares(given, labels, f"--{option.replace('_', '-')}", others)
+    if not isinstance(given, dict):
+        raise InputError(f"{option} must be {others}a dict with the share of each label, not {given!r}")
+    shares = {canonical_text(name): share for name, share in given.items()}
+    if set(shares) != set(labels):
+        raise InputError(f"{option} must give a share for each of {', '.join(labels)}")
+    return tuple(checked_number(shares[label], "a share") for label in labels)
+
+
+def _parse_shares(text: str, labels: Sequence[str], option: str, others: str) -> tuple[float, ...]:
     shares: dict[str, float] = {}
     for item in text.split(","):
         name, equals, share = item.rpartition("=")
         name = name.strip()
         if not equals or name not in labels:
             raise InputError(
-                f"cannot read {item!r} in --selectivity: it takes none, estimate, or LABEL=P,… for the labels "
-                f"{', '.join(labels)}"
+                f"cannot read {item!r} in {option}: it takes {others}LABEL=P,… for the labels {', '.join(labels)}"
             )
         if name in shares:
-            raise InputError(f"--selectivity names the label {name!r} twice")
+            raise InputError(f"{option} names the label {name!r} twice")
         try:
             shares[name] = float(share)
         except ValueError:
-            raise InputError(f"--selectivity: {share!r} is not a number") from None
+            raise InputError(f"{option}: {share!r} is not a number") from None
     if missing := [label for label in labels if label not in shares]:
-        raise InputError(f"--selectivity must give a share for every label; missing: {', '.join(missing)}")
-    return Objective("given", tuple(shares[label] for label in labels))
+        raise InputError(f"{option} must give a share for every label; missing: {', '.join(missing)}")
+    return tuple(shares[label] for label in labels)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from crowdopt._arrays import Floats, Ints
     from crowdopt.data.load import Source
-    from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_proof import ProofSolution
 
 MAX_TASKS, MAX_WORKERS = 2_000, 1_000
 """Rows of the two tables; the page says how many there are in all."""
@@ -52,7 +52,7 @@ PACKAGES = ("numpy", "scipy", "duckdb", "narwhals", "pyarrow", "highspy", "numba
 """What the result may depend on beside crowdopt itself."""
 
 
-def gather(solution: Solution, source: Source, command: str = "") -> dict[str, Any]:
+def gather(solution: ProofSolution, source: Source, command: str = "") -> dict[str, Any]:
     """All facts of the report.
 
     Args:
@@ -79,7 +79,7 @@ def gather(solution: Solution, source: Source, command: str = "") -> dict[str, A
     }
 
 
-def _matrices(solution: Solution) -> list[dict[str, Any]]:
+def _matrices(solution: ProofSolution) -> list[dict[str, Any]]:
     """The response matrix of each class, with the responses behind it."""
     responses, tasks = solution.buckets.by_label(solution.mapping)
     offsets = solution.objective.offsets
@@ -104,7 +104,7 @@ def _plain(row: Floats | Ints) -> list[float | int | None]:
     return [None if np.isnan(value) else value.item() for value in row]
 
 
-def _tasks(solution: Solution, source: Source) -> dict[str, Any]:
+def _tasks(solution: ProofSolution, source: Source) -> dict[str, Any]:
     """The least certain tasks, the least certain first."""
     keep = list(solution.reading.keep)[:MAX_KEPT]
     columns = ["task", "label", "confidence", "margin", "n_responses", "status", *keep]
@@ -150,7 +150,7 @@ def _cut(texts: Sequence[str], length: int) -> list[str]:
     return [clip(text, length) for text in texts]
 
 
-def _workers(solution: Solution, source: Source) -> dict[str, Any]:
+def _workers(solution: ProofSolution, source: Source) -> dict[str, Any]:
     """The workers of whom least can be hoped first."""
     facts = workers_of(solution, source).summary(MAX_WORKERS)
     names = shortened_columns({name: _texts([row[name] for row in facts["worst"]]) for name in ("worker", "reason")})
@@ -166,7 +166,7 @@ def _workers(solution: Solution, source: Source) -> dict[str, Any]:
     }
 
 
-def compare_engines(solution: Solution) -> list[dict[str, Any]]:
+def compare_engines(solution: ProofSolution) -> list[dict[str, Any]]:
     """What the usual methods make of the same counts: how likely, how many tasks differ, how many of them are right."""
     from crowdopt.engines.base import Limits
     from crowdopt.engines.registry import run
@@ -194,7 +194,7 @@ def compare_engines(solution: Solution) -> list[dict[str, Any]]:
     return rows
 
 
-def _why(solution: Solution, value: float, mapping: Ints) -> str:
+def _why(solution: ProofSolution, value: float, mapping: Ints) -> str:
     """How another method can be more likely than what was found; empty if it is not."""
     if value <= solution.certificate.objective + solution.certificate.tolerance:
         return ""
@@ -204,19 +204,19 @@ def _why(solution: Solution, value: float, mapping: Ints) -> str:
     return "more likely"
 
 
-def share_right(solution: Solution, mapping: Ints) -> float | None:
+def share_right(solution: ProofSolution, mapping: Ints) -> float | None:
     """The share of right labels that another mapping of the same buckets has; None if no truth was given."""
-    if solution.accuracy is None or solution.accuracy.by_bucket is None:
+    if solution.accuracy is None or solution.accuracy.by_row is None:
         return None
-    table = solution.accuracy.by_bucket
+    table = solution.accuracy.by_row
     return float(table[mapping, np.arange(len(mapping))].sum() / table.sum())
 
 
-def _accuracy(solution: Solution) -> dict[str, Any] | None:
+def _accuracy(solution: ProofSolution) -> dict[str, Any] | None:
     """How many tasks of each true label got which label."""
-    if solution.accuracy is None or solution.accuracy.by_bucket is None:
+    if solution.accuracy is None or solution.accuracy.by_row is None:
         return None
-    table = solution.accuracy.by_bucket
+    table = solution.accuracy.by_row
     crossed = np.zeros((len(table), solution.scale.n_labels), np.int64)
     np.add.at(crossed.T, solution.mapping, table.T)
     names = [*solution.scale.labels, "a label that is not on the scale"]
@@ -231,7 +231,7 @@ def _accuracy(solution: Solution) -> dict[str, Any] | None:
     }
 
 
-def _reproduce(solution: Solution, command: str) -> dict[str, Any]:
+def _reproduce(solution: ProofSolution, command: str) -> dict[str, Any]:
     """What it takes to get the same answers again."""
     usual = Reading().to_dict()
     reading = replace(solution.reading, gold=(), classes=())

@@ -17,7 +17,7 @@ from crowdopt.report.lattice_layout import lay_out
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Ints
-    from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_proof import ProofSolution
 
 MAX_DRAWN = 300
 """More circles than this are no picture."""
@@ -29,7 +29,7 @@ MAX_CUTS = 1_000
 """Places of the cut between two labels that can be chosen; between more of them, some are left out."""
 
 
-def lattice_of(solution: Solution) -> dict[str, Any]:
+def lattice_of(solution: ProofSolution) -> dict[str, Any]:
     """The picture and its numbers."""
     buckets = solution.buckets
     drawn = heaviest(buckets)
@@ -90,7 +90,7 @@ def short(number: int, radius: float) -> str:
     return ""
 
 
-def describe(counts: Ints, solution: Solution) -> str:
+def describe(counts: Ints, solution: ProofSolution) -> str:
     """The counts of a bucket in words: which answers it has, and how often."""
     names = [f"{one.name}: " for one in solution.classes] or [""]
     parts = []
@@ -101,7 +101,7 @@ def describe(counts: Ints, solution: Solution) -> str:
     return "; ".join(parts)
 
 
-def _problem(solution: Solution, shown: Buckets, drawn: Ints) -> dict[str, Any]:
+def _problem(solution: ProofSolution, shown: Buckets, drawn: Ints) -> dict[str, Any]:
     """What the script needs to evaluate the likelihood: see ``objective.py``, whose formula it repeats."""
     buckets, objective = solution.buckets, solution.objective
     hidden = np.setdiff1d(np.arange(buckets.n_buckets), drawn)
@@ -122,7 +122,7 @@ def _problem(solution: Solution, shown: Buckets, drawn: Ints) -> dict[str, Any]:
     }
 
 
-def _cuts(solution: Solution, drawn: Ints) -> dict[str, Any] | None:
+def _cuts(solution: ProofSolution, drawn: Ints) -> dict[str, Any] | None:
     """Two labels of one class: all places of the cut, how likely each is, and the counts on its two sides."""
     buckets = solution.buckets
     if buckets.n_labels != 2 or buckets.n_classes != 1:

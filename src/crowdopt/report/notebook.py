@@ -15,7 +15,7 @@ from crowdopt.results.summary import summarise
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_proof import ProofSolution
 
 MAX_MATRIX_LABELS = 12
 """Labels up to which matrices are shown."""
@@ -23,7 +23,7 @@ MAX_MATRIX_LABELS = 12
 _GROUND = {"PROVED": GREEN, "BOUNDED": ORANGE}
 
 
-def cell_of(solution: Solution) -> str:
+def cell_of(solution: ProofSolution) -> str:
     """A solution as HTML: verdict, facts, matrices, and the histogram of confidence where charts can be drawn."""
     solution = with_safe_names(solution)
     verdict, summary = verdict_of(solution), summarise(solution)
@@ -55,7 +55,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table>{f'<thead><tr>{head}</tr></thead>' if head else ''}<tbody>{body}</tbody></table>"
 
 
-def _drawing(solution: Solution) -> str:
+def _drawing(solution: ProofSolution) -> str:
     """The chart, if the packages for it are there: a notebook must show a solution in any case."""
     from crowdopt.report.solution_charts import confidence_chart
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_proof import ProofSolution
 
 CONTROLS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 """All characters whose only use is to change the direction of text."""
@@ -53,7 +53,7 @@ def clip(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def with_safe_names(solution: Solution) -> Solution:
+def with_safe_names(solution: ProofSolution) -> ProofSolution:
     """The solution with names of labels and classes that can stand within sentences: for words, not for data."""
     labels = tuple(map(isolated, solution.scale.labels))
     classes = tuple(replace(one, name=isolated(one.name)) for one in solution.classes)

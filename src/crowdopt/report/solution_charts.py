@@ -12,13 +12,13 @@ from crowdopt.results.sentences import nats
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_proof import ProofSolution
 
 N_BINS = 20
 """Bars of the histogram of confidence."""
 
 
-def confidence_bins(solution: Solution) -> list[dict[str, Any]]:
+def confidence_bins(solution: ProofSolution) -> list[dict[str, Any]]:
     """How many tasks have how probable a label, from the least probable one on."""
     place = np.minimum((_confidence(solution) * N_BINS).astype(np.int64), N_BINS - 1)
     tasks = np.bincount(place, solution.buckets.weights, minlength=N_BINS).astype(np.int64)
@@ -26,7 +26,7 @@ def confidence_bins(solution: Solution) -> list[dict[str, Any]]:
     return [{"low": b / N_BINS, "high": (b + 1) / N_BINS, "n": int(tasks[b])} for b in range(first, N_BINS)]
 
 
-def confidence_chart(solution: Solution) -> str:
+def confidence_chart(solution: ProofSolution) -> str:
     """The histogram of the probability of labels, as SVG."""
     words = "; ".join(
         f"{one['low']:.0%} to {one['high']:.0%}: {one['n']:,} tasks" for one in confidence_bins(solution) if one["n"]
@@ -34,7 +34,7 @@ def confidence_chart(solution: Solution) -> str:
     return described(svg_of(_histogram(solution)), f"Histogram of the probability of labels. {words}.")
 
 
-def _histogram(solution: Solution) -> dict[str, Any]:
+def _histogram(solution: ProofSolution) -> dict[str, Any]:
     bins = confidence_bins(solution)
     mean = float(_confidence(solution) @ solution.buckets.weights / solution.buckets.n_tasks)
     return histogram(
@@ -61,7 +61,7 @@ def _bars(rows: Sequence[Mapping[str, Any]], than: str) -> dict[str, Any]:
     )
 
 
-def charts_of(solution: Solution) -> dict[str, Any]:
+def charts_of(solution: ProofSolution) -> dict[str, Any]:
     """The charts of a solution by name, as Altair has them: to show in a notebook, to change, or to save."""
     from crowdopt.report.content import compare_engines
 
@@ -71,7 +71,7 @@ def charts_of(solution: Solution) -> dict[str, Any]:
     return charts
 
 
-def _confidence(solution: Solution) -> Any:
+def _confidence(solution: ProofSolution) -> Any:
     return solution.posterior[np.arange(solution.buckets.n_buckets), solution.mapping]
 
 

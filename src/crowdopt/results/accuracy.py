@@ -9,17 +9,17 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.data.known_labels import labelled_tasks, without_gold
-from crowdopt.data.responses import by_task
 from crowdopt.data.tables.table import Table, coded, fetch, fetch_integers, small_table, with_texts
-from crowdopt.errors import CrowdoptError, InputError
+from crowdopt.errors import InputError
 from crowdopt.model.scale import MAX_LABELS, canonical_text
+from crowdopt.results.answers import NO_ROW
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Ints
     from crowdopt.results.solution import Solution
 
 NO_LABEL = -1
-"""Stands for the index of a label that is not on the scale, or of no answer."""
+"""Stands for the index of a label that is not on the scale."""
 
 
 def accuracy_of(solution: Solution, truth: Any, *, same_place: bool) -> Accuracy:
@@ -30,26 +30,21 @@ def accuracy_of(solution: Solution, truth: Any, *, same_place: bool) -> Accuracy
         truth: A table of true labels.
         same_place: Whether it was read by the database that the answers are in.
     """
-    if solution.source is None:
-        raise CrowdoptError("a solution that was loaded from a file has no tasks to compare")
-    buckets, gold = solution.buckets, solution.source.counts.gold
-    none = np.full(1 + (len(gold.labels) if gold else 0), NO_LABEL)  # without a response, or given: no merit to have it
-    answers = by_task({"bucket": np.append(np.arange(buckets.n_buckets), none)}, solution.source.counts)
-    answers = answers.filter(nw.col("bucket") != NO_LABEL)
+    answers, labels = solution.placed()
     known, answers = known_labels(solution, truth, answers, same_place=same_place)
-    joined = known.join(answers, on="task", how="left").with_columns(nw.col("bucket").fill_null(NO_LABEL))
-    found = fetch_integers(joined.group_by("true", "bucket").agg(nw.len().alias("n")))
-    n_truth, compared = int(found["n"].sum()), found["bucket"] != NO_LABEL
+    joined = known.join(answers, on="task", how="left").with_columns(nw.col("row").fill_null(NO_ROW))
+    found = fetch_integers(joined.group_by("true", "row").agg(nw.len().alias("n")))
+    n_truth, compared = int(found["n"].sum()), found["row"] != NO_ROW
     if not n_truth:
         raise InputError("all tasks of the truth are gold: their labels were given, and nothing is left to compare")
     if not compared.any():
         raise InputError(f"the truth names none of the tasks that have answers; {_first_tasks(known, answers)}")
-    by_bucket = np.zeros((buckets.n_labels + 1, buckets.n_buckets), np.int64)
+    by_row = np.zeros((solution.scale.n_labels + 1, len(labels)), np.int64)
     # NO_LABEL, for truths off the scale, is the last row.
-    np.add.at(by_bucket, tuple(found[name][compared] for name in ("true", "bucket")), found["n"][compared])
-    n_compared = int(by_bucket.sum())
-    n_right = int(by_bucket[solution.mapping, np.arange(buckets.n_buckets)].sum())
-    return Accuracy(n_right / n_compared, n_compared, n_truth - n_compared, by_bucket)
+    np.add.at(by_row, tuple(found[name][compared] for name in ("true", "row")), found["n"][compared])
+    n_compared = int(by_row.sum())
+    n_right = int(by_row[labels, np.arange(len(labels))].sum())
+    return Accuracy(n_right / n_compared, n_compared, n_truth - n_compared, by_row)
 
 
 def known_labels(solution: Solution, truth: Any, tasks: Table, *, same_place: bool) -> tuple[Table, Table]:
@@ -120,11 +115,11 @@ class Accuracy:
         value: Share of right labels among the tasks that have a truth and a label.
         n_tasks: Number of those tasks.
         n_unknown: Tasks of the truth file that have no label here.
-        by_bucket: Those tasks by (true label, bucket), a last row for truths that are not on the scale: from these
-            follows the accuracy of any other labels of the buckets. None where groups were compared all at once.
+        by_row: Those tasks by (true label, row of the solution), a last row for truths that are not on the scale: from
+            these follows the accuracy of any other labels of the rows. None where groups were compared all at once.
     """
 
     value: float
     n_tasks: int
     n_unknown: int
-    by_bucket: Ints | None = field(default=None, repr=False, compare=False)
+    by_row: Ints | None = field(default=None, repr=False, compare=False)

@@ -22,7 +22,7 @@ import numpy as np
 
 from crowdopt.classes.find import NUMBERS, judge
 from crowdopt.classes.mixture_em import Settings
-from crowdopt.data.encode import code_responses
+from crowdopt.data.encode import encode_responses
 from crowdopt.engines.scan import Cuts
 from crowdopt.model.agreement import agreement
 from crowdopt.model.certificate import Space
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from crowdopt.model.buckets import Buckets
     from crowdopt.model.problem import Problem
     from crowdopt.model.scale import Scale
-    from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_proof import ProofSolution
 
 MAX_OVERRULED = 0.10
 """Share of clear majorities that may be overruled in silence."""
@@ -90,7 +90,7 @@ def advise_unanswered(scale: Scale, buckets: Buckets, mapping: Ints) -> tuple[st
     )
 
 
-def advise_ranks(solution: Solution) -> tuple[str, ...]:
+def advise_ranks(solution: ProofSolution) -> tuple[str, ...]:
     """What to tell the user if the fitted matrices contradict the ranks: the order of the answers rests on them."""
     if not solution.ranked:
         return ()
@@ -111,13 +111,13 @@ def advise_ranks(solution: Solution) -> tuple[str, ...]:
     return ()
 
 
-def advise_classes(solution: Solution) -> tuple[str, ...]:
+def advise_classes(solution: ProofSolution) -> tuple[str, ...]:
     """What to tell a user who has said nothing of the workers, where the criterion clearly prefers classes."""
     said = solution.classes or solution.classes_found or solution.objective.offsets is not None
     enough = ADVISED[0] <= solution.totals.n_responses <= ADVISED[1] and solution.totals.n_workers >= NUMBERS[-1]
     if said or not enough or solution.certificate.bound is None or solution.source is None:
         return ()
-    coded, _ = code_responses(solution.source.responses)
+    coded = encode_responses(solution.source.responses).coded
     alike, classed = judge(coded, [Settings(number) for number in (1, NUMBERS[-2])], most=1)
     lead, error = alike.lead_of(classed)
     if lead <= max(CLEARLY * error, WORTH):

@@ -8,7 +8,7 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.data.columns import check_answer_columns
-from crowdopt.data.responses import by_task
+from crowdopt.data.responses import by_name, by_task
 from crowdopt.data.tables.table import Table, folds_case, with_types
 from crowdopt.model.scale import canonical_text
 
@@ -19,11 +19,15 @@ if TYPE_CHECKING:
     from crowdopt.data.known_labels import GoldCounts
     from crowdopt.data.reading import Reading
     from crowdopt.data.responses import Responses, TaskCounts
-    from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_proof import ProofSolution
 
 
 ANSWER_COLUMNS = ("task", "label", "confidence", "margin", "margin_kind", "n_responses", "status")
 """The columns of the answers; what is kept from the source stands behind them under its own name."""
+
+
+NO_ROW = -1
+"""Stands for the row of a task that has no answer of its own."""
 
 
 def check_kept(reading: Reading) -> None:
@@ -31,7 +35,9 @@ def check_kept(reading: Reading) -> None:
     check_answer_columns([*([reading.group] if reading.group else []), *ANSWER_COLUMNS, *reading.keep])
 
 
-def answer_table(solution: Solution, responses: Responses, counts: TaskCounts, *, probabilities: bool = False) -> Table:
+def answer_table(
+    solution: ProofSolution, responses: Responses, counts: TaskCounts, *, probabilities: bool = False
+) -> Table:
     """The answers of all tasks, sorted by task."""
     columns = bucket_columns(solution, counts.gold, probabilities=probabilities)
     return task_table(columns, responses, counts, first=ANSWER_COLUMNS)
@@ -41,9 +47,19 @@ def task_table(
     columns: Mapping[str, Any], responses: Responses, counts: TaskCounts, first: Sequence[str] = ("task",)
 ) -> Table:
     """Columns by bucket (see :func:`by_task`) as a table with a row for each task, sorted, and what is to be kept."""
+    return _sorted_table(by_task(columns, counts), columns, responses, first)
+
+
+def named_table(
+    columns: Mapping[str, Any], names: Any, responses: Responses, counts: TaskCounts, first: Sequence[str] = ("task",)
+) -> Table:
+    """Columns by task (see :func:`by_name`) as a table with a row for each task, sorted, and what is to be kept."""
+    return _sorted_table(by_name(columns, names, counts), columns, responses, first)
+
+
+def _sorted_table(joined: Table, columns: Mapping[str, Any], responses: Responses, first: Sequence[str]) -> Table:
     named = [*first, *(name for name in columns if name not in first), *responses.reading.keep]
-    check_answer_columns(named, fold=folds_case(counts.table))
-    joined = by_task(columns, counts)
+    check_answer_columns(named, fold=folds_case(joined))
     if responses.kept is not None:
         joined = joined.join(responses.kept, on="task", how="left")
     return as_typed(joined.select(*named).sort("task"), responses.types)
@@ -89,7 +105,14 @@ def _as_in(column: Any, source: Any) -> Any:
     return column.astype(dtype)
 
 
-def bucket_columns(solution: Solution, gold: GoldCounts | None, *, probabilities: bool) -> dict[str, Any]:
+def placed_by_bucket(counts: TaskCounts) -> Table:
+    """The tasks with the number of their bucket, ``row``; without those of known label and without a response."""
+    none = np.full(1 + (len(counts.gold.labels) if counts.gold else 0), NO_ROW)
+    placed = by_task({"row": np.append(np.arange(counts.buckets.n_buckets), none)}, counts)
+    return placed.filter(nw.col("row") != NO_ROW)
+
+
+def bucket_columns(solution: ProofSolution, gold: GoldCounts | None, *, probabilities: bool) -> dict[str, Any]:
     """The columns of the answers, in the rows that :func:`by_task` wants."""
     posterior, values = solution.posterior, solution.scale.values
     rows = np.arange(solution.buckets.n_buckets)

@@ -1,4 +1,4 @@
-"""The main facts of a solution as plain JSON values: what ``crowdopt prove --json`` prints."""
+"""The main facts of a solution as plain JSON values: what the option ``--json`` prints."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import numpy as np
 if TYPE_CHECKING:
     from crowdopt._arrays import Floats
     from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_consensus import ConsensusSolution
+    from crowdopt.results.solution_proof import ProofSolution
 
 
-def facts_of(solution: Solution) -> dict[str, Any]:
-    """The facts by name."""
-    certificate, totals, accuracy = solution.certificate, solution.totals, solution.accuracy
-    facts: dict[str, Any] = {
+def facts_of(solution: ProofSolution) -> dict[str, Any]:
+    """The facts of a proof by name."""
+    certificate = solution.certificate
+    return common_facts(solution) | {
         "proof": certificate.proof.value,
         "stop": certificate.stop.value,
         "space": certificate.space.value,
@@ -25,35 +27,52 @@ def facts_of(solution: Solution) -> dict[str, Any]:
         "tolerance": certificate.tolerance,
         "work": certificate.work,
         "seconds": certificate.seconds,
-        "n_tasks": totals.n_tasks,
-        "n_gold": totals.n_gold,
-        "n_no_response": totals.n_no_response,
-        "n_workers": totals.n_workers,
-        "n_responses": totals.n_responses,
-        "n_dropped": totals.n_dropped,
         "n_buckets": solution.buckets.n_buckets,
-        "tool": solution.reading.tool or None,
-        "labels": list(solution.scale.labels),
-        "scale": solution.scale.kind,
-        "scale_inferred": solution.scale.inferred,
         "classes": [dict(vars(one)) for one in solution.classes],
         "classes_found": solution.classes_found,
         "ranked": solution.ranked,
         "matrix": nested(solution.matrix),
         "selectivity": {"kind": solution.objective.kind, "shares": _reported_shares(solution)},
         "label_shares": solution.shares.tolist(),
-        "agreement": solution.agreement.to_dict(),
         "given": list(certificate.given),
         "next_best": next_best(solution),
         "fingerprint": certificate.fingerprint,
+    }
+
+
+def consensus_facts(solution: ConsensusSolution) -> dict[str, Any]:
+    """The facts of a consensus by name."""
+    tasks = sum(solution.label_tasks)
+    return common_facts(solution) | {
+        "mean_confidence": solution.mean_confidence,
+        "n_uncertain": solution.n_uncertain,
+        "n_tied": solution.n_tied,
+        "label_shares": [n / max(tasks, 1) for n in solution.label_tasks],
+        "given_shares": list(solution.given_shares) or None,
+        "fingerprint": solution.fingerprint,
+    }
+
+
+def common_facts(solution: Solution) -> dict[str, Any]:
+    """What there is to say of every solution."""
+    totals, accuracy = solution.totals, solution.accuracy
+    facts: dict[str, Any] = {
+        "kind": solution.kind,
+        "check": list(solution.doubts),
         "advice": list(solution.advice),
+        **vars(totals),
+        "tool": solution.reading.tool or None,
+        "labels": list(solution.scale.labels),
+        "scale": solution.scale.kind,
+        "scale_inferred": solution.scale.inferred,
+        "agreement": solution.agreement.to_dict(),
     }
     if accuracy is not None:
         facts |= {"accuracy": accuracy.value, "n_truth": accuracy.n_tasks, "n_truth_unknown": accuracy.n_unknown}
     return facts
 
 
-def next_best(solution: Solution) -> dict[str, Any] | None:
+def next_best(solution: ProofSolution) -> dict[str, Any] | None:
     """By how much the likeliest of all other labels are less likely, and how many tasks they label otherwise."""
     if solution.runner_up is None:
         return None
@@ -62,7 +81,7 @@ def next_best(solution: Solution) -> dict[str, Any] | None:
     return {"loss": max(loss, 0.0), "n_tasks": int(n_tasks)}
 
 
-def _reported_shares(solution: Solution) -> list[float] | None:
+def _reported_shares(solution: ProofSolution) -> list[float] | None:
     """How frequent the labels are taken to be, where the objective says something of it."""
     objective = solution.objective
     if objective.kind == "none":

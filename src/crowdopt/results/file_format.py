@@ -31,6 +31,7 @@ from crowdopt.model.offsets import Offsets
 from crowdopt.model.scale import Scale
 from crowdopt.model.strict_json import WrongValueError, checked_list, how_many, of_kind, share_of_one
 from crowdopt.results.facts import nested
+from crowdopt.results.solution_proof import ProofSolution
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 FORMAT = "crowdopt solution"
 GROUPS_FORMAT = "crowdopt solutions"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 FILE_PARTS = {
     "certificate": dict, "scale": dict, "reading": dict, "classes": list, "selectivity": dict, "totals": dict,
     "agreement": dict, "matrix": list, "label_shares": list, "buckets": dict,
@@ -52,13 +53,14 @@ SHARED = ("format", "format_version", "crowdopt_version", "reading")
 """What the solutions of groups have in common."""
 
 
-def encode(solution: Solution) -> dict[str, Any]:
+def encode(solution: ProofSolution) -> dict[str, Any]:
     """A solution as plain JSON values."""
     margins = solution.margins
     finite = np.isfinite(margins.values)
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
+        "kind": solution.kind,
         "crowdopt_version": __version__,
         "certificate": solution.certificate.to_dict(),
         "scale": {
@@ -185,7 +187,7 @@ def format_of(data: Any) -> str | None:
     return found if found in (FORMAT, GROUPS_FORMAT) else None
 
 
-def decode(data: Any, kind: type[Solution]) -> Solution:
+def decode(data: Any) -> Solution:
     """The inverse of :func:`encode`."""
     if format_of(data) == GROUPS_FORMAT:
         raise SolutionFileError(
@@ -197,12 +199,12 @@ def decode(data: Any, kind: type[Solution]) -> Solution:
     _check_version(data)
     _check_parts(data)
     with _damage():
-        solution = kind(**_parse(data))
+        solution = ProofSolution(**_parse(data))
         _check_derived(solution, data)
     return solution
 
 
-def decode_groups(data: Any, kind: type[Solution]) -> tuple[dict[str, Solution], dict[str, str], Reading]:
+def decode_groups(data: Any) -> tuple[dict[str, Solution], dict[str, str], Reading]:
     """The inverse of :func:`encode_groups`: the solutions, why other groups have none, and how all were read."""
     if format_of(data) != GROUPS_FORMAT:
         raise SolutionFileError("this is not a file of the solutions of groups")
@@ -217,7 +219,7 @@ def decode_groups(data: Any, kind: type[Solution]) -> tuple[dict[str, Solution],
         groups: dict[str, Solution] = {}
         for entry in data["groups"]:
             (group,) = _texts([entry["group"]])
-            solution = decode({name: value for name, value in entry.items() if name != "group"} | shared, kind)
+            solution = decode({name: value for name, value in entry.items() if name != "group"} | shared)
             if group in groups:
                 raise _damaged(f"it has group {group!r} twice")
             groups[group] = solution

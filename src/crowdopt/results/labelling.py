@@ -11,7 +11,7 @@ from crowdopt.model.objective import MIN_TOLERANCE, label_scores, open_labels, p
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Bools, Floats, Ints
-    from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_proof import ProofSolution
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +37,10 @@ class Labelled:
         return np.asarray(self.posterior[np.arange(len(self.labels)), self.labels])
 
 
-def label_counts(solution: Solution, counts: Ints) -> Labelled:
+def label_counts(solution: ProofSolution, counts: Ints) -> Labelled:
     """Labels counts (row, class, answer); rows without responses have the label of the largest share.
 
-    A class behind those of the solution stands for workers whose class is not known (see ``Solution.matrix_for``).
+    A class behind those of the solution stands for workers whose class is not known (see ``ProofSolution.matrix_for``).
     """
     matrix, log_shares = solution.matrix_for(counts), solution.log_shares
     scores = label_scores(counts, matrix, log_shares)

@@ -1,6 +1,7 @@
 """Where the next responses are worth most: tasks ranked by what further responses are expected to do for their labels.
 
-The gain of a task depends on its counts alone, so it is computed per bucket, and one join carries it to the tasks.
+The gain of a task depends on its posterior alone, so it is computed for each row of judged tasks, and one join carries
+it to the tasks.
 
 With ρ the posterior of the labels and p the response matrix, h more responses come out as the counts y with
 probability Σ_j ρ_j P(y | j), and then label j is as probable as ρ_j P(y | j) divided by that. So the label that is
@@ -22,8 +23,6 @@ from crowdopt.data.known_labels import without_gold
 from crowdopt.data.tables.table import fetch, settle
 from crowdopt.errors import InputError
 from crowdopt.model.scale import canonical_text
-from crowdopt.results.answers import task_table
-from crowdopt.results.labelling import label_counts
 from crowdopt.results.reread import as_frame, read_new, reread
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class Ranking:
     """The tasks of a source in the order in which further responses pay.
 
     Attributes:
-        solution: The solution whose matrices say how workers answer.
+        solution: The solution that says how workers answer.
         source: All responses so far.
     """
 
@@ -60,25 +59,19 @@ class Ranking:
         """The n tasks that gain most per response; of equal ones those with fewer responses, then by task."""
         if n < 1:
             raise InputError(f"the number of tasks must be at least 1, not {n!r}")
-        counts, values = self.source.counts, self.source.responses.scale.values
-        rows = np.concatenate([counts.buckets.counts, np.zeros_like(counts.buckets.counts[:1])])
-        labelled = label_counts(self.solution, rows)
-        responses = self.solution.buckets.responses.sum(axis=(0, 2))
-        gains = expected_gains(labelled.posterior, self.solution.matrix, responses / responses.sum())
-        sizes = np.append(counts.buckets.sizes, 0)
+        judged, values = self.solution.judged(self.source), self.source.responses.scale.values
+        labelled = judged.labelled
+        gains = expected_gains(labelled.posterior, judged.matrix, judged.classes)
         columns: dict[str, Any] = {
             "label": [*(values[j] for j in labelled.labels[:-1]), None],
             "confidence": [*labelled.confidence[:-1].tolist(), None],
-            "n_responses": sizes,
+            "n_responses": judged.sizes,
             "gain": gains.one,
             "gain_per_response": gains.rate,
             "n_more": gains.n_responses,
-            RANK: _ranks(gains.rate, sizes),
+            RANK: _ranks(gains.rate, judged.sizes),
         }
-        if counts.gold is not None:  # rows that by_task asks for and that are left out below
-            first = [0] * len(counts.gold.labels)
-            columns = {name: [*column, *(column[i] for i in first)] for name, column in columns.items()}
-        table = task_table(columns, self.source.responses, counts, first=NEXT_COLUMNS)
+        table = judged.table(columns, first=NEXT_COLUMNS)
         if self.solution.reading.gold:
             table = without_gold(table, self.solution.reading.gold)
         return settle(table.sort(RANK, "task").head(n)).sort(RANK, "task").drop(RANK)

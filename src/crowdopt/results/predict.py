@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crowdopt.data.worker_classes import UNKNOWN
-from crowdopt.results.answers import task_table
-from crowdopt.results.labelling import Labelled, label_counts
 from crowdopt.results.reread import as_frame, read_new
-from crowdopt.results.summary import UNCERTAIN_BELOW
+from crowdopt.results.solution import UNCERTAIN_BELOW
 
 if TYPE_CHECKING:
     from crowdopt.data.load import Source
     from crowdopt.data.tables.table import Table
+    from crowdopt.results.judged_tasks import JudgedTasks
     from crowdopt.results.solution import Solution
 
 PREDICTED_COLUMNS = ("task", "label", "confidence", "n_responses", "status")
@@ -28,7 +26,7 @@ class Prediction:
     """Labels for the tasks of new responses.
 
     Attributes:
-        solution: The solution whose matrices they come from.
+        solution: The solution that they come from.
         source: The new responses.
     """
 
@@ -36,46 +34,42 @@ class Prediction:
     source: Source
 
     @cached_property
-    def labelled(self) -> Labelled:
-        """The label of each bucket of the new responses."""
-        return label_counts(self.solution, self.source.counts.buckets.counts)
+    def judged(self) -> JudgedTasks:
+        """The tasks of the new responses."""
+        return self.solution.judged(self.source)
 
     @cached_property
     def status(self) -> list[str]:
-        """For each bucket ``ok``, ``tie``, or ``unexplained``: answers that no label can have under the matrices."""
-        named = np.where(self.labelled.tied, "tie", "ok")
-        return [str(name) for name in np.where(self.labelled.explained, named, "unexplained")]
-
-    @property
-    def n_unknown_workers(self) -> int:
-        """Workers whose class is not known, if there are classes: they have the matrix of all classes together."""
-        return sum(one.n_workers for one in self.source.responses.classes if one.name == UNKNOWN)
+        """For each row ``ok``, ``tie``, or ``unexplained``: answers that no label can have under the matrices."""
+        labelled = self.judged.labelled
+        named = np.where(labelled.tied, "tie", "ok")
+        return [*(str(name) for name in np.where(labelled.explained, named, "unexplained")[:-1]), "no_response"]
 
     def table(self, *, probabilities: bool = False) -> Table:
         """One row per task, sorted; tasks without a response have no label."""
-        labelled, responses, buckets = self.labelled, self.source.responses, self.source.counts.buckets
+        labelled, scale = self.judged.labelled, self.source.responses.scale
         columns: dict[str, Any] = {
-            "label": [*(responses.scale.values[j] for j in labelled.labels), None],
-            "confidence": [*labelled.confidence.tolist(), None],
-            "n_responses": np.append(buckets.sizes, 0),
-            "status": [*self.status, "no_response"],
+            "label": [*(scale.values[j] for j in labelled.labels[:-1]), None],
+            "confidence": [*labelled.confidence[:-1].tolist(), None],
+            "n_responses": self.judged.sizes,
+            "status": self.status,
         }
         if probabilities:
             for j, label in enumerate(self.solution.scale.labels):
-                columns[f"p_{label}"] = [*labelled.posterior[:, j].tolist(), None]
-        return task_table(columns, responses, self.source.counts, first=PREDICTED_COLUMNS)
+                columns[f"p_{label}"] = [*labelled.posterior[:-1, j].tolist(), None]
+        return self.judged.table(columns, first=PREDICTED_COLUMNS)
 
     def summary(self) -> dict[str, Any]:
         """The main facts as plain JSON values: what ``crowdopt predict --json`` prints."""
-        weights, labels = self.source.counts.buckets.weights, self.solution.scale.labels
-        tasks = np.bincount(self.labelled.labels, weights, minlength=len(labels))
-        uncertain = self.labelled.confidence < UNCERTAIN_BELOW
-        status = np.array(self.status)
+        weights, labels, labelled = self.judged.weights[:-1], self.solution.scale.labels, self.judged.labelled
+        tasks = np.bincount(labelled.labels[:-1], weights, minlength=len(labels))
+        uncertain, status = labelled.confidence[:-1] < UNCERTAIN_BELOW, np.array(self.status[:-1])
+        unknown = self.judged.n_unknown_workers
         return {
             "n_tasks": int(weights.sum()) + self.source.counts.n_no_response,
             "n_no_response": self.source.counts.n_no_response,
             "n_responses": self.source.counts.buckets.n_responses,
-            **({"n_unknown_workers": self.n_unknown_workers} if self.solution.classes else {}),
+            **({"n_unknown_workers": unknown} if unknown is not None else {}),
             "labels": {label: int(n) for label, n in zip(labels, tasks, strict=True)},
             "n_uncertain": int(weights[uncertain].sum()),
             "n_tied": int(weights[status == "tie"].sum()),

@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Floats
     from crowdopt.model.buckets import Buckets
     from crowdopt.model.scale import Scale
-    from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_proof import ProofSolution
 
 
 def read_prior(source: Any, scale: Scale, buckets: Buckets, classes: Sequence[str] = ()) -> Floats | None:
     """The pseudo-counts by (label, class, answer), or None if there are none; ``classes`` are the names of classes."""
-    from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_proof import ProofSolution
 
     if isinstance(source, str | Path):
         check_path(source)
         path = Path(source)
-        source = Solution.load(path) if path.suffix.lower() == ".json" else _read_table(path)
-    if isinstance(source, Solution):
+        source = ProofSolution.load(path) if path.suffix.lower() == ".json" else _read_table(path)
+    if isinstance(source, ProofSolution):
         return _counts_behind(source, scale, classes)
     if hasattr(source, "columns"):
         source = _by_index(source)
@@ -44,7 +44,7 @@ def read_prior(source: Any, scale: Scale, buckets: Buckets, classes: Sequence[st
     return checked_prior(source, buckets)
 
 
-def _counts_behind(solution: Solution, scale: Scale, classes: Sequence[str]) -> Floats:
+def _counts_behind(solution: ProofSolution, scale: Scale, classes: Sequence[str]) -> Floats:
     """The responses by label of a solution, with what it was told itself; smoothing is not evidence and stays out."""
     if unknown := [label for label in solution.scale.labels if label not in scale.labels]:
         raise InputError(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from crowdopt.data.reading import Reading
     from crowdopt.data.tables.table import Table
     from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_proof import ProofSolution
 
 
 @contextmanager
@@ -40,7 +41,7 @@ def reread(
         return
     data = join_found_classes(solution.source, data)
     with _opened(data, solution.reading, memory_limit=memory_limit, threads=threads) as source:
-        _check_same(solution, source)
+        solution.check_same(source)
         yield source
 
 
@@ -106,7 +107,7 @@ def _opened(
             workspace.close()
 
 
-def _check_same(solution: Solution, source: Source) -> None:
+def check_same_counts(solution: ProofSolution, source: Source) -> None:
     """Raises if the responses, counted by task, are not those behind the labels."""
     gold, offsets = source.counts.gold, solution.objective.offsets
     found, known = gold.responses if gold else np.zeros(()), offsets.gold_responses if offsets else np.zeros(())

@@ -12,7 +12,7 @@ from crowdopt.model.certificate import Proof, Space, Stop
 from crowdopt.model.claims import titles
 
 if TYPE_CHECKING:
-    from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_proof import ProofSolution
 
 
 _STOPPED = {
@@ -34,7 +34,7 @@ _GIVEN = {
 """What a proof takes for granted, in the verdict; the headline has the names as they are."""
 
 
-def headline(solution: Solution, *, run: bool = True) -> str:
+def headline(solution: ProofSolution, *, run: bool = True) -> str:
     """What was proved, in one sentence, and what was taken for granted; of the ``run`` also by whom and how fast."""
     scale, proved = solution.scale, _proved(solution, run=run)
     if scale.inferred and scale.kind == "ordinal" and scale.n_labels > 2:
@@ -42,7 +42,7 @@ def headline(solution: Solution, *, run: bool = True) -> str:
     return proved
 
 
-def _proved(solution: Solution, *, run: bool) -> str:
+def _proved(solution: ProofSolution, *, run: bool) -> str:
     certificate = solution.certificate
     value = f"log-likelihood {certificate.objective:,.2f}"
     if certificate.proof is Proof.NONE:
@@ -60,13 +60,13 @@ def _proved(solution: Solution, *, run: bool) -> str:
     return f"BOUNDED: within {gap} nats of the most likely among {where}; {value}{stopped}{how}"
 
 
-def given_of(solution: Solution) -> tuple[str, ...]:
+def given_of(solution: ProofSolution) -> tuple[str, ...]:
     """What the proof takes for granted, by name; a prior that was found with the classes is no prior of the user's."""
     found = {"prior matrix": "found smoothing"} if smoothing_found(solution) else {}
     return tuple(found.get(name, name) for name in solution.certificate.given)
 
 
-def smoothing_found(solution: Solution) -> bool:
+def smoothing_found(solution: ProofSolution) -> bool:
     """Whether how far matrices are smoothed was found with the classes: nobody else can then have given a prior."""
     offsets = solution.objective.offsets
     return solution.classes_found and offsets is not None and offsets.prior is not None
@@ -87,7 +87,7 @@ class ReportVerdict:
     more: tuple[str, ...]
 
 
-def verdict_of(solution: Solution) -> ReportVerdict:
+def verdict_of(solution: ProofSolution) -> ReportVerdict:
     """The verdict on a solution."""
     certificate, model = solution.certificate, _model(solution)
     among = f"{_space(solution)}{_given(given_of(solution))}"
@@ -104,7 +104,7 @@ def verdict_of(solution: Solution) -> ReportVerdict:
     return ReportVerdict("BOUNDED", sentence, (stopped, model))
 
 
-def _model(solution: Solution) -> str:
+def _model(solution: ProofSolution) -> str:
     """What no certificate can promise."""
     how = "each by the response matrix of its class" if solution.classes else "all by one response matrix"
     return (
@@ -113,7 +113,7 @@ def _model(solution: Solution) -> str:
     )
 
 
-def _beyond(solution: Solution) -> str:
+def _beyond(solution: ProofSolution) -> str:
     certificate = solution.certificate
     if solution.margins.tied.any():
         n_tied = int(solution.buckets.weights[solution.margins.tied].sum())
@@ -122,7 +122,7 @@ def _beyond(solution: Solution) -> str:
     return f"No other answers among them are likelier by more than {certificate.tolerance:.1g} nats."
 
 
-def _space(solution: Solution) -> str:
+def _space(solution: ProofSolution) -> str:
     """The answers that were searched: only where these are all of them does it say so."""
     if solution.certificate.space is Space.DOMINANCE:
         return "all answers that respect the order of the scale"

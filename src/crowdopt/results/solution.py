@@ -1,53 +1,48 @@
-"""Solution: labels, response matrices and certificate."""
+"""Solution: the labels of all tasks, and what goes with them; what both verbs return."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-import numpy as np
-
-from crowdopt.errors import CrowdoptError, InputError
-from crowdopt.model.agreement import Agreement, agreement
-from crowdopt.model.certificate import Stop
-from crowdopt.model.objective import Objective, pooled_matrix, posterior, response_matrix
-from crowdopt.model.problem import Problem
+from crowdopt.errors import CrowdoptError, InputError, SolutionFileError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from crowdopt._arrays import Floats, Ints
+    from crowdopt._arrays import Ints
     from crowdopt.data.counts import Totals
     from crowdopt.data.load import Source
     from crowdopt.data.readers.addresses import Database
     from crowdopt.data.reading import Reading
     from crowdopt.data.tables.table import Table
     from crowdopt.data.worker_classes import WorkerClass
-    from crowdopt.model.buckets import Buckets
-    from crowdopt.model.certificate import Certificate
-    from crowdopt.model.margins import Margins
+    from crowdopt.model.agreement import Agreement
     from crowdopt.model.scale import Scale
     from crowdopt.results.accuracy import Accuracy
+    from crowdopt.results.judged_tasks import JudgedTasks
+    from crowdopt.results.summary import Summary
+    from crowdopt.results.workers.table import Workers
+
+Kind = Literal["consensus", "proof"]
+"""The two kinds of solutions, as their files call them: what ``aggregate`` gives, and what ``prove`` gives."""
+
+UNCERTAIN_BELOW = 0.8
+"""Tasks whose label is less probable than this are called uncertain."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Solution:
-    """The answer to an aggregation problem.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Solution(ABC):
+    """The labels of all tasks, and what goes with them: a consensus or a proof.
 
     Attributes:
         scale: The labels.
-        buckets: The distinct counts of responses.
-        mapping: Index of the label of each bucket.
-        margins: How much likelihood each bucket's label is worth.
-        objective: What was maximised.
-        certificate: What was proved.
         totals: Numbers of tasks, workers and responses.
         reading: How the source was read.
         classes: The classes of workers, in the order of the matrices; none if all workers are alike.
-        seed: Seed of the engine's random choices.
-        advice: What a user should know before trusting the answers; empty if nothing.
-        runner_up: The likeliest of all other mappings in the space, where the engine knows it: not in the file.
+        doubts: Why the answers should be checked before anybody relies on them, in words; empty if nothing is known.
+        advice: What else a user should know; empty if nothing.
         accuracy: Against a known truth, if one was given.
         source: The tasks, while in memory.
     """
@@ -55,18 +50,14 @@ class Solution:
     # Methods import what they call: it loads table libraries, which takes longer than to load a solution.
     # Those for people (report, charts, notebook cells) call the room above, and nothing else here does.
 
+    kind: ClassVar[Kind]
+
     scale: Scale
-    buckets: Buckets
-    mapping: Ints
-    margins: Margins
-    objective: Objective
-    certificate: Certificate
     totals: Totals
     reading: Reading
     classes: tuple[WorkerClass, ...] = ()
-    seed: int = 0
+    doubts: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
-    runner_up: Ints | None = None
     accuracy: Accuracy | None = None
     source: Source | None = None
 
@@ -81,70 +72,19 @@ class Solution:
         return self.reading.classes_found
 
     @property
-    def problem(self) -> Problem:
-        """What the certificate speaks of."""
-        return Problem(self.buckets, self.certificate.space, self.objective, self.ranked, self.classes_found)
+    def interrupted(self) -> bool:
+        """Whether the work was stopped because someone asked for it, and these are the best answers so far."""
+        return False
 
     @property
-    def interrupted(self) -> bool:
-        """Whether the engine was stopped because someone asked for it."""
-        return self.certificate.stop is Stop.INTERRUPT
-
-    @cached_property
-    def _by_label(self) -> tuple[Ints, Ints]:
-        return self.buckets.by_label(self.mapping)
-
-    @cached_property
-    def matrix(self) -> Floats:
-        """Response matrix [class, true, answered]; rows sum to one, or are NaN where nothing is known of a label."""
-        return response_matrix(self._by_label[0], self.objective)
-
-    @cached_property
-    def soft_matrix(self) -> Floats:
-        """Like :attr:`matrix`, with the labels averaged over by their probability and not chosen.
-
-        The likeliest labels make workers look a little more alike to them than they are: every choice is in favour of
-        the matrix that it is chosen with. To know how often workers err, take this: soft EM from :attr:`matrix` on. It
-        takes labels to be equally frequent unless there is a selectivity.
-        """
-        from crowdopt.engines.em.soft import soften
-
-        return soften(self.problem, self.matrix)
-
-    @cached_property
-    def shares(self) -> Floats:
-        """Share of the answered tasks that each label was given."""
-        tasks = self._by_label[1]
-        return np.asarray(tasks / tasks.sum())
-
-    @cached_property
-    def posterior(self) -> Floats:
-        """Probability of every label for every bucket under the fitted matrix and selectivity."""
-        return self.posterior_of(self.buckets.counts)
-
-    def posterior_of(self, counts: Ints) -> Floats:
-        """The same for any counts (bucket, class, label), for example of new tasks; see :meth:`matrix_for`."""
-        return posterior(counts, self.matrix_for(counts), self.log_shares)
-
-    def matrix_for(self, counts: Ints) -> Floats:
-        """The matrices of the classes of some counts (bucket, class, label).
-
-        Counts may have one class more than the solution: workers whose class is not known. Theirs is the matrix that
-        the same labels give if all workers are in one class, so every class weighs as much as it has responses.
-        """
-        if counts.shape[1] == len(self.matrix):
-            return self.matrix
-        return np.concatenate([self.matrix, pooled_matrix(self._by_label[0], self.objective)])
-
-    @cached_property
-    def log_shares(self) -> Floats:
-        """Ln of the share of every label, as the posterior uses it."""
-        return self.objective.log_shares(self._by_label[1])
-
-    @cached_property
+    @abstractmethod
     def agreement(self) -> Agreement:
         """Krippendorff's alpha, of the kind of the scale, and mean pairwise agreement between workers."""
-        return agreement(self.buckets.counts, self.buckets.weights, metric=self.scale.kind)
+
+    @property
+    @abstractmethod
+    def share_uncertain(self) -> float:
+        """Share of the answered tasks whose label is less probable than UNCERTAIN_BELOW."""
 
     @property
     def answers(self) -> Any:
@@ -155,14 +95,19 @@ class Solution:
         """Like :attr:`answers`, with a column ``p_<label>`` for every label if wanted."""
         from crowdopt.results.reread import as_frame
 
-        return as_frame(self.answers_table(probabilities=probabilities), self._need_source())
+        return as_frame(self.answers_table(probabilities=probabilities), self.need_source())
 
+    @abstractmethod
     def answers_table(self, *, probabilities: bool = False) -> Table:
         """Like :attr:`answers`, as a lazy Narwhals frame."""
-        from crowdopt.results.answers import answer_table
 
-        source = self._need_source()
-        return answer_table(self, source.responses, source.counts, probabilities=probabilities)
+    @property
+    def probabilities(self) -> Any:
+        """One row per task with the probability of every label, ``p_<label>``; the same kind of table as the input."""
+        from crowdopt.results.reread import as_frame
+
+        table = self.answers_table(probabilities=True)
+        return as_frame(table.select("task", *(f"p_{label}" for label in self.scale.labels)), self.need_source())
 
     def write(
         self,
@@ -190,11 +135,11 @@ class Solution:
 
             if isinstance(path, Database):
                 raise InputError("predictions for Label Studio go to a .json file, not to a database")
-            write_predictions(self, self._need_source(), path)
+            write_predictions(self, self.need_source(), path)
             return
         if output_format != "table":
             raise InputError(f"the output format must be table or label-studio, not {output_format!r}")
-        table, workspace = self.answers_table(probabilities=probabilities), self._need_source().workspace
+        table, workspace = self.answers_table(probabilities=probabilities), self.need_source().workspace
         write_table(table, path, workspace, spreadsheet_safe=spreadsheet_safe)
 
     def workers(self, data: Any = None) -> Any:
@@ -292,22 +237,42 @@ class Solution:
 
         return cell_of(self)
 
-    def _need_source(self) -> Source:
+    @abstractmethod
+    def judged(self, source: Source) -> JudgedTasks:
+        """The tasks of other data, judged by what was found here."""
+
+    @abstractmethod
+    def measured(self, source: Source) -> Workers:
+        """How good the workers are, by the data that the solution was made from."""
+
+    @abstractmethod
+    def placed(self) -> tuple[Table, Ints]:
+        """The tasks with the number of their row (columns ``task`` and ``row``), and the label of each row.
+
+        Tasks without a response, and those of known label, are not there: it is no merit to have their label.
+        """
+
+    @abstractmethod
+    def check_same(self, source: Source) -> None:
+        """Raises if the responses are not those behind the labels."""
+
+    @abstractmethod
+    def words(self) -> Summary:
+        """The summary in words: what people see on the terminal."""
+
+    def need_source(self) -> Source:
+        """The tasks; raises if they are not in memory."""
         if self.source is None:
             raise CrowdoptError("a solution that was loaded from a file has no tasks: answers need the data")
         return self.source
 
+    @abstractmethod
     def summary(self) -> dict[str, Any]:
-        """The main facts as plain JSON values: what ``crowdopt prove --json`` prints."""
-        from crowdopt.results.facts import facts_of
+        """The main facts as plain JSON values: what the option ``--json`` prints."""
 
-        return facts_of(self)
-
+    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """The whole solution as plain JSON values: what is in the file."""
-        from crowdopt.results.file_format import encode
-
-        return encode(self)
 
     def save(self, path: str | Path) -> None:
         """Writes the solution file, whole or not at all."""
@@ -316,25 +281,21 @@ class Solution:
         save(self, path)
 
     @classmethod
-    def load(cls, path: str | Path) -> Solution:
+    def load(cls, path: str | Path) -> Self:
         """Reads a solution file."""
         from crowdopt.results.file_format import decode, read_json
 
-        return decode(read_json(path), cls)
+        return cls._checked(decode(read_json(path)))
 
     @classmethod
-    def from_dict(cls, data: Any) -> Solution:
+    def from_dict(cls, data: Any) -> Self:
         """The inverse of :meth:`to_dict`. Checks form, not truth: that is what ``verify`` is for."""
         from crowdopt.results.file_format import decode
 
-        return decode(data, cls)
+        return cls._checked(decode(data))
 
-    def __repr__(self) -> str:
-        certificate = self.certificate
-        what = f"{certificate.proof} over {certificate.space}" if certificate.bound is not None else "unproved"
-        gap = "" if certificate.gap is None else f", gap {certificate.gap:.3g}"
-        return (
-            f"<Solution {what}: {self.totals.n_tasks} tasks, {self.totals.n_workers} workers, "
-            f"{self.scale.n_labels} labels; loglik {certificate.objective:.2f}{gap}, "
-            f"{certificate.engine} {certificate.seconds:.3f} s>"
-        )
+    @classmethod
+    def _checked(cls, solution: Solution) -> Self:
+        if not isinstance(solution, cls):
+            raise SolutionFileError(f"this is the file of a {solution.kind}, and another kind of solution is needed")
+        return solution

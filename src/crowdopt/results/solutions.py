@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt.errors import CrowdoptError
-from crowdopt.model.certificate import Stop
 from crowdopt.model.scale import canonical_text
 from crowdopt.results.solution import Solution
-from crowdopt.results.summary import share_uncertain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +61,7 @@ class Solutions(Mapping[str, Solution]):
     @property
     def interrupted(self) -> bool:
         """Whether some group was not solved, or not to the end, because someone asked to stop."""
-        stopped = any(solution.certificate.stop is Stop.INTERRUPT for solution in self.groups.values())
+        stopped = any(solution.interrupted for solution in self.groups.values())
         return stopped or NOT_SOLVED_YET in self.failures.values()
 
     @property
@@ -109,7 +107,7 @@ class Solutions(Mapping[str, Solution]):
             "group": group,
             "n_labels": solution.scale.n_labels,
             "alpha": solution.agreement.alpha,
-            "uncertain": share_uncertain(solution),
+            "uncertain": solution.share_uncertain,
             "accuracy": accuracy.value if accuracy else None,
             "n_advice": len(solution.advice),
         }  # fmt: skip
@@ -165,7 +163,7 @@ class Solutions(Mapping[str, Solution]):
         """The inverse of :meth:`to_dict`. Checks form, not truth: that is what ``verify`` is for."""
         from crowdopt.results.file_format import decode_groups
 
-        groups, failures, reading = decode_groups(data, Solution)
+        groups, failures, reading = decode_groups(data)
         return cls(with_own_readings(groups, reading), failures, reading)
 
     def __repr__(self) -> str:

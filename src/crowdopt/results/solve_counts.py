@@ -1,4 +1,4 @@
-"""From what was counted to a Solution. It needs nothing of the data themselves, so another process can do it."""
+"""From what was counted to a ProofSolution. It needs nothing of the data themselves, so another process can do it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crowdopt.model.offsets import Offsets, checked_number
 from crowdopt.model.problem import Problem
 from crowdopt.results.advice import advise, advise_ranks, advise_scale, advise_unanswered
 from crowdopt.results.prior import read_prior
-from crowdopt.results.solution import Solution
+from crowdopt.results.solution_proof import ProofSolution
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ LOST = "the process that solved it was ended, and so was a second one: by someon
 """Why a group has no answers whose processes came to no end."""
 
 
-def solve_counted(counted: CountedProblem, wanted: SolveOptions, limits: Limits) -> Solution:
+def solve_counted(counted: CountedProblem, wanted: SolveOptions, limits: Limits) -> ProofSolution:
     """Solves what was counted."""
     scale, buckets = counted.scale, counted.buckets
     names = [one.name for one in counted.classes]
@@ -46,7 +46,7 @@ def solve_counted(counted: CountedProblem, wanted: SolveOptions, limits: Limits)
     solved = run(problem, limits, labels=scale.labels, classes=names, engine=wanted["engine"])
     proved = solved.certificate.bound is not None
     scale_said = bool(wanted["scale"] or wanted["labels"] or wanted["bins"] is not None)  # who says it needs no advice
-    solution = Solution(
+    solution = ProofSolution(
         scale=scale,
         buckets=buckets,
         mapping=solved.mapping,
@@ -69,7 +69,7 @@ def solve_counted(counted: CountedProblem, wanted: SolveOptions, limits: Limits)
 
 def solve_group(
     item: tuple[CountedProblem, SolveOptions, float, int | None], stop: Callable[[], bool] | None = None
-) -> Solution | str:
+) -> ProofSolution | str:
     """Solves one group within some seconds and bytes, or until it shall stop; a text says why that cannot be."""
     counted, wanted, seconds, n_bytes = item
     on_progress = None if stop is None else lambda _: stop()

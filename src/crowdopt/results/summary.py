@@ -9,16 +9,15 @@ import numpy as np
 
 from crowdopt.results.facts import next_best
 from crowdopt.results.sentences import headline, smoothing_found
+from crowdopt.results.solution import UNCERTAIN_BELOW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crowdopt._arrays import Floats
+    from crowdopt._arrays import Floats, Ints
     from crowdopt.data.reading import Reading
     from crowdopt.results.solution import Solution
-
-UNCERTAIN_BELOW = 0.8
-"""Tasks whose label is less probable than this are called uncertain."""
+    from crowdopt.results.solution_proof import ProofSolution
 
 
 @dataclass(frozen=True)
@@ -34,22 +33,13 @@ class Summary:
     warnings: tuple[str, ...]
 
 
-def summarise(solution: Solution) -> Summary:
+def summarise(solution: ProofSolution) -> Summary:
     """The summary of a solution."""
-    totals, buckets = solution.totals, solution.buckets
-    uncertain = share_uncertain(solution)
-    export = export_words(solution.reading, solution.source.notes if solution.source else ())
-    facts = ({"source": export} if export else {}) | {
-        "tasks": f"{totals.n_tasks:,}"
-        + _but(totals.n_gold, "of known label")
-        + _but(totals.n_no_response, "without a response"),
-        "workers": _workers(solution),
-        "responses": f"{totals.n_responses:,}, {_range(buckets.sizes.min(), buckets.sizes.max())} per task"
-        + _but(totals.n_dropped, "incomplete rows left out"),
-        "agreement": _agreement(solution),
-        "labels": _labels(solution),
+    buckets = solution.buckets
+    facts = input_facts(solution, _workers(solution), _range(buckets.sizes.min(), buckets.sizes.max())) | {
+        "labels": labels_in_words(solution, buckets.by_label(solution.mapping)[1]),
         "selectivity": _selectivity(solution),
-        "uncertain": f"{uncertain:.1%} of the tasks have a label less probable than {UNCERTAIN_BELOW:.0%}"
+        "uncertain": f"{solution.share_uncertain:.1%} of the labels are less probable than {UNCERTAIN_BELOW:.0%}"
         + _but(int(buckets.weights[solution.margins.tied].sum()), "tied with another answer"),
     }
     if smoothing_found(solution):
@@ -61,14 +51,33 @@ def summarise(solution: Solution) -> Summary:
         facts["next best"] = f"the likeliest other labels lose {other['loss']:,.3g} nats; they differ on " + _plural(
             other["n_tasks"], "task"
         )
-    if solution.accuracy is not None:
-        accuracy = solution.accuracy
-        facts["accuracy"] = f"{accuracy.value:.4f} on {_plural(accuracy.n_tasks, 'task')} with known truth" + _but(
-            accuracy.n_unknown, "of the truth not answered here"
-        )
+    facts |= accuracy_in_words(solution)
     names = [one.name for one in solution.classes] or [""]
-    matrices = {name: _cells(solution, matrix) for name, matrix in zip(names, solution.matrix, strict=True)}
+    matrices = {name: matrix_cells(solution, matrix) for name, matrix in zip(names, solution.matrix, strict=True)}
     return Summary(headline(solution), facts, matrices, solution.advice)
+
+
+def input_facts(solution: Solution, workers: str, per_task: str) -> dict[str, str]:
+    """What went in, in words: the source, tasks, workers, responses, and how far they agree."""
+    totals = solution.totals
+    export = export_words(solution.reading, solution.source.notes if solution.source else ())
+    return ({"source": export} if export else {}) | {
+        "tasks": f"{totals.n_tasks:,}"
+        + _but(totals.n_gold, "of known label")
+        + _but(totals.n_no_response, "without a response"),
+        "workers": workers,
+        "responses": f"{totals.n_responses:,}, {per_task} per task"
+        + _but(totals.n_dropped, "incomplete rows left out"),
+        "agreement": _agreement(solution),
+    }
+
+
+def accuracy_in_words(solution: Solution) -> dict[str, str]:
+    """How many labels are right, if the truth is known."""
+    if (accuracy := solution.accuracy) is None:
+        return {}
+    said = f"{accuracy.value:.4f} on {_plural(accuracy.n_tasks, 'task')} with known truth"
+    return {"accuracy": said + _but(accuracy.n_unknown, "of the truth not answered here")}
 
 
 def export_words(reading: Reading, notes: Sequence[str] = ()) -> str:
@@ -83,14 +92,7 @@ def export_words(reading: Reading, notes: Sequence[str] = ()) -> str:
     return "; ".join(parts)
 
 
-def share_uncertain(solution: Solution) -> float:
-    """Share of the answered tasks whose label is less probable than UNCERTAIN_BELOW."""
-    confidence = solution.posterior[np.arange(solution.buckets.n_buckets), solution.mapping]
-    weights = solution.buckets.weights
-    return float(weights[confidence < UNCERTAIN_BELOW].sum() / weights.sum())
-
-
-def _workers(solution: Solution) -> str:
+def _workers(solution: ProofSolution) -> str:
     """How many there are, and how good they are, class by class."""
     whole = f"{solution.totals.n_workers:,}"
     if not solution.classes:
@@ -104,7 +106,7 @@ def _workers(solution: Solution) -> str:
     return f"{whole}{which}; {'; '.join(parts)}"
 
 
-def _in_words(solution: Solution, matrix: Floats) -> str:
+def _in_words(solution: ProofSolution, matrix: Floats) -> str:
     """The diagonal of a matrix: how often workers answer what the task turned out to be."""
     rows = zip(solution.scale.labels, np.diagonal(matrix), strict=True)
     parts = [f"{p:.0%} right where it is {label}" for label, p in rows if not np.isnan(p)]
@@ -120,13 +122,13 @@ def _agreement(solution: Solution) -> str:
     return text + (f"; Krippendorff's alpha {alpha:.3f}{kind}" if alpha is not None else "; nobody ever disagrees")
 
 
-def _labels(solution: Solution) -> str:
-    _, tasks = solution.buckets.by_label(solution.mapping)
-    parts = [f"{label} {n:,} ({n / tasks.sum():.1%})" for label, n in zip(solution.scale.labels, tasks, strict=True)]
-    return ", ".join(parts)
+def labels_in_words(solution: Solution, tasks: Sequence[int] | Ints) -> str:
+    """How many tasks have each label."""
+    total = max(sum(tasks), 1)
+    return ", ".join(f"{label} {n:,} ({n / total:.1%})" for label, n in zip(solution.scale.labels, tasks, strict=True))
 
 
-def _selectivity(solution: Solution) -> str:
+def _selectivity(solution: ProofSolution) -> str:
     if solution.objective.kind == "none":
         return "not used"
     if solution.objective.kind == "estimated":
@@ -136,7 +138,7 @@ def _selectivity(solution: Solution) -> str:
     )
 
 
-def _cells(solution: Solution, matrix: Floats) -> list[list[str]]:
+def matrix_cells(solution: Solution, matrix: Floats) -> list[list[str]]:
     """Rows: the label given to the task, then how often workers answer each label on such tasks."""
     rows = []
     for label, row in zip(solution.scale.labels, matrix, strict=True):

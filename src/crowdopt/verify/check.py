@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from crowdopt.model.claims import Claims
     from crowdopt.model.problem import Problem
     from crowdopt.model.scale import Scale
-    from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_proof import ProofSolution
 
 
 def check_against(
-    solution: Solution,
+    solution: ProofSolution,
     scale: Scale,
     buckets: Buckets,
     numbers: Totals,
@@ -73,7 +73,7 @@ def check_against(
     )
 
 
-def _about_gold(solution: Solution, gold: GoldCounts | None) -> Iterator[str]:
+def _about_gold(solution: ProofSolution, gold: GoldCounts | None) -> Iterator[str]:
     """The responses to gold tasks, counted again; priors and smoothing are given, and no data can tell."""
     stored = solution.objective.offsets
     nothing = np.zeros((), np.int64)
@@ -84,7 +84,7 @@ def _about_gold(solution: Solution, gold: GoldCounts | None) -> Iterator[str]:
             yield f"the {what} by label differ from the data"
 
 
-def _about_classes(solution: Solution, classes: tuple[WorkerClass, ...]) -> Iterator[str]:
+def _about_classes(solution: ProofSolution, classes: tuple[WorkerClass, ...]) -> Iterator[str]:
     """The classes by name, in the order in which they are counted, and their workers."""
     ours, theirs = ([one.name for one in them] for them in (classes, solution.classes))
     if ours != theirs:
@@ -95,7 +95,7 @@ def _about_classes(solution: Solution, classes: tuple[WorkerClass, ...]) -> Iter
             yield f"class {found.name} has {found.n_workers} workers in the data, {stored.n_workers} in the solution"
 
 
-def _about_data(solution: Solution, scale: Scale, buckets: Buckets, numbers: Totals) -> Iterator[str]:
+def _about_data(solution: ProofSolution, scale: Scale, buckets: Buckets, numbers: Totals) -> Iterator[str]:
     if scale.labels != solution.scale.labels:
         yield f"the data have the labels {', '.join(scale.labels)}, the solution {', '.join(solution.scale.labels)}"
         return
@@ -119,7 +119,7 @@ def _about_data(solution: Solution, scale: Scale, buckets: Buckets, numbers: Tot
             yield f"{name} is {value} in the data, {stored} in the solution"
 
 
-def _about_labels(solution: Solution, problem: Problem) -> Iterator[str]:
+def _about_labels(solution: ProofSolution, problem: Problem) -> Iterator[str]:
     """Likelihood, tolerance, order, and what follows from the mapping."""
     certificate, buckets, mapping = solution.certificate, problem.buckets, solution.mapping
     claims = CLAIMS.get(certificate.engine, UNKNOWN)
@@ -151,7 +151,7 @@ def _shown(counts: Ints) -> Any:
     return (counts if len(counts) > 1 else counts[0]).tolist()
 
 
-def _must_respect_order(solution: Solution, claims: Claims) -> bool:
+def _must_respect_order(solution: ProofSolution, claims: Claims) -> bool:
     """Where the space asks for it, and where thresholds part labels that nothing tells apart: these rise."""
     certificate = solution.certificate
     if certificate.proof is Proof.NONE or solution.buckets.n_labels == 1:
@@ -160,13 +160,13 @@ def _must_respect_order(solution: Solution, claims: Claims) -> bool:
     return certificate.space is Space.DOMINANCE or rising
 
 
-def _must_have_best_names(solution: Solution, claims: Claims) -> bool:
+def _must_have_best_names(solution: ProofSolution, claims: Claims) -> bool:
     """Where names are free, and whoever promises the best of them got there."""
     finished = claims.exhaustive and solution.certificate.stop is Stop.FINISHED
     return (finished or claims.best_names) and solution.objective.interchangeable
 
 
-def _about_claims(solution: Solution, problem: Problem) -> Iterator[str]:
+def _about_claims(solution: ProofSolution, problem: Problem) -> Iterator[str]:
     """Only claims that are known here can be checked."""
     certificate, engine = solution.certificate, solution.certificate.engine
     claims = CLAIMS.get(engine, UNKNOWN)
@@ -184,7 +184,7 @@ def _about_claims(solution: Solution, problem: Problem) -> Iterator[str]:
         yield "labels without an order have no mappings that respect it"
 
 
-def _about_votes(solution: Solution) -> Iterator[str]:
+def _about_votes(solution: ProofSolution) -> Iterator[str]:
     """A majority vote promises only that: the most votes, the lowest label among ties, ties marked."""
     votes = solution.buckets.counts.sum(axis=1)
     if not np.array_equal(votes.argmax(axis=1), solution.mapping):
@@ -203,7 +203,7 @@ def _doubt(witness: Any, limit: float, checks: Recheck) -> str | None:
         raise
 
 
-def _about_bound(solution: Solution, checks: Recheck) -> Iterator[str]:
+def _about_bound(solution: ProofSolution, checks: Recheck) -> Iterator[str]:
     certificate = solution.certificate
     if certificate.bound is None:
         return

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from crowdopt.data.counts import CountedProblem
     from crowdopt.data.groups import GroupedSource
-    from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_proof import ProofSolution
     from crowdopt.results.solutions import Solutions
 
 
@@ -81,7 +81,7 @@ def _failure(group: str, why: str, source: GroupedSource) -> str:
     return f"group {group} has no solution to check, though it can be read; the file says: {why}"
 
 
-def check_group(item: tuple[Solution, CountedProblem, float]) -> Verification:
+def check_group(item: tuple[ProofSolution, CountedProblem, float]) -> Verification:
     """Checks one solution against what was counted, within some seconds."""
     solution, counted, seconds = item
     return check_against(
@@ -89,7 +89,7 @@ def check_group(item: tuple[Solution, CountedProblem, float]) -> Verification:
     )
 
 
-def _alone(solution: Solution) -> Solution:
+def _alone(solution: ProofSolution) -> ProofSolution:
     """A solution without the classes of all workers, which the check of one group does not need."""
     return replace(solution, reading=replace(solution.reading, classes=()), source=None)
 

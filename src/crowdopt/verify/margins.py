@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from crowdopt.model.claims import Claims
     from crowdopt.model.margins import Margins
     from crowdopt.model.problem import Problem
-    from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_proof import ProofSolution
     from crowdopt.verify.recheck import Recheck
 
 
-def about_margins(solution: Solution, checks: Recheck) -> Iterator[str]:
+def about_margins(solution: ProofSolution, checks: Recheck) -> Iterator[str]:
     """Margins, ties, and whether another labelling at hand should have been chosen."""
     problem, mapping, margins = checks.problem, solution.mapping, solution.margins
     value, claims = solution.certificate.objective, CLAIMS.get(solution.certificate.engine, UNKNOWN)
@@ -63,7 +63,7 @@ def _about_ties(margins: Margins, other: Alternatives, close: float) -> Iterator
         raise Undecided("too many labels are as likely as the best for an independent check of the ties")
 
 
-def about_choice(solution: Solution, checks: Recheck) -> Iterator[str]:
+def about_choice(solution: ProofSolution, checks: Recheck) -> Iterator[str]:
     """Who looked at all mappings that respect the order took the likeliest, and of these by agreement."""
     certificate, tolerance = solution.certificate, checks.problem.tolerance(solution.certificate.objective)
     if not CLAIMS.get(certificate.engine, UNKNOWN).exhaustive or certificate.stop is not Stop.FINISHED:
@@ -82,7 +82,7 @@ def _lookup_error(problem: Problem) -> float:
     return terms * float(np.finfo(float).eps) * total * math.log(max(total, 2.0))
 
 
-def _compared_with(solution: Solution, claims: Claims) -> frozenset[str]:
+def _compared_with(solution: ProofSolution, claims: Claims) -> frozenset[str]:
     """The labellings that margins are the least loss among (docs/theory.md, "Margins")."""
     ordered = solution.certificate.space is Space.DOMINANCE
     if claims.margins == "thresholds":
@@ -95,7 +95,7 @@ def _compared_with(solution: Solution, claims: Claims) -> frozenset[str]:
     return frozenset({"moves"})
 
 
-def _can_be_exact(solution: Solution, claims: Claims) -> bool:
+def _can_be_exact(solution: ProofSolution, claims: Claims) -> bool:
     """Where all mappings that compete were seen: those that respect the order, or all thresholds."""
     everywhere = solution.certificate.space is Space.ALL
     if claims.exhaustive:

@@ -20,6 +20,7 @@ from crowdopt.verify.verdict import Verdict, Verification
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from crowdopt.results.solution_proof import ProofSolution
     from crowdopt.results.solutions import Solutions
 
 
@@ -77,7 +78,7 @@ def verify(
     return replace(found, claim=_claim(solution))
 
 
-def _claim(solution: Solution) -> str:
+def _claim(solution: ProofSolution) -> str:
     """What was said to be proved, and about how much of the data; not how it came about, which no data can tell."""
     from crowdopt.results.sentences import headline
 

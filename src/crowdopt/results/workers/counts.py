@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Ints
     from crowdopt.data.load import Source
     from crowdopt.data.responses import Responses, TaskCounts
-    from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_proof import ProofSolution
 
 NOBODY = -1
 """Stands for the label of a task that nobody else answered."""
@@ -39,7 +39,7 @@ CELLS = 1 << 22
 """Counts of workers that are looked at together."""
 
 
-def cells_of(solution: Solution, source: Source) -> Table:
+def cells_of(solution: ProofSolution, source: Source) -> Table:
     """Responses by (worker, class, label of the task, label without the worker, answer)."""
     counts, scale = source.counts, source.responses.scale
     codes = {scale.values[j]: j for j in sorted({at % scale.n_labels for at in counts.columns.values()})}
@@ -70,7 +70,7 @@ def _with_class(table: Table, responses: Responses) -> Table:
     return table.with_columns((coded("class", codes, NOBODY) if codes else nw.lit(0)).alias("class"))
 
 
-def _with_own_counts(answered: Table, solution: Solution, folder: Any) -> tuple[Table, Ints]:
+def _with_own_counts(answered: Table, solution: ProofSolution, folder: Any) -> tuple[Table, Ints]:
     """Which counts a worker's own answers to the task make, where there may be several, and the counts meant."""
     _, n_classes, n_labels = solution.buckets.counts.shape
     columns = {f"own{j}": j for j in range(n_labels)}
@@ -90,7 +90,7 @@ def _with_own_counts(answered: Table, solution: Solution, folder: Any) -> tuple[
     return answered.join(numbered, on=["task", "worker"], how="inner"), own
 
 
-def _cases(solution: Solution, counts: TaskCounts, own: Ints) -> dict[str, Ints]:
+def _cases(solution: ProofSolution, counts: TaskCounts, own: Ints) -> dict[str, Ints]:
     """For every kind of task and own answers that may meet: the label of the task, and the one without these answers.
 
     Tasks are of one kind if they have equal counts, and for gold ones the same label (see ``answers.by_task``).
@@ -109,7 +109,7 @@ def _cases(solution: Solution, counts: TaskCounts, own: Ints) -> dict[str, Ints]
     return dict(zip(names, map(np.concatenate, zip(*cases, strict=True)), strict=True))
 
 
-def typical_of(solution: Solution, others: dict[str, Ints]) -> Typical:
+def typical_of(solution: ProofSolution, others: dict[str, Ints]) -> Typical:
     """What is to be expected of a worker, from responses by (class, label of the others, answer)."""
     n_labels = solution.scale.n_labels
     by_class = np.zeros((len(solution.matrix), n_labels, n_labels), np.int64)
@@ -117,6 +117,6 @@ def typical_of(solution: Solution, others: dict[str, Ints]) -> Typical:
     return Typical(solution.matrix, typical_agreement(by_class), solution.shares)
 
 
-def class_names(solution: Solution) -> tuple[str, ...]:
+def class_names(solution: ProofSolution) -> tuple[str, ...]:
     """What the classes of workers are called."""
     return tuple(one.name for one in solution.classes) or ("all",)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Ints
     from crowdopt.data.load import Source
     from crowdopt.data.tables.table import Table
-    from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_proof import ProofSolution
 
     RowMaker = Callable[[Iterable[Any]], Iterator[tuple[Any, ...]]]
     """From rows (worker, class, cells) to the rows of a table, on an executor."""
@@ -37,7 +37,7 @@ CELL = ("label", "others", "answer", "n")
 """What the counts of a worker consist of: the label of tasks, the one without the worker, the answer, how often."""
 
 
-def worker_table(solution: Solution, source: Source) -> Table:
+def worker_table(solution: ProofSolution, source: Source) -> Table:
     """One row per worker, sorted: the columns of :attr:`Workers.table`."""
     cells = cells_of(solution, source)
     keys = ["class", "others", "answer"]
@@ -55,7 +55,7 @@ def worker_table(solution: Solution, source: Source) -> Table:
     return as_typed(table.sort("worker"), source.responses.types)
 
 
-def confusion_table(solution: Solution, source: Source) -> Table:
+def confusion_table(solution: ProofSolution, source: Source) -> Table:
     """One row for each worker, label of tasks, and answer: the columns of :attr:`Workers.confusion`."""
     kinds = {"code": "long", "answer": "long", "n": "long", "of": "long", "share": "double"}
     rows = partial(confusion_rows, n_labels=solution.scale.n_labels)

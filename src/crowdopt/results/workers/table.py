@@ -13,6 +13,7 @@ from crowdopt.data.tables.table import Table, fetch, fetch_integers, settle, sma
 from crowdopt.model.scale import canonical_text
 from crowdopt.results.answers import as_typed
 from crowdopt.results.reread import as_frame, reread
+from crowdopt.results.solution_proof import ProofSolution
 from crowdopt.results.workers.counts import CELLS, NOBODY, cells_of, class_names, typical_of
 from crowdopt.results.workers.spark import confusion_table, worker_table
 from crowdopt.results.workers.statistics import (
@@ -148,7 +149,7 @@ class Workers:
         return joined.drop(WORKER_NUMBER)
 
 
-def workers_of(solution: Solution, source: Source) -> Workers:
+def workers_of(solution: ProofSolution, source: Source) -> Workers:
     """Counts and measures the workers of a source against the labels of a solution that was made from it."""
     cells = cells_of(solution, source)
     who = cells.select("worker", "class").unique().with_row_index(WORKER_NUMBER, order_by="worker")
@@ -171,9 +172,9 @@ def workers_of(solution: Solution, source: Source) -> Workers:
 def worker_frame(solution: Solution, data: Any = None, *, confusion: bool = False) -> Any:
     """The table of workers, or of their answers by label, as the kind of table that was brought."""
     with reread(solution, data) as source:
-        if is_spark(source.counts.table):
+        if is_spark(source.counts.table) and isinstance(solution, ProofSolution):
             return (confusion_table if confusion else worker_table)(solution, source).to_native()
-        workers = workers_of(solution, source)
+        workers = solution.measured(source)
         return as_frame(workers.confusion if confusion else workers.table, source)
 
 
@@ -183,7 +184,7 @@ def _sums(numbered: Table, label: str) -> dict[str, Ints]:
     return fetch_integers(numbered.group_by(*keys).agg(nw.col("n").sum()).sort(*keys).select(*keys, "n"))
 
 
-def _measured(solution: Solution, counts: dict[str, Ints], others: dict[str, Ints], classes: Ints) -> Quality:
+def _measured(solution: ProofSolution, counts: dict[str, Ints], others: dict[str, Ints], classes: Ints) -> Quality:
     """The statistics of all workers, some at a time."""
     n_labels = solution.scale.n_labels
     typical = typical_of(solution, others | {"class": classes[others[WORKER_NUMBER]]})

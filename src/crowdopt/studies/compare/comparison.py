@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from crowdopt._arrays import Ints
-    from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_proof import ProofSolution
 
 __all__ = ["Comparison", "MethodResult", "compare", "methods_for"]
 
@@ -193,7 +193,7 @@ def compare(
     )
 
 
-def methods_for(solution: Solution, named: Sequence[str] = ()) -> tuple[list[str], tuple[str, ...]]:
+def methods_for(solution: ProofSolution, named: Sequence[str] = ()) -> tuple[list[str], tuple[str, ...]]:
     """The methods to run, and what is to be said of those that cannot."""
     known = [*OUR_METHODS, *CROWD_KIT]
     if unknown := [name for name in named if name not in known]:
@@ -210,7 +210,7 @@ def methods_for(solution: Solution, named: Sequence[str] = ()) -> tuple[list[str
     return wanted, tuple(notes)
 
 
-def _rows(solution: Solution) -> MethodInput:
+def _rows(solution: ProofSolution) -> MethodInput:
     """The responses as whole numbers: tasks and workers numbered as they are sorted."""
     source = solution.source
     if source is None:
@@ -231,7 +231,7 @@ def _rows(solution: Solution) -> MethodInput:
     return MethodInput(task, worker, label, scale.n_labels, solution.objective)
 
 
-def _truth(solution: Solution, truth: Any) -> Ints:
+def _truth(solution: ProofSolution, truth: Any) -> Ints:
     """The index of the true label of each task, in their order; NO_TRUTH where none is known."""
     source = solution.source
     if source is None:

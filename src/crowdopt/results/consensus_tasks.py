@@ -1,0 +1,164 @@
+"""The tasks of a consensus: from probabilities to labels, answers and judgements of other data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from crowdopt.consensus.consensus import probabilities_of
+from crowdopt.consensus.rows import Rows
+from crowdopt.data.encode import encode_responses
+from crowdopt.data.responses import by_name, silent_tasks
+from crowdopt.model.scale import as_number
+from crowdopt.results.answers import NO_ROW, named_table
+from crowdopt.results.judged_tasks import JudgedTasks
+from crowdopt.results.labelling import Labelled
+from crowdopt.results.predict import PREDICTED_COLUMNS
+
+if TYPE_CHECKING:
+    from crowdopt._arrays import Floats, Ints
+    from crowdopt.data.encode import Coded, Encoded
+    from crowdopt.data.load import Source
+    from crowdopt.data.responses import TaskCounts
+    from crowdopt.data.tables.table import Table
+    from crowdopt.model.scale import Scale
+    from crowdopt.results.solution_consensus import ConsensusSolution
+
+TIED = 1e-9
+"""Labels whose probabilities differ by no more than this are tied."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConsensusTasks:
+    """The tasks that have a response or a known label, in the order of their codes, with all probabilities.
+
+    Attributes:
+        names: The tasks as an Arrow array of texts.
+        scale: The labels.
+        votes: Responses by label, of all tasks together.
+        probabilities: The probability of every label, by (task, label).
+        known: The label that a task is known to have (gold), or -1.
+        sizes: Responses to each task.
+        members: The probabilities that each member of the consensus gives, by its name.
+    """
+
+    names: Any
+    scale: Scale
+    votes: Ints
+    probabilities: Floats
+    known: Ints
+    sizes: Ints
+    members: dict[str, Floats]
+
+    @cached_property
+    def labelled(self) -> Labelled:
+        """The label of each task."""
+        return label_probabilities(self.probabilities, self.scale, self.votes)
+
+    @property
+    def labels(self) -> Ints:
+        """The label of each task; where it is known, that one."""
+        return self.labelled.labels
+
+    def placed(self, counts: TaskCounts) -> Table:
+        """The tasks with their number, ``row``; without those of known label and without a response."""
+        row = np.append(np.where(self.known < 0, np.arange(len(self.names)), NO_ROW), NO_ROW)
+        return by_name({"row": row}, self.names, counts).filter(nw.col("row") != NO_ROW)
+
+
+def label_probabilities(probabilities: Floats, scale: Scale, votes: Ints) -> Labelled:
+    """The most probable label of each row.
+
+    Of labels that are tied it is the lowest if they are ordered, else the one with more responses, then the first by
+    name.
+
+    Args:
+        probabilities: The probability of every label, by (row, label).
+        scale: The labels.
+        votes: Responses by label, of all tasks together.
+    """
+    order = np.arange(scale.n_labels) if scale.kind == "ordinal" else np.lexsort((np.array(scale.labels), -votes))
+    near = probabilities >= probabilities.max(axis=1, keepdims=True) - TIED
+    labels = order[near[:, order].argmax(axis=1)]
+    explained = np.ones(len(probabilities), bool)
+    return Labelled(labels, near.sum(axis=1) > 1, explained, probabilities)
+
+
+def encode_tasks(source: Source) -> tuple[Encoded, Ints]:
+    """The responses of a source, coded, and the label that each task is known to have, or -1.
+
+    Behind the tasks that have a response stand those of known label that have none.
+    """
+    encoded, gold = encode_responses(source.responses), dict(source.reading.gold)
+    if not gold:
+        return encoded, np.full(encoded.coded.n_tasks, -1)
+    import pyarrow as pa
+
+    silent = sorted(gold.keys() & set(silent_tasks(source.counts))) if source.counts.has_silent else []
+    names = pa.concat_arrays([encoded.tasks, pa.array(silent, encoded.tasks.type)])
+    index, scale = {name: at for at, name in enumerate(names.to_pylist())}, source.responses.scale
+    known = np.full(len(names), -1)
+    for task, label in gold.items():
+        known[index[task]] = scale.index(label)
+    return replace(encoded, coded=replace(encoded.coded, n_tasks=len(names)), tasks=names), known
+
+
+def votes_of(coded: Coded) -> Ints:
+    """Responses by label."""
+    return np.bincount(coded.answer, coded.times, minlength=coded.n_labels).astype(np.int64)
+
+
+def judge_responses(solution: ConsensusSolution, source: Source) -> JudgedTasks:
+    """The tasks of a source, judged by the last step of a consensus: workers that it does not know are average ones."""
+    encoded = encode_responses(source.responses)
+    coded = encoded.coded
+    index = {name: at for at, name in enumerate(solution.worker_names)}
+    place = np.array([index.get(name, -1) for name in encoded.workers.to_pylist()])
+    rows = Rows.of(replace(coded, n_tasks=coded.n_tasks + 1))  # the last has no response
+    probabilities = probabilities_of(rows, solution.parameters.aligned(place))
+    labelled = label_probabilities(probabilities, solution.scale, votes_of(coded))
+    return JudgedTasks(
+        source=source,
+        labelled=labelled,
+        sizes=np.diff(rows.start),
+        weights=np.append(np.ones(coded.n_tasks, np.int64), source.counts.n_no_response),
+        matrix=solution.parameters.population["tilted_matrix"][None],
+        classes=np.ones(1),
+        n_unknown_workers=int((place < 0).sum()),
+        names=encoded.tasks,
+    )
+
+
+def consensus_answer_table(tasks: ConsensusTasks, source: Source, *, probabilities: bool = False) -> Table:
+    """The answers of all tasks, sorted by task."""
+    columns = _answer_columns(tasks, probabilities=probabilities)
+    return named_table(columns, tasks.names, source.responses, source.counts, first=PREDICTED_COLUMNS)
+
+
+def _answer_columns(tasks: ConsensusTasks, *, probabilities: bool) -> dict[str, list[Any]]:
+    """The columns of the answers by task; the last row is for tasks without a response."""
+    labelled, scale = tasks.labelled, tasks.scale
+    status = np.where(tasks.known >= 0, "gold", np.where(labelled.tied, "tie", "ok"))
+    columns: dict[str, list[Any]] = {
+        "label": [*(scale.values[j] for j in labelled.labels), None],
+        "confidence": [*labelled.confidence.tolist(), None],
+        "n_responses": [*tasks.sizes.tolist(), 0],
+        "status": [*status.tolist(), "no_response"],
+    }
+    if (scores := numeric_scores(scale)) is not None:
+        columns["mean"] = [*(tasks.probabilities @ scores).tolist(), None]
+    if probabilities:
+        for j, label in enumerate(scale.labels):
+            columns[f"p_{label}"] = [*tasks.probabilities[:, j].tolist(), None]
+    return columns
+
+
+def numeric_scores(scale: Scale) -> Floats | None:
+    """The labels as numbers, where they are a rating of three and more; else None."""
+    numbers = [as_number(label) for label in scale.labels]
+    rating = scale.kind == "ordinal" and scale.n_labels > 2 and None not in numbers
+    return np.array(numbers, float) if rating else None

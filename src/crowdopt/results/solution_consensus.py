@@ -1,0 +1,123 @@
+"""ConsensusSolution: the labels that are most likely right, their probabilities, and what is known of every worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from crowdopt.errors import CrowdoptError, InputError
+from crowdopt.results.solution import Kind, Solution
+
+if TYPE_CHECKING:
+    from crowdopt._arrays import Ints
+    from crowdopt.consensus.parameters import Parameters
+    from crowdopt.data.load import Source
+    from crowdopt.data.tables.table import Table
+    from crowdopt.model.agreement import Agreement
+    from crowdopt.results.consensus_tasks import ConsensusTasks
+    from crowdopt.results.judged_tasks import JudgedTasks
+    from crowdopt.results.summary import Summary
+    from crowdopt.results.workers.table import Workers
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ConsensusSolution(Solution):
+    """What ``aggregate`` gives. It proves nothing: there is no certificate, no objective and no margin.
+
+    Attributes:
+        crowd: How much the workers agree.
+        parameters: What the last step of the consensus used: of the population, and of every worker.
+        worker_names: The workers as texts, in the order of the parameters.
+        given_shares: The known shares of the labels, if they were given.
+        label_tasks: Tasks by label, without those of known label.
+        mean_confidence: The mean probability of the labels of these tasks: the share that is expected to be right.
+        n_uncertain: Those whose label is less probable than UNCERTAIN_BELOW.
+        n_tied: Those where another label is as probable.
+        fingerprint: SHA-256 of the responses.
+        tasks: The tasks, while in memory.
+    """
+
+    kind: ClassVar[Kind] = "consensus"
+    certificate: ClassVar[None] = None
+    objective: ClassVar[None] = None
+    margins: ClassVar[None] = None
+
+    crowd: Agreement
+    parameters: Parameters
+    worker_names: tuple[str, ...]
+    given_shares: tuple[float, ...]
+    label_tasks: tuple[int, ...]
+    mean_confidence: float
+    n_uncertain: int
+    n_tied: int
+    fingerprint: str
+    tasks: ConsensusTasks | None = None
+
+    @property
+    def agreement(self) -> Agreement:
+        """Krippendorff's alpha, of the kind of the scale, and mean pairwise agreement between workers."""
+        return self.crowd
+
+    @property
+    def share_uncertain(self) -> float:
+        """Share of the answered tasks whose label is less probable than UNCERTAIN_BELOW."""
+        return self.n_uncertain / max(sum(self.label_tasks), 1)
+
+    def need_tasks(self) -> ConsensusTasks:
+        """The tasks; raises if they are not in memory."""
+        if self.tasks is None:
+            raise CrowdoptError("a solution that was loaded from a file has no tasks: answers need the data")
+        return self.tasks
+
+    def answers_table(self, *, probabilities: bool = False) -> Table:
+        """Like :attr:`answers`, as a lazy Narwhals frame."""
+        from crowdopt.results.consensus_tasks import consensus_answer_table
+
+        return consensus_answer_table(self.need_tasks(), self.need_source(), probabilities=probabilities)
+
+    def judged(self, source: Source) -> JudgedTasks:
+        """The tasks of other data, judged by the last step of the consensus; unknown workers are average ones."""
+        from crowdopt.results.consensus_tasks import judge_responses
+
+        return judge_responses(self, source)
+
+    def measured(self, source: Source) -> Workers:
+        """How good the workers are, by the data that the solution was made from."""
+        from crowdopt.results.workers.consensus import consensus_workers
+
+        return consensus_workers(self, source)
+
+    def placed(self) -> tuple[Table, Ints]:
+        """The tasks with their number, and the label of each."""
+        tasks = self.need_tasks()
+        return tasks.placed(self.need_source().counts), tasks.labels
+
+    def check_same(self, source: Source) -> None:
+        """Raises if the responses are not those behind the labels."""
+        if source.fingerprint != self.fingerprint:
+            raise InputError("these are not the responses that the solution was made from: aggregate them anew")
+
+    def words(self) -> Summary:
+        """The summary in words."""
+        from crowdopt.results.summary_consensus import summarise_consensus
+
+        return summarise_consensus(self)
+
+    def summary(self) -> dict[str, Any]:
+        """The main facts as plain JSON values: what ``crowdopt aggregate --json`` prints."""
+        from crowdopt.results.facts import consensus_facts
+
+        return consensus_facts(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole solution as plain JSON values: what is in the file."""
+        from crowdopt.results.file_consensus import encode_consensus
+
+        return encode_consensus(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Solution by consensus: {self.totals.n_tasks} tasks, {self.totals.n_workers} workers, "
+            f"{self.scale.n_labels} labels; {self.mean_confidence:.1%} expected to be right, "
+            f"{self.n_uncertain} uncertain>"
+        )

@@ -1,0 +1,183 @@
+"""ProofSolution: the likeliest labels under a stated model, their response matrices, and the certificate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from crowdopt.model.agreement import Agreement, agreement
+from crowdopt.model.certificate import Stop
+from crowdopt.model.objective import Objective, pooled_matrix, posterior, response_matrix
+from crowdopt.model.problem import Problem
+from crowdopt.results.solution import UNCERTAIN_BELOW, Kind, Solution
+
+if TYPE_CHECKING:
+    from crowdopt._arrays import Floats, Ints
+    from crowdopt.data.load import Source
+    from crowdopt.data.tables.table import Table
+    from crowdopt.model.buckets import Buckets
+    from crowdopt.model.certificate import Certificate
+    from crowdopt.model.margins import Margins
+    from crowdopt.results.judged_tasks import JudgedTasks
+    from crowdopt.results.summary import Summary
+    from crowdopt.results.workers.table import Workers
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ProofSolution(Solution):
+    """What ``prove`` gives.
+
+    Attributes:
+        buckets: The distinct counts of responses.
+        mapping: Index of the label of each bucket.
+        margins: How much likelihood each bucket's label is worth.
+        objective: What was maximised.
+        certificate: What was proved.
+        seed: Seed of the engine's random choices.
+        runner_up: The likeliest of all other mappings in the space, where the engine knows it: not in the file.
+    """
+
+    kind: ClassVar[Kind] = "proof"
+
+    buckets: Buckets
+    mapping: Ints
+    margins: Margins
+    objective: Objective
+    certificate: Certificate
+    seed: int = 0
+    runner_up: Ints | None = None
+
+    @property
+    def problem(self) -> Problem:
+        """What the certificate speaks of."""
+        return Problem(self.buckets, self.certificate.space, self.objective, self.ranked, self.classes_found)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the engine was stopped because someone asked for it."""
+        return self.certificate.stop is Stop.INTERRUPT
+
+    @cached_property
+    def _by_label(self) -> tuple[Ints, Ints]:
+        return self.buckets.by_label(self.mapping)
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """Response matrix [class, true, answered]; rows sum to one, or are NaN where nothing is known of a label."""
+        return response_matrix(self._by_label[0], self.objective)
+
+    @cached_property
+    def soft_matrix(self) -> Floats:
+        """Like :attr:`matrix`, with the labels averaged over by their probability and not chosen.
+
+        The likeliest labels make workers look a little more alike to them than they are: every choice is in favour of
+        the matrix that it is chosen with. To know how often workers err, take this: soft EM from :attr:`matrix` on. It
+        takes labels to be equally frequent unless there is a selectivity.
+        """
+        from crowdopt.engines.em.soft import soften
+
+        return soften(self.problem, self.matrix)
+
+    @cached_property
+    def shares(self) -> Floats:
+        """Share of the answered tasks that each label was given."""
+        tasks = self._by_label[1]
+        return np.asarray(tasks / tasks.sum())
+
+    @cached_property
+    def posterior(self) -> Floats:
+        """Probability of every label for every bucket under the fitted matrix and selectivity."""
+        return self.posterior_of(self.buckets.counts)
+
+    def posterior_of(self, counts: Ints) -> Floats:
+        """The same for any counts (bucket, class, label), for example of new tasks; see :meth:`matrix_for`."""
+        return posterior(counts, self.matrix_for(counts), self.log_shares)
+
+    def matrix_for(self, counts: Ints) -> Floats:
+        """The matrices of the classes of some counts (bucket, class, label).
+
+        Counts may have one class more than the solution: workers whose class is not known. Theirs is the matrix that
+        the same labels give if all workers are in one class, so every class weighs as much as it has responses.
+        """
+        if counts.shape[1] == len(self.matrix):
+            return self.matrix
+        return np.concatenate([self.matrix, pooled_matrix(self._by_label[0], self.objective)])
+
+    @cached_property
+    def log_shares(self) -> Floats:
+        """Ln of the share of every label, as the posterior uses it."""
+        return self.objective.log_shares(self._by_label[1])
+
+    @cached_property
+    def agreement(self) -> Agreement:
+        """Krippendorff's alpha, of the kind of the scale, and mean pairwise agreement between workers."""
+        return agreement(self.buckets.counts, self.buckets.weights, metric=self.scale.kind)
+
+    @property
+    def share_uncertain(self) -> float:
+        """Share of the answered tasks whose label is less probable than UNCERTAIN_BELOW."""
+        confidence = self.posterior[np.arange(self.buckets.n_buckets), self.mapping]
+        weights = self.buckets.weights
+        return float(weights[confidence < UNCERTAIN_BELOW].sum() / weights.sum())
+
+    def judged(self, source: Source) -> JudgedTasks:
+        """The tasks of other data, judged by the matrices and the shares of labels."""
+        from crowdopt.results.judged_tasks import judge_counts
+
+        return judge_counts(self, source)
+
+    def measured(self, source: Source) -> Workers:
+        """How good the workers are, by the data that the solution was made from."""
+        from crowdopt.results.workers.table import workers_of
+
+        return workers_of(self, source)
+
+    def placed(self) -> tuple[Table, Ints]:
+        """The tasks with the number of their bucket, and the label of each bucket."""
+        from crowdopt.results.answers import placed_by_bucket
+
+        return placed_by_bucket(self.need_source().counts), self.mapping
+
+    def check_same(self, source: Source) -> None:
+        """Raises if the responses, counted by task, are not those behind the labels."""
+        from crowdopt.results.reread import check_same_counts
+
+        check_same_counts(self, source)
+
+    def words(self) -> Summary:
+        """The summary in words."""
+        from crowdopt.results.summary import summarise
+
+        return summarise(self)
+
+    def answers_table(self, *, probabilities: bool = False) -> Table:
+        """Like :attr:`answers`, as a lazy Narwhals frame."""
+        from crowdopt.results.answers import answer_table
+
+        source = self.need_source()
+        return answer_table(self, source.responses, source.counts, probabilities=probabilities)
+
+    def summary(self) -> dict[str, Any]:
+        """The main facts as plain JSON values: what ``crowdopt prove --json`` prints."""
+        from crowdopt.results.facts import facts_of
+
+        return facts_of(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole solution as plain JSON values: what is in the file."""
+        from crowdopt.results.file_format import encode
+
+        return encode(self)
+
+    def __repr__(self) -> str:
+        certificate = self.certificate
+        what = f"{certificate.proof} over {certificate.space}" if certificate.bound is not None else "unproved"
+        gap = "" if certificate.gap is None else f", gap {certificate.gap:.3g}"
+        return (
+            f"<Solution {what}: {self.totals.n_tasks} tasks, {self.totals.n_workers} workers, "
+            f"{self.scale.n_labels} labels; loglik {certificate.objective:.2f}{gap}, "
+            f"{certificate.engine} {certificate.seconds:.3f} s>"
+        )

@@ -1,0 +1,99 @@
+"""From coded responses to a ConsensusSolution. It needs nothing of the data themselves: any process can do it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crowdopt.consensus.consensus import find_consensus
+from crowdopt.consensus.rows import Rows
+from crowdopt.errors import InputError
+from crowdopt.model.agreement import agreement, exceeds_chance
+from crowdopt.model.objective import read_shares
+from crowdopt.results.consensus_tasks import ConsensusTasks, votes_of
+from crowdopt.results.solution import UNCERTAIN_BELOW
+from crowdopt.results.solution_consensus import ConsensusSolution
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from crowdopt._arrays import Floats, Ints
+    from crowdopt.data.counts import CountedProblem
+    from crowdopt.data.encode import Encoded
+    from crowdopt.model.scale import Scale
+
+
+def solve_consensus(
+    counted: CountedProblem,
+    encoded: Encoded,
+    known: Ints,
+    label_shares: Any = None,
+    on_member: Callable[[str], None] | None = None,
+) -> ConsensusSolution:
+    """Finds the consensus of one problem.
+
+    Args:
+        counted: What was counted of it.
+        encoded: Its responses.
+        known: The label that each task is known to have, or -1.
+        label_shares: The known shares of the labels, as the user says them; None if they are not known.
+        on_member: Called with the name of each member of the consensus before it is fitted.
+    """
+    scale, coded = counted.scale, encoded.coded
+    shares = read_label_shares(label_shares, scale)
+    rows = Rows.of(coded, known)
+    found = find_consensus(rows, shares=shares, on_member=on_member)
+    tasks = ConsensusTasks(
+        names=encoded.tasks,
+        scale=scale,
+        votes=votes_of(coded),
+        probabilities=found.probabilities,
+        known=known,
+        sizes=np.diff(rows.start),
+        members=found.members,
+    )
+    free, labelled = known < 0, tasks.labelled
+    confidence = labelled.confidence[free]
+    return ConsensusSolution(
+        scale=scale,
+        totals=counted.totals,
+        reading=counted.reading,
+        crowd=agreement(counted.buckets.counts, counted.buckets.weights, metric=scale.kind),
+        parameters=found.parameters,
+        worker_names=tuple(encoded.workers.to_pylist()),
+        given_shares=() if shares is None else tuple(shares.tolist()),
+        label_tasks=tuple(np.bincount(labelled.labels[free], minlength=scale.n_labels).tolist()),
+        mean_confidence=float(confidence.mean()) if len(confidence) else 1.0,
+        n_uncertain=int((confidence < UNCERTAIN_BELOW).sum()),
+        n_tied=int(labelled.tied[free].sum()),
+        fingerprint=counted.buckets.fingerprint(scale.labels),
+        doubts=doubts_about(counted),
+        tasks=tasks,
+    )
+
+
+def read_label_shares(given: Any, scale: Scale) -> Floats | None:
+    """The known shares of the labels in the order of the scale; None if there are none.
+
+    Raises:
+        InputError: They are no positive shares, or not those of the labels.
+    """
+    if given is None:
+        return None
+    shares = np.array(read_shares(given, scale.labels, "label_shares"))
+    if not ((shares > 0) & (shares <= 1)).all() or abs(shares.sum() - 1) > 1e-6:
+        raise InputError(f"the label shares must be above 0 and sum to 1, not {shares.tolist()}")
+    return np.asarray(shares / shares.sum())
+
+
+def doubts_about(counted: CountedProblem) -> tuple[str, ...]:
+    """Why the labels of a consensus are to be checked; empty if nothing speaks against them."""
+    buckets = counted.buckets
+    if not (buckets.sizes > 1).any():
+        return ("no task has two responses, so nothing tells how good the workers are; have tasks answered twice",)
+    if exceeds_chance(buckets.counts, buckets.weights) is False:
+        found = f"two responses to a task agree no more often than by chance ({buckets.n_tasks:,} tasks)"
+        return (f"{found}, so these labels may be guesses; look at the question, or collect more responses",)
+    return ()

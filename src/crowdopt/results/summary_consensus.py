@@ -1,0 +1,37 @@
+"""The summary of a consensus in words: how sure the labels are, and what to look at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crowdopt.results.solution import UNCERTAIN_BELOW
+from crowdopt.results.summary import Summary, accuracy_in_words, input_facts, labels_in_words, matrix_cells
+
+if TYPE_CHECKING:
+    from crowdopt.results.solution_consensus import ConsensusSolution
+
+
+def summarise_consensus(solution: ConsensusSolution) -> Summary:
+    """The summary of a consensus."""
+    totals, n_tasks = solution.totals, sum(solution.label_tasks)
+    asked = totals.n_tasks - totals.n_no_response
+    facts = input_facts(solution, f"{totals.n_workers:,}", f"{totals.n_responses / max(asked, 1):.1f}")
+    facts["labels"] = labels_in_words(solution, solution.label_tasks)
+    if solution.given_shares:
+        shares = zip(solution.scale.labels, solution.given_shares, strict=True)
+        facts["known shares"] = ", ".join(f"{label} {share:g}" for label, share in shares)
+    facts["uncertain"] = (
+        f"{solution.n_uncertain:,} of {n_tasks:,} labels are less probable than {UNCERTAIN_BELOW:.0%}"
+        + (f"; {solution.n_tied:,} are tied with another label" if solution.n_tied else "")
+    )
+    facts |= accuracy_in_words(solution)
+    matrix = matrix_cells(solution, solution.parameters.population["tilted_matrix"])
+    return Summary(consensus_headline(solution), facts, {"": matrix}, solution.advice)
+
+
+def consensus_headline(solution: ConsensusSolution) -> str:
+    """The first line: the share of labels that is expected to be right, or why they are to be checked."""
+    expected = f"about {solution.mean_confidence:.0%} of the labels are expected to be right"
+    if solution.doubts:
+        return f"CHECK: {'; '.join(solution.doubts)}"
+    return f"CONSENSUS: {expected}"
