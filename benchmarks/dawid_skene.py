@@ -19,7 +19,7 @@ ROUNDS, PSEUDO = 100, 0.01
 
 
 def dawid_skene(task: np.ndarray, worker: np.ndarray, label: np.ndarray, n_labels: int) -> np.ndarray:
-    """The likeliest label of each task with one matrix per worker, by EM from the shares of the votes."""
+    """The probability of each label (task, label) with one matrix per worker, by EM from the shares of the votes."""
     n_tasks, n_workers = int(task.max()) + 1, int(worker.max()) + 1
     votes = np.zeros((n_tasks, n_labels))
     np.add.at(votes, (task, label), 1)
@@ -34,7 +34,7 @@ def dawid_skene(task: np.ndarray, worker: np.ndarray, label: np.ndarray, n_label
         labels /= labels.sum(axis=1, keepdims=True)
         if np.abs(labels - before).max() < 1e-6:
             break
-    return labels.argmax(axis=1)
+    return labels
 
 
 def crowd_kit(python: str | None, folders: list[Path]) -> dict[str, dict[str, float]]:
