@@ -218,20 +218,18 @@ def show_means(sets: list[dict[str, Any]]) -> None:
         rows.append([name, str(len(done)), f"{means['accuracy']:.4f}", *mean, *losses])
     columns = ("method", "sets", "accuracy", "ours there", "ours less theirs", "log-loss", "calibration error")
     show("accuracy.py (b)", "Means over the sets; differences with their standard error over sets.", columns, rows)
-    best = (
-        np.maximum(column(sets, VOTE), column(sets, DS)) if not isinstance(sets[0]["methods"].get(DS, ""), str) else 0
-    )
+    best = np.maximum(column(sets, VOTE), column(sets, DS))
     short = column(sets, OURS) - best
     below = [f"{one['set']} {gap:+.4f}" for one, gap in zip(sets, short, strict=True) if gap < -0.02]
     print(f"More than .02 below the better of vote and Dawid-Skene: {', '.join(below) or 'no set'}.\n")
 
 
-def show_runs(name: str, caption: str, runs: list[dict[str, Any]], by: str, base: str) -> None:
-    """Means of many runs by one of their properties, and over all; differences over bases."""
+def show_runs(name: str, caption: str, runs: list[dict[str, Any]], by: str, base: str, over: str) -> None:
+    """Means of many runs by one of their properties, whose standard errors are over bases, and over all runs."""
     groups = {str(value): [run for run in runs if run[by] == value] for value in dict.fromkeys(run[by] for run in runs)}
     rows = []
     for value, group in {**groups, "all": runs}.items():
-        bases = np.array([str(run[base]) for run in group])
+        bases = np.array([str(run[over if group is runs else base]) for run in group])
         cells = [f"{column(group, method).mean():.4f}" for method in (OURS, VOTE, DS)]
         cells += [with_error(difference(column(group, OURS), column(group, method), bases)) for method in (VOTE, DS)]
         cells += [f"{column(group, method, 'log_loss').mean():.3f}" for method in (OURS, VOTE, DS)]
@@ -264,12 +262,12 @@ def main() -> None:
         show_means(figures["sets"])
         figures["thinned"] = thin_sets(folders)
         caption = "The sets with at most so many responses per task, two draws each; standard errors over sets."
-        show_runs("accuracy.py (c)", caption, figures["thinned"], "most", "set")
+        show_runs("accuracy.py (c)", caption, figures["thinned"], "most", "set", "set")
     else:
         print("There are no data sets in the folder given by --data (by default ../shared/data): only simulated ones.")
     figures["simulated"] = simulated(range(first, first + 1 if chosen.quick else last))
     caption = "Simulated crowds; standard errors over seeds, of all over makes."
-    show_runs("accuracy.py (d)", caption, figures["simulated"], "make", "seed")
+    show_runs("accuracy.py (d)", caption, figures["simulated"], "make", "seed", "make")
     write_json(chosen.json, figures)
 
 

@@ -56,6 +56,14 @@ class SimulateCommand(QuietOptions, total=False):
     experts: Annotated[
         int, Option(0, "How many of the workers are experts, who err half as often as the others.", least=0)
     ]
+    careless: Annotated[
+        float,
+        Option(0.0, "Share of the workers who answer whatever the task is, by habits of their own.", least=0, most=1),
+    ]
+    hard: Annotated[
+        float,
+        Option(0.0, "Share of the tasks that are hard: half of the answers to them are guesses.", least=0, most=1),
+    ]
     seed: Annotated[int, Option(0, "Same seed, same crowd.", least=0)]
 
 
@@ -85,6 +93,8 @@ def simulate(
             kind=options["kind"] or "diagonal",
             skew=options["skew"],
             experts=options["experts"],
+            careless=options["careless"],
+            hard=options["hard"],
             seed=options["seed"],
         )
         console.on_phase("writing")

@@ -44,7 +44,7 @@ def accuracy_of(solution: Solution, truth: Any, *, same_place: bool) -> Accuracy
     np.add.at(by_row, tuple(found[name][compared] for name in ("true", "row")), found["n"][compared])
     n_compared = int(by_row.sum())
     n_right = int(by_row[labels, np.arange(len(labels))].sum())
-    return Accuracy(n_right / n_compared, n_compared, n_truth - n_compared, by_row)
+    return solution.scored(Accuracy(n_right / n_compared, n_compared, n_truth - n_compared, by_row))
 
 
 def known_labels(solution: Solution, truth: Any, tasks: Table, *, same_place: bool) -> tuple[Table, Table]:
@@ -117,9 +117,14 @@ class Accuracy:
         n_unknown: Tasks of the truth file that have no label here.
         by_row: Those tasks by (true label, row of the solution), a last row for truths that are not on the scale: from
             these follows the accuracy of any other labels of the rows. None where groups were compared all at once.
+        log_loss: Mean of −ln of the confidence of labels that are right, and of one minus it of those that are wrong.
+            None where confidences are not meant to be probabilities of being right.
+        vote: The same share for majority vote, ties shared; None where it was not asked for.
     """
 
     value: float
     n_tasks: int
     n_unknown: int
     by_row: Ints | None = field(default=None, repr=False, compare=False)
+    log_loss: float | None = None
+    vote: float | None = None

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from crowdopt.data.responses import TaskCounts
     from crowdopt.data.tables.table import Table
     from crowdopt.model.scale import Scale
+    from crowdopt.results.accuracy import Accuracy
     from crowdopt.results.solution_consensus import ConsensusSolution
+
+SURE = 1e-4
+"""A log-loss takes confidences to be this far from 0 and 1: one wrong task must not decide it."""
 
 TIED = 1e-9
 """Labels whose probabilities differ by no more than this are tied."""
@@ -39,10 +43,9 @@ class ConsensusTasks:
     Attributes:
         names: The tasks as an Arrow array of texts.
         scale: The labels.
-        votes: Responses by label, of all tasks together.
+        votes: Responses by (task, label).
         probabilities: The probability of every label, by (task, label).
         known: The label that a task is known to have (gold), or -1.
-        sizes: Responses to each task.
         members: The probabilities that each member of the consensus gives, by its name.
     """
 
@@ -51,13 +54,12 @@ class ConsensusTasks:
     votes: Ints
     probabilities: Floats
     known: Ints
-    sizes: Ints
     members: dict[str, Floats]
 
     @cached_property
     def labelled(self) -> Labelled:
         """The label of each task."""
-        return label_probabilities(self.probabilities, self.scale, self.votes)
+        return label_probabilities(self.probabilities, self.scale, self.votes.sum(axis=0))
 
     @property
     def labels(self) -> Ints:
@@ -68,6 +70,18 @@ class ConsensusTasks:
         """The tasks with their number, ``row``; without those of known label and without a response."""
         row = np.append(np.where(self.known < 0, np.arange(len(self.names)), NO_ROW), NO_ROW)
         return by_name({"row": row}, self.names, counts).filter(nw.col("row") != NO_ROW)
+
+    def scored(self, accuracy: Accuracy) -> Accuracy:
+        """An accuracy (see ``accuracy_of``) with the log-loss of the confidences, and that of majority vote."""
+        if accuracy.by_row is None:
+            return accuracy
+        true, labels = accuracy.by_row[:-1].T, self.labels[:, None]  # truths off the scale are right for nobody
+        right = np.take_along_axis(true, labels, axis=1)[:, 0]
+        confidence = np.clip(self.labelled.confidence, SURE, 1 - SURE)
+        loss = right @ np.log(confidence) + (accuracy.by_row.sum(axis=0) - right) @ np.log1p(-confidence)
+        top = self.votes == self.votes.max(axis=1, keepdims=True)
+        vote = (true * top / top.sum(axis=1, keepdims=True)).sum()
+        return replace(accuracy, log_loss=float(-loss / accuracy.n_tasks), vote=float(vote / accuracy.n_tasks))
 
 
 def label_probabilities(probabilities: Floats, scale: Scale, votes: Ints) -> Labelled:
@@ -108,8 +122,9 @@ def encode_tasks(source: Source) -> tuple[Encoded, Ints]:
 
 
 def votes_of(coded: Coded) -> Ints:
-    """Responses by label."""
-    return np.bincount(coded.answer, coded.times, minlength=coded.n_labels).astype(np.int64)
+    """Responses by (task, label)."""
+    at, length = coded.task * coded.n_labels + coded.answer, coded.n_tasks * coded.n_labels
+    return np.bincount(at, coded.times, minlength=length).reshape(-1, coded.n_labels).astype(np.int64)
 
 
 def judge_responses(solution: ConsensusSolution, source: Source) -> JudgedTasks:
@@ -120,7 +135,7 @@ def judge_responses(solution: ConsensusSolution, source: Source) -> JudgedTasks:
     place = np.array([index.get(name, -1) for name in encoded.workers.to_pylist()])
     rows = Rows.of(replace(coded, n_tasks=coded.n_tasks + 1))  # the last has no response
     probabilities = probabilities_of(rows, solution.parameters.aligned(place))
-    labelled = label_probabilities(probabilities, solution.scale, votes_of(coded))
+    labelled = label_probabilities(probabilities, solution.scale, votes_of(coded).sum(axis=0))
     return JudgedTasks(
         source=source,
         labelled=labelled,
@@ -146,7 +161,7 @@ def _answer_columns(tasks: ConsensusTasks, *, probabilities: bool) -> dict[str, 
     columns: dict[str, list[Any]] = {
         "label": [*(scale.values[j] for j in labelled.labels), None],
         "confidence": [*labelled.confidence.tolist(), None],
-        "n_responses": [*tasks.sizes.tolist(), 0],
+        "n_responses": [*tasks.votes.sum(axis=1).tolist(), 0],
         "status": [*status.tolist(), "no_response"],
     }
     if (scores := numeric_scores(scale)) is not None:

@@ -43,14 +43,20 @@ def facts_of(solution: ProofSolution) -> dict[str, Any]:
 def consensus_facts(solution: ConsensusSolution) -> dict[str, Any]:
     """The facts of a consensus by name."""
     tasks = sum(solution.label_tasks)
-    return common_facts(solution) | {
-        "mean_confidence": solution.mean_confidence,
-        "n_uncertain": solution.n_uncertain,
-        "n_tied": solution.n_tied,
-        "label_shares": [n / max(tasks, 1) for n in solution.label_tasks],
-        "given_shares": list(solution.given_shares) or None,
-        "fingerprint": solution.fingerprint,
-    }
+    accuracy = solution.accuracy
+    scores = {} if accuracy is None else {"log_loss": accuracy.log_loss, "vote_accuracy": accuracy.vote}
+    return (
+        common_facts(solution)
+        | scores
+        | {
+            "mean_confidence": solution.mean_confidence,
+            "n_uncertain": solution.n_uncertain,
+            "n_tied": solution.n_tied,
+            "label_shares": [n / max(tasks, 1) for n in solution.label_tasks],
+            "given_shares": list(solution.given_shares) or None,
+            "fingerprint": solution.fingerprint,
+        }
+    )
 
 
 def common_facts(solution: Solution) -> dict[str, Any]:

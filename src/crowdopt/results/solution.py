@@ -252,6 +252,10 @@ class Solution(ABC):
         Tasks without a response, and those of known label, are not there: it is no merit to have their label.
         """
 
+    def scored(self, accuracy: Accuracy) -> Accuracy:
+        """The accuracy with what else can be said of it."""
+        return accuracy
+
     @abstractmethod
     def check_same(self, source: Source) -> None:
         """Raises if the responses are not those behind the labels."""

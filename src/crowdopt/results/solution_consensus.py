@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crowdopt.data.load import Source
     from crowdopt.data.tables.table import Table
     from crowdopt.model.agreement import Agreement
+    from crowdopt.results.accuracy import Accuracy
     from crowdopt.results.consensus_tasks import ConsensusTasks
     from crowdopt.results.judged_tasks import JudgedTasks
     from crowdopt.results.summary import Summary
@@ -91,6 +92,10 @@ class ConsensusSolution(Solution):
         """The tasks with their number, and the label of each."""
         tasks = self.need_tasks()
         return tasks.placed(self.need_source().counts), tasks.labels
+
+    def scored(self, accuracy: Accuracy) -> Accuracy:
+        """The accuracy with the log-loss of the confidences, and that of majority vote beside it."""
+        return self.need_tasks().scored(accuracy)
 
     def check_same(self, source: Source) -> None:
         """Raises if the responses are not those behind the labels."""

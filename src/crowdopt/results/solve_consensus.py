@@ -51,7 +51,6 @@ def solve_consensus(
         votes=votes_of(coded),
         probabilities=found.probabilities,
         known=known,
-        sizes=np.diff(rows.start),
         members=found.members,
     )
     free, labelled = known < 0, tasks.labelled

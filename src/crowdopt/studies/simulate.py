@@ -80,6 +80,8 @@ def crowd(
     skew: float = 0.0,
     experts: int = 0,
     expert_matrix: ArrayLike | None = None,
+    careless: float = 0.0,
+    hard: float = 0.0,
     seed: int | np.random.Generator,
 ) -> Crowd:
     """Draws a crowd. The same seed gives the same crowd on any machine.
@@ -97,6 +99,8 @@ def crowd(
             probability in proportion to k ** -skew.
         experts: How many of the workers are experts; which tasks they answer is left to chance, as for all.
         expert_matrix: The matrix of the experts; None for ``matrix`` with every error half as likely.
+        careless: Share of the workers who answer whatever the task is, each by habits of their own.
+        hard: Share of the tasks that are hard: half of the answers to them are guesses.
         seed: A whole number, or a generator to draw from.
 
     Raises:
@@ -119,6 +123,8 @@ def crowd(
     worker = _deal(n_workers, sizes, high, rng)
     expert = _experts(experts, n_workers, expert_matrix, confusion)
     answer = _answers(confusion, expert, np.repeat(truth, sizes), worker < experts, rng)
+    answer = _without_care(answer, worker, n_labels, n_workers, _count_of(careless, n_workers, "careless"), rng)
+    answer = _guessed(answer, sizes, n_labels, _count_of(hard, n_tasks, "hard"), rng)
     names, tasks, workers = np.array(texts), _ids("t", n_tasks), _ids("w", n_workers)
     return Crowd(
         task=np.repeat(tasks, sizes), worker=workers[worker], label=names[answer], tasks=tasks, truth=names[truth],
@@ -334,6 +340,33 @@ def _answers(confusion: Floats, expert: Floats, truth: Ints, by_expert: Bools, r
         for label, row in enumerate(matrix):
             asked = np.flatnonzero(asks & (truth == label))
             answer[asked] = _pick(row, len(asked), rng)
+    return answer
+
+
+def _count_of(share: float, total: int, name: str) -> int:
+    """So many as a share of all."""
+    if not 0 <= share <= 1:
+        raise InputError(f"{name} must be a share between 0 and 1, not {share!r}")
+    return round(share * total)
+
+
+def _without_care(
+    answer: Ints, worker: Ints, n_labels: int, n_workers: int, n_careless: int, rng: np.random.Generator
+) -> Ints:
+    """The answers, those of the last few workers drawn by their habits and not by the task."""
+    for who in range(n_workers - n_careless, n_workers):
+        at = np.flatnonzero(worker == who)
+        answer[at] = _pick(rng.dirichlet(np.full(n_labels, 0.5)), len(at), rng)
+    return answer
+
+
+def _guessed(answer: Ints, sizes: Ints, n_labels: int, n_hard: int, rng: np.random.Generator) -> Ints:
+    """The answers, half of those to some tasks, drawn at random, being guesses."""
+    if not n_hard:
+        return answer
+    hard = np.repeat(rng.permutation(len(sizes)) < n_hard, sizes)
+    guess = hard & (rng.random(len(answer)) < 0.5)
+    answer[guess] = rng.integers(n_labels, size=int(guess.sum()))
     return answer
 
 
