@@ -101,6 +101,22 @@ def test_real_sets_without_data(tmp_path):
     assert "no data sets" in run("real_sets.py", "--quick", "--data", str(tmp_path))
 
 
+def test_workers(shared_set, tmp_path):
+    for name in QUICK_SETS:
+        shared_set(name)
+    path = tmp_path / "figures.json"
+    shown = tables(run("workers.py", "--quick", "--json", str(path), "--data", str(SHARED)))
+    assert [row["set"] for row in shown["workers.py (a)"]] == [*QUICK_SETS, "all 2"]
+    assert [row["workers"] for row in shown["workers.py (a)"]] == ["20", "11", "0", "31"]
+    figures = json.loads(path.read_text(encoding="utf-8"))
+    assert len(figures["sets"]["movies3"][0]["holds"]) == 20
+    assert len(shown["workers.py (b)"]) == len(figures["makes"]) + 1 == 3
+
+
+def test_workers_without_data(tmp_path):
+    assert "no data sets" in run("workers.py", "--quick", "--data", str(tmp_path))
+
+
 def test_given_classes(tmp_path):
     path = tmp_path / "figures.json"
     printed = run("classes_given.py", "--quick", "--json", str(path), "--data", str(tmp_path))

@@ -1,0 +1,288 @@
+"""How good each worker is, by the probabilities of a consensus (docs/workers.md).
+
+No label is certain here, so no response is simply right or wrong: it is right with some probability. The accuracy of a
+worker is uncertain for three reasons: its responses are few, each label may be another, and the members of the
+consensus differ about all its responses together. The three variances add up: labels are thought of as drawn from one
+member, and the member as drawn by its weight.
+
+The flags rest on the labels *without* the worker, as nobody is to be praised for agreeing with itself. They set the
+worker's answers beside the same answers in random order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crowdopt.results.workers.statistics import FLAGS, RARE, Z
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crowdopt._arrays import Bools, Floats, Ints
+
+PULL = 4.0
+"""Responses of an average worker that are added for the skill; Wilson's 95 % interval adds about as many, Z²."""
+
+MOSTLY = 0.9
+"""The share of a worker's answers that must be one before it is said to give this answer whatever the task."""
+
+NOTHING = 1e-9
+"""Sums of probabilities below this are taken for rounding errors."""
+
+
+@dataclass(frozen=True, eq=False)
+class Skill:
+    """The statistics of all workers, one entry each.
+
+    Attributes:
+        n_responses: Responses.
+        skill: The accuracy, drawn to that of all workers together, the more so the less is known of the worker.
+        accuracy: The expected share of right responses, with the 95 % interval of the rate at which the worker is right
+            on tasks like those that it answered.
+        n_compared: Responses to tasks that others answered too, or whose label is known.
+        agreement: The same as the accuracy for these, against the labels without this worker.
+        chance: The agreement that the same answers would have in random order.
+        flag: Which flag, if any: a number of FLAGS.
+        answer: The most frequent answer of the worker.
+        answer_share: The share of its responses that are this answer.
+    """
+
+    n_responses: Ints
+    skill: Floats
+    accuracy: Floats
+    accuracy_low: Floats
+    accuracy_high: Floats
+    n_compared: Ints
+    agreement: Floats
+    agreement_low: Floats
+    agreement_high: Floats
+    chance: Floats
+    flag: Ints
+    answer: Ints
+    answer_share: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedResponses:
+    """Responses, and how probable the labels of their tasks are. All arrays but the members' are by response.
+
+    Attributes:
+        task: The task.
+        worker: The worker.
+        answer: The answer.
+        n_workers: Number of workers; some may have no response.
+        members: The members of the consensus, each with its weight and its probabilities by (task, label).
+        without: The probabilities of the labels without all responses of this worker to this task.
+        known: Whether the label of the task is known.
+    """
+
+    task: Ints
+    worker: Ints
+    answer: Ints
+    n_workers: int
+    members: Sequence[tuple[float, Floats]]
+    without: Floats
+    known: Bools
+
+    def sums(self, values: Floats) -> Floats:
+        """Sums by worker."""
+        return np.asarray(np.bincount(self.worker, weights=values, minlength=self.n_workers), np.float64)
+
+    def answers(self) -> Floats:
+        """How often each worker gave each answer."""
+        shape = (self.n_workers, self.without.shape[1])
+        numbers = np.bincount(self.worker * shape[1] + self.answer, minlength=shape[0] * shape[1])
+        return numbers.reshape(shape).astype(np.float64)
+
+    def compared(self) -> JudgedResponses:
+        """Those that can be compared: somebody else answered the task too, or its label is known."""
+        n_tasks = int(self.task.max(initial=-1)) + 1
+        first, last = np.full(n_tasks, self.n_workers), np.full(n_tasks, -1)
+        np.minimum.at(first, self.task, self.worker)
+        np.maximum.at(last, self.task, self.worker)
+        kept = (first < last)[self.task] | self.known
+        rows = (self.task[kept], self.worker[kept], self.answer[kept])
+        return JudgedResponses(*rows, self.n_workers, self.members, self.without[kept], self.known[kept])
+
+
+def measure_skill(judged: JudgedResponses) -> Skill:
+    """The statistics of workers with the given responses."""
+    answers = judged.answers()
+    n = answers.sum(axis=1)
+    accuracy, variance = _accuracy(judged, n)
+    low, high, worth = uncertain_share(accuracy, n, variance)
+    average = (accuracy * n).sum() / max(n.sum(), 1.0)
+    beside = _Beside.the_others(judged.compared())
+    compared = np.maximum(beside.n, 1.0)
+    agreement = beside.agreed / compared
+    agreement_low, agreement_high, _ = uncertain_share(agreement, beside.n, beside.variance)
+    return Skill(
+        n_responses=n.astype(np.int64),
+        skill=(worth * accuracy + PULL * average) / (worth + PULL),
+        accuracy=accuracy,
+        accuracy_low=low,
+        accuracy_high=high,
+        n_compared=beside.n.astype(np.int64),
+        agreement=agreement,
+        agreement_low=agreement_low,
+        agreement_high=agreement_high,
+        chance=beside.chance / compared,
+        flag=beside.flags(),
+        answer=answers.argmax(axis=1),
+        answer_share=answers.max(axis=1) / np.maximum(n, 1.0),
+    )
+
+
+def skill_reason(skill: Skill, number: int, labels: Sequence[str]) -> str:
+    """Why a worker is flagged; empty if it is not."""
+    flag, n, n_compared = FLAGS[skill.flag[number]], skill.n_responses[number], skill.n_compared[number]
+    if flag == "same":
+        answer, share = labels[skill.answer[number]], skill.answer_share[number]
+        often = "whatever the task" if share == 1 else f"to {share:.1%} of the tasks, whatever they are"
+        return f"answers {answer!r} {often}"
+    if flag == "too few":
+        if not n_compared:
+            return "nobody else answered its tasks"
+        some = "" if n_compared == n else f", of which others answered {n_compared}"
+        return f"has answered {n} task{'s' if n > 1 else ''}{some}: too few to tell from guessing"
+    if not flag:
+        return ""
+    said = "worse than guessing" if flag == "opposite" else "no better than guessing"
+    agrees, chance = f"{skill.agreement[number]:.0%}", f"{skill.chance[number]:.0%}"
+    return f"{said}: agrees with the others on {agrees} of {n_compared}; by guessing it would on {chance}"
+
+
+def uncertain_share(share: Floats, n: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:
+    """The 95 % interval of a rate, from n responses of which it is not certain how many count.
+
+    If k of them did for certain, the rate would have the Beta distribution of parameters k + ½ and n − k + ½ (Jeffreys'
+    prior). As k is uncertain, the interval is that of the Beta distribution that has the mean and the variance of the
+    rate over all k. It is made to hold the share itself.
+
+    Args:
+        share: The mean of k / n.
+        n: Number of responses.
+        variance: The variance of k / n.
+
+    Returns:
+        Both ends, and how many certain responses would tell as much: at most n.
+    """
+    from scipy.special import betaincinv
+
+    yes, no, unknown = n * share + 0.5, n * (1 - share) + 0.5, n * n * variance
+    mean = yes / (n + 1)
+    spread = ((yes * no - unknown) / (n + 2) + unknown) / (n + 1) ** 2
+    size = mean * (1 - mean) / spread - 1
+    low, high = (betaincinv(size * mean, size * (1 - mean), end) for end in (0.025, 0.975))
+    answered = n > 0
+    low, high = np.where(answered, np.minimum(low, share), 0.0), np.where(answered, np.maximum(high, share), 1.0)
+    return low, high, np.maximum(size - 1, 0.0)
+
+
+def _accuracy(judged: JudgedResponses, n: Floats) -> tuple[Floats, Floats]:
+    """The expected share of each worker's responses that are right, and the variance of this share.
+
+    Within a member labels are independent; between members the variance is that of what they expect.
+    """
+    n = np.maximum(n, 1.0)
+    weights = np.array([weight for weight, _ in judged.members])[:, None]
+    right = [np.clip(table[judged.task, judged.answer], 0.0, 1.0) for _, table in judged.members]
+    shares = np.array([judged.sums(each) / n for each in right])
+    within = np.array([judged.sums(each * (1 - each)) / n**2 for each in right])
+    accuracy = np.clip((weights * shares).sum(axis=0), 0.0, 1.0)
+    return accuracy, (weights * (within + (shares - accuracy) ** 2)).sum(axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Beside:
+    """Workers beside the others, from the responses that can be compared.
+
+    Attributes:
+        n: Number of responses.
+        mostly: The share of these that are the worker's most frequent answer.
+        agreed: The expected number of agreements.
+        variance: The variance of their share.
+        chance: The mean number of agreements over all orders of the worker's answers.
+        deviation: Their standard deviation over all orders.
+        typical: Agreements beyond chance that a worker as good as the others would have at least, 39 times out of 40.
+        guessed: Those that a worker who guesses would have at most, 39 times out of 40.
+        repeated: How probable it is that others give the most frequent answer so often where the label is another.
+    """
+
+    n: Floats
+    mostly: Floats
+    agreed: Floats
+    variance: Floats
+    chance: Floats
+    deviation: Floats
+    typical: Floats
+    guessed: Floats
+    repeated: Floats
+
+    @classmethod
+    def the_others(cls, judged: JudgedResponses) -> _Beside:
+        """Compares the answers to the labels without the worker."""
+        worker, without, answers = judged.worker, judged.without, judged.answers()
+        n = answers.sum(axis=1)
+        whole = np.maximum(n, 1.0)
+        means = np.stack([judged.sums(column) for column in without.T], axis=1) / whole[:, None]
+        centred = without - means[worker]
+        signal = judged.sums((centred**2).sum(axis=1))
+        agrees = without[np.arange(len(worker)), judged.answer]
+        agreed, chance = judged.sums(agrees), (answers * means).sum(axis=1)
+        beyond = agreed - chance
+        # The others know the label with this probability, and guess else; one half where nothing is known of them.
+        knows = np.clip((beyond.sum() - beyond + 0.5) / (signal.sum() - signal + 1), 0.0, 1.0)
+        likely = means[worker] + knows[worker, None] * centred
+        squares = judged.sums((likely * without**2).sum(axis=1) - (likely * without).sum(axis=1) ** 2)
+        return cls(
+            n=n,
+            mostly=answers.max(axis=1) / whole,
+            agreed=agreed,
+            variance=judged.sums(agrees * (1 - agrees)) / whole**2,
+            chance=chance,
+            deviation=_over_all_orders(judged, centred, answers),
+            typical=knows * signal - Z * np.sqrt(np.maximum(squares, 0.0)),
+            guessed=Z * _over_all_orders(judged, centred, n[:, None] * means),
+            repeated=_repeated(judged, answers.argmax(axis=1)),
+        )
+
+    def flags(self) -> Ints:
+        """The first flag that applies to each worker, by number."""
+        beyond, far = self.agreed - self.chance, Z * self.deviation + NOTHING
+        flags = {
+            "same": (beyond <= far) & (self.mostly >= MOSTLY) & (self.repeated < RARE),
+            "opposite": beyond < -far,
+            "chance": (beyond <= far) & (self.typical > np.maximum(beyond, self.guessed)),
+            "too few": beyond <= far,
+        }
+        return np.select(list(flags.values()), [FLAGS.index(name) for name in flags], 0)
+
+
+def _over_all_orders(judged: JudgedResponses, centred: Floats, answers: Floats) -> Floats:
+    """The standard deviation of the agreements over all orders of each worker's answers, whose numbers are given."""
+    n = np.maximum(answers.sum(axis=1), 1.0)
+    given = answers[judged.worker]
+    squares = judged.sums((centred**2 * given).sum(axis=1) - (centred * given).sum(axis=1) ** 2 / n[judged.worker])
+    return np.asarray(np.sqrt(np.maximum(squares, 0.0) / np.maximum(n - 1, 1.0)))
+
+
+def _repeated(judged: JudgedResponses, favourite: Ints) -> Floats:
+    """How probable it is that others give a worker's most frequent answer as often as it does where it is wrong.
+
+    Tasks of that very label do not count: to answer what is true is no sign of anything.
+    """
+    from scipy.special import betainc
+
+    own = favourite[judged.worker]
+    rows, n_labels = np.arange(len(own)), judged.without.shape[1]
+    wrong = 1 - judged.without[rows, own]
+    asked, said = judged.sums(wrong), judged.sums(wrong * (judged.answer == own))
+    wrong_if_said = 1 - judged.without[rows, judged.answer]
+    all_said = np.bincount(judged.answer, weights=wrong_if_said, minlength=n_labels)[favourite]
+    all_asked = (1 - judged.without).sum(axis=0)[favourite]
+    usual = (all_said - said + 1) / (all_asked - asked + 2)  # one half where nothing is known
+    return np.asarray(betainc(np.maximum(said, NOTHING), np.maximum(asked - said, 0.0) + 1, usual))
