@@ -88,7 +88,7 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     cls=_Commands,
     name="crowdopt",
-    help="Labels from crowds that disagree: those most likely right (aggregate), and the likeliest with a proof (prove).",
+    help="Labels from crowds that disagree: the most likely right (aggregate), or the likeliest with a proof (prove).",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -135,7 +135,7 @@ def _fail(said: str) -> NoReturn:
 def version_option(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
-    """Labels from crowds that disagree: those most likely right (aggregate), and the likeliest with a proof (prove)."""
+    """Labels from crowds that disagree: the most likely right (aggregate), or the likeliest with a proof (prove)."""
     if version:
         print(f"crowdopt {__version__}")
         raise typer.Exit

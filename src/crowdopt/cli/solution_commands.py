@@ -52,7 +52,7 @@ def workers(solution: SolutionFile, inputs: Inputs, **options: Unpack[WorkersCom
         with reread(solved, data, **complete(ResourceOptions, options)) as source:
             console.on_phase("measuring")
             measured = solved.measured(source)
-            facts = measured.summary(ROWS)
+            facts = {"check": list(solved.doubts)} | measured.summary(ROWS)
             console.on_phase("writing")
             with together():
                 if confusion is not None:
@@ -64,6 +64,8 @@ def workers(solution: SolutionFile, inputs: Inputs, **options: Unpack[WorkersCom
     if options["as_json"]:
         print_json(facts)
     else:
+        for doubt in solved.doubts:
+            print(f"CHECK: {printable(doubt)}")
         _show_workers(measured, facts, shown(target))
 
 
@@ -195,16 +197,19 @@ def _show_workers(measured: Workers, facts: dict[str, Any], output: str | None) 
     flagged = ", ".join(f"{count:,} {name}" for name, count in facts["flags"].items() if count)
     left = measured.n_workers - len(facts["worst"])
     where = f"all workers, with reasons, in {output}" if output else "add -o workers.csv for all workers, with reasons"
+    number = {"skill": "skill", "information": "bits"}
+    numbers = [name for name in number if name in measured.columns]
     print_rows(
         f"{measured.n_workers:,} workers, worst first: right by the labels, agreement with the others",
-        ["worker", "responses", "right", "95 %", "agrees", "by chance", "bits", "flag"],
-        [_worker_cells(row) for row in facts["worst"]],
+        ["worker", "responses", *map(number.__getitem__, numbers), "right", "95 %", "agrees", "by chance", "flag"],
+        [_worker_cells(row, numbers) for row in facts["worst"]],
         [*([f"and {left:,} more, better ones"] if left else []), f"flagged: {flagged or 'nobody'}", where],
     )
 
 
-def _worker_cells(row: dict[str, Any]) -> list[str]:
+def _worker_cells(row: dict[str, Any], numbers: list[str]) -> list[str]:
     compared = ["" if row[name] is None else f"{row[name]:.0%}" for name in ("agreement", "chance")]
     interval = f"{100 * row['accuracy_low']:.0f}–{row['accuracy_high']:.0%}"
-    right, bits = f"{row['accuracy']:.0%}", f"{row['information']:.2f}"
-    return [row["worker"], f"{row['n_responses']:,}", right, interval, *compared, bits, row["flag"] or ""]
+    shown_numbers = [f"{row[name]:.2f}" for name in numbers]
+    right, why = f"{row['accuracy']:.0%}", row["reason"] if "skill" in numbers else row["flag"]
+    return [row["worker"], f"{row['n_responses']:,}", *shown_numbers, right, interval, *compared, why or ""]

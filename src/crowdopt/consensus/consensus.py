@@ -66,13 +66,13 @@ def find_consensus(
         found, rounds[name] = fit(few, shares)
         parameters = parameters.joined(found)
     parameters = parameters.with_all_labels(labels, rows.n_labels)
-    members = _members(rows, parameters)
-    return Consensus(_mean(members), parameters, members, rounds)
+    members = members_of(rows, parameters)
+    return Consensus(mean_of(members), parameters, members, rounds)
 
 
 def probabilities_of(rows: Rows, parameters: Parameters) -> Floats:
     """The probabilities of the labels (task, label), given the parameters of these workers."""
-    return _mean(_members(rows, parameters))
+    return mean_of(members_of(rows, parameters))
 
 
 def probabilities_without(rows: Rows, parameters: Parameters) -> Floats:
@@ -80,7 +80,7 @@ def probabilities_without(rows: Rows, parameters: Parameters) -> Floats:
 
     The parameters stay. If nobody else answered a task, what is left is how frequent the labels are.
     """
-    return _mean(
+    return mean_of(
         {
             "vote": vote_labels_without(rows, parameters),
             "tilted": tilted_states(parameters).labels_without(rows),
@@ -89,7 +89,8 @@ def probabilities_without(rows: Rows, parameters: Parameters) -> Floats:
     )
 
 
-def _members(rows: Rows, parameters: Parameters) -> dict[str, Floats]:
+def members_of(rows: Rows, parameters: Parameters) -> dict[str, Floats]:
+    """The posteriors of the members (task, label), by name, given the parameters of these workers."""
     return {
         "vote": vote_labels(rows, parameters),
         "tilted": tilted_states(parameters).labels(rows),
@@ -97,6 +98,7 @@ def _members(rows: Rows, parameters: Parameters) -> dict[str, Floats]:
     }
 
 
-def _mean(members: dict[str, Floats]) -> Floats:
+def mean_of(members: dict[str, Floats]) -> Floats:
+    """The fixed mean of the members' posteriors."""
     mean = np.sum([WEIGHTS[name] * posterior for name, posterior in members.items()], axis=0)
     return np.asarray(mean / mean.sum(axis=1, keepdims=True))

@@ -19,7 +19,6 @@ from crowdopt.results.workers.spark import confusion_table, worker_table
 from crowdopt.results.workers.statistics import (
     FLAGS,
     NEED_OTHERS,
-    STATISTICS,
     WORKER_COLUMNS,
     Quality,
     measure,
@@ -28,11 +27,12 @@ from crowdopt.results.workers.statistics import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from crowdopt._arrays import Ints, Objects
     from crowdopt.data.load import Source
     from crowdopt.results.solution import Solution
+    from crowdopt.results.workers.skill import Skill
 
 WORKER_NUMBER = "number"
 """The column that has a worker's number: its place among all workers, sorted."""
@@ -44,46 +44,55 @@ class Workers:
 
     Attributes:
         labels: The labels, as texts.
-        class_names: The classes of workers.
         source: The responses.
         ids: One row per worker: its number and itself.
         counts: Responses to tasks of one label that are one answer: columns number, label, answer, n.
-        classes: The class of each worker.
         quality: The statistics of each worker.
+        columns: The columns of the table: ``worker``, statistics, ``flag`` and ``reason``.
+        reason: Why a worker is flagged, by its number; empty if it is not.
+        worst_by: The statistic by which the worst worker is the one with the least.
+        class_of: The class of each worker by name; None if there are no classes.
     """
 
     labels: tuple[str, ...]
-    class_names: tuple[str, ...]
     source: Source
     ids: Table
     counts: dict[str, Ints]
-    classes: Ints
-    quality: Quality
+    quality: Quality | Skill
+    columns: tuple[str, ...]
+    reason: Callable[[int], str]
+    worst_by: str
+    class_of: tuple[str, ...] | None = None
+
+    @property
+    def statistics(self) -> list[str]:
+        """The columns that are numbers."""
+        return [name for name in self.columns if name not in {"worker", "class", "flag", "reason"}]
 
     @property
     def n_workers(self) -> int:
         """Number of workers."""
-        return len(self.classes)
+        return len(self.quality.flag)
 
     @property
     def table(self) -> Table:
         """One row per worker, sorted."""
         numbers = np.arange(self.n_workers)
-        columns = {field.name: getattr(self.quality, field.name) for field in fields(self.quality)}
+        columns = {name: getattr(self.quality, name) for name in self.statistics}
+        columns |= {} if self.class_of is None else {"class": _texts(self.class_of)}
         columns |= {
-            "class": _texts(self.class_names[k] for k in self.classes),
             "flag": _texts(FLAGS[flag] for flag in self.quality.flag),
             "reason": _texts(map(self.reason, range(self.n_workers))),
         }
         table = self._named(
-            {WORKER_NUMBER: numbers} | {name: columns[name] for name in WORKER_COLUMNS if name != "worker"}
+            {WORKER_NUMBER: numbers} | {name: columns[name] for name in self.columns if name != "worker"}
         )
         compared, flagged = nw.col("n_compared") > 0, nw.col("flag") != ""
         table = table.with_columns(
             *(nw.when(compared).then(nw.col(name)).alias(name) for name in NEED_OTHERS),
             *(nw.when(flagged).then(nw.col(name)).alias(name) for name in ("flag", "reason")),
         )
-        return as_typed(table.select(*WORKER_COLUMNS).sort("worker"), self.source.responses.types)
+        return as_typed(table.select(*self.columns).sort("worker"), self.source.responses.types)
 
     @property
     def confusion(self) -> Table:
@@ -103,8 +112,8 @@ class Workers:
         return as_typed(table, responses.types | {"answered": responses.types["label"]})
 
     def worst(self, n: int) -> list[dict[str, Any]]:
-        """The rows of the workers of whom the least can be hoped for: the upper end of their accuracy is lowest."""
-        numbers = np.argsort(self.quality.accuracy_high, kind="stable")[:n]
+        """The rows of the worst workers, the worst first."""
+        numbers = np.argsort(getattr(self.quality, self.worst_by), kind="stable")[:n]
         wanted = small_table({WORKER_NUMBER: numbers, "rank": np.arange(len(numbers))}, like=self.ids)
         found = fetch(self.ids.join(wanted, on=WORKER_NUMBER, how="inner").sort("rank").select("worker"))
         return [
@@ -124,24 +133,20 @@ class Workers:
 
     def _row(self, number: int) -> dict[str, Any]:
         """What the table says of a worker, and how it answered, as plain JSON values."""
-        quality = {name: getattr(self.quality, name)[number].item() for name in STATISTICS}
+        quality = {name: getattr(self.quality, name)[number].item() for name in self.statistics}
         missing = () if quality["n_compared"] else NEED_OTHERS
         confusion: dict[str, dict[str, int]] = {}
         for i in range(*np.searchsorted(self.counts[WORKER_NUMBER], [number, number + 1])):
             label, answer = (self.labels[self.counts[name][i]] for name in ("label", "answer"))
             confusion.setdefault(label, {})[answer] = int(self.counts["n"][i])
         return {
-            "class": self.class_names[self.classes[number]],
+            **({} if self.class_of is None else {"class": self.class_of[number]}),
             **quality,
             **dict.fromkeys(missing),
             "flag": FLAGS[self.quality.flag[number]] or None,
             "reason": self.reason(number) or None,
             "confusion": confusion,
         }
-
-    def reason(self, number: int) -> str:
-        """Why a worker is flagged; empty if it is not."""
-        return reason(self.quality, number, self.labels)
 
     def _named(self, columns: dict[str, Any]) -> Table:
         """Columns by the number of a worker, with the worker instead."""
@@ -158,14 +163,17 @@ def workers_of(solution: ProofSolution, source: Source) -> Workers:
     counts = _sums(numbered, "label")
     others = _sums(numbered.filter(nw.col("others") != NOBODY), "others")
     classes = fetch_integers(who.select(WORKER_NUMBER, "class").sort(WORKER_NUMBER))["class"]
+    names, quality = class_names(solution), _measured(solution, counts, others, classes)
     return Workers(
         labels=solution.scale.labels,
-        class_names=class_names(solution),
         source=source,
         ids=who.drop("class"),
         counts=counts,
-        classes=classes,
-        quality=_measured(solution, counts, others, classes),
+        quality=quality,
+        columns=WORKER_COLUMNS,
+        reason=lambda number: reason(quality, number, solution.scale.labels),
+        worst_by="accuracy_high",  # of whom least can be hoped for
+        class_of=tuple(names[k] for k in classes),
     )
 
 
