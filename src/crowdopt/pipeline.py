@@ -26,6 +26,7 @@ from crowdopt.options import AggregateOptions, ProveOptions, SolveOptions
 from crowdopt.results.advice import advise_classes
 from crowdopt.results.answers import check_kept
 from crowdopt.results.consensus_tasks import encode_tasks
+from crowdopt.results.doubts import doubts_about_proof
 from crowdopt.results.solution import Solution
 from crowdopt.results.solutions import NOT_SOLVED_YET, Solutions, with_own_readings
 from crowdopt.results.solve_consensus import solve_consensus
@@ -239,6 +240,8 @@ class _Job:
         self.on_phase("solving")
         limits = Limits(options["time_limit"], on_progress, parse_bytes(options["memory_limit"]), wanted["seed"], start)
         solution = replace(solve_counted(source.counted, wanted, limits), source=source)
+        self.on_phase("comparing with the consensus")
+        solution = replace(solution, doubts=doubts_about_proof(solution))
         return self.with_accuracy(replace(solution, advice=(*solution.advice, *advise_classes(solution))))
 
     def prove_by_group(self, on_group: OnGroup | None) -> Solutions:

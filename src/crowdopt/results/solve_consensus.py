@@ -9,9 +9,10 @@ import numpy as np
 from crowdopt.consensus.consensus import find_consensus
 from crowdopt.consensus.rows import Rows
 from crowdopt.errors import InputError
-from crowdopt.model.agreement import agreement, exceeds_chance
+from crowdopt.model.agreement import agreement
 from crowdopt.model.objective import read_shares
 from crowdopt.results.consensus_tasks import ConsensusTasks, votes_of
+from crowdopt.results.doubts import doubts_about_crowd
 from crowdopt.results.solution import UNCERTAIN_BELOW
 from crowdopt.results.solution_consensus import ConsensusSolution
 
@@ -68,7 +69,7 @@ def solve_consensus(
         n_uncertain=int((confidence < UNCERTAIN_BELOW).sum()),
         n_tied=int(labelled.tied[free].sum()),
         fingerprint=counted.buckets.fingerprint(scale.labels),
-        doubts=doubts_about(counted),
+        doubts=doubts_about_crowd(counted.buckets),
         tasks=tasks,
     )
 
@@ -85,14 +86,3 @@ def read_label_shares(given: Any, scale: Scale) -> Floats | None:
     if not ((shares > 0) & (shares <= 1)).all() or abs(shares.sum() - 1) > 1e-6:
         raise InputError(f"the label shares must be above 0 and sum to 1, not {shares.tolist()}")
     return np.asarray(shares / shares.sum())
-
-
-def doubts_about(counted: CountedProblem) -> tuple[str, ...]:
-    """Why the labels of a consensus are to be checked; empty if nothing speaks against them."""
-    buckets = counted.buckets
-    if not (buckets.sizes > 1).any():
-        return ("no task has two responses, so nothing tells how good the workers are; have tasks answered twice",)
-    if exceeds_chance(buckets.counts, buckets.weights) is False:
-        found = f"two responses to a task agree no more often than by chance ({buckets.n_tasks:,} tasks)"
-        return (f"{found}, so these labels may be guesses; look at the question, or collect more responses",)
-    return ()

@@ -1,0 +1,75 @@
+"""Doubts: why answers should be checked before anybody relies on them, in words. They come before every green word."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crowdopt.consensus.consensus import find_consensus
+from crowdopt.consensus.rows import Rows
+from crowdopt.data.known_labels import TASK_TEXT, with_text
+from crowdopt.data.tables.table import fetch_arrow
+from crowdopt.model.agreement import exceeds_chance
+from crowdopt.results.consensus_tasks import encode_tasks, label_probabilities, votes_of
+
+if TYPE_CHECKING:
+    from crowdopt._arrays import Bools, Ints
+    from crowdopt.data.load import Source
+    from crowdopt.model.buckets import Buckets
+    from crowdopt.results.solution_proof import ProofSolution
+
+OVERRULED = 0.05
+"""Share of the tasks that proved labels may decide otherwise in silence."""
+
+MOST_RESPONSES = 2_000_000
+"""Responses up to which proved labels are set beside the consensus; beyond, only beside the majorities."""
+
+
+def doubts_about_crowd(buckets: Buckets) -> tuple[str, ...]:
+    """Why no labels of this crowd can be relied on; empty if nothing speaks against them."""
+    if not (buckets.sizes > 1).any():
+        return ("no task has two responses, so nothing tells how good the workers are; have tasks answered twice",)
+    if exceeds_chance(buckets.counts, buckets.weights) is False:
+        found = f"two responses to a task agree no more often than by chance ({buckets.n_tasks:,} tasks)"
+        return (f"{found}, so these labels may be guesses; look at the question, or collect more responses",)
+    return ()
+
+
+def doubts_about_proof(solution: ProofSolution) -> tuple[str, ...]:
+    """Why proved labels are to be checked: they overrule majorities, or the consensus, on too many tasks."""
+    if solution.certificate.bound is None:
+        return ()  # a heuristic promises nothing
+    source, buckets = solution.source, solution.buckets
+    counts = {"clear majorities": buckets.weights[overruled(buckets, solution.mapping)].sum() / buckets.n_tasks}
+    if source is not None and source.totals.n_responses <= MOST_RESPONSES:
+        counts["the consensus"] = _against_consensus(solution, source)
+    said = [f"{whom} on {share:.0%}" for whom, share in counts.items() if share > OVERRULED]
+    if not said:
+        return ()
+    found = f"the proved labels overrule {' and '.join(said)} of the tasks"
+    return (
+        f"{found}, so the model that was stated may not fit; crowdopt aggregate gives the labels most likely right",
+    )
+
+
+def overruled(buckets: Buckets, mapping: Ints) -> Bools:
+    """The buckets in which more than half of the responses are one label, and the mapping gives another."""
+    votes = buckets.counts.sum(axis=1)
+    majority = votes.argmax(axis=1)
+    clear = 2 * votes.max(axis=1) > buckets.sizes
+    return np.asarray(clear & (majority != mapping))
+
+
+def _against_consensus(solution: ProofSolution, source: Source) -> float:
+    """Share of the tasks that the consensus labels otherwise."""
+    import pyarrow.compute as pc
+
+    encoded, known = encode_tasks(source)
+    found = find_consensus(Rows.of(encoded.coded, known))
+    labelled = label_probabilities(found.probabilities, solution.scale, votes_of(encoded.coded).sum(axis=0))
+    table, mapping = solution.placed()
+    placed = fetch_arrow(with_text(table).select(TASK_TEXT, "row"))
+    at = pc.index_in(placed[TASK_TEXT].combine_chunks(), encoded.tasks).to_numpy()
+    differ = mapping[placed["row"].to_numpy()] != labelled.labels[at]
+    return float((differ & ~labelled.tied[at]).mean()) if len(at) else 0.0
