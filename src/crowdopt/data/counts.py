@@ -24,6 +24,7 @@ class CountedProblem:
         gold: Tasks of known label, if there are any.
         totals: Numbers of tasks, workers and responses.
         reading: How the data were read.
+        digest: Of the responses; see ``fingerprint.py``. Empty if there are only counts.
     """
 
     scale: Scale
@@ -32,6 +33,7 @@ class CountedProblem:
     gold: GoldCounts | None
     totals: Totals
     reading: Reading
+    digest: str = ""
 
 
 @dataclass(frozen=True)
