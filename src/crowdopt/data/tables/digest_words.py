@@ -1,4 +1,4 @@
-"""The numbers that the digest of a response is summed as: the same wherever SQL is asked; see ``data/fingerprint.py``."""
+"""The numbers that the digest of a response is summed as, wherever SQL is asked; see ``data/fingerprint.py``."""
 
 from __future__ import annotations
 
