@@ -17,7 +17,7 @@ from crowdopt.data.reading import Reading
 from crowdopt.data.tables import table as tables
 from crowdopt.errors import InputError
 from crowdopt.verify.verdict import Verdict
-from support.digests import defined, found
+from support.digests import defined, digest_from
 from support.servers import server
 from support.ways import BACKENDS, NAMES, ROWS, WAYS, to_arrow, to_pandas, to_text
 
@@ -36,7 +36,7 @@ def exchanged(rows, column: int, one, other) -> list[tuple]:
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_in_gives_the_digest_of_the_definition(way, tmp_path):
     rows = ODD[::-1] if len(way) % 2 else ODD
-    assert found(WAYS[way](rows, tmp_path), wide=way.startswith("wide")) == defined(ODD)
+    assert digest_from(WAYS[way](rows, tmp_path), wide=way.startswith("wide")) == defined(ODD)
 
 
 TYPES = {
@@ -58,9 +58,9 @@ def test_a_value_counts_as_its_canonical_text(kind, backend):
     values = pa.array(TYPES[kind])
     rows = [(value, "w", label) for value, label in zip(values.to_pylist(), "xyxyxy", strict=False)]
     columns = {"task": values, "worker": ["w"] * len(rows), "label": [label for *_, label in rows]}
-    assert found(BACKENDS[backend](pa.table(columns))) == defined(rows)
+    assert digest_from(BACKENDS[backend](pa.table(columns))) == defined(rows)
     columns |= {"task": columns["worker"], "worker": columns["task"]}
-    assert found(BACKENDS[backend](pa.table(columns))) == defined(
+    assert digest_from(BACKENDS[backend](pa.table(columns))) == defined(
         [(worker, task, label) for task, worker, label in rows]
     )
 
@@ -69,13 +69,13 @@ def test_a_value_counts_as_its_canonical_text(kind, backend):
 def test_objects_of_pandas_count_as_what_they_hold(missing):
     rows = [(Decimal("1.0"), 7, True), (Decimal("2.5"), 8, False), (Decimal(3), 9, missing)]
     data = pd.DataFrame(rows, columns=NAMES, dtype=object)
-    assert found(data, missing="drop") == defined(rows[:2])
+    assert digest_from(data, missing="drop") == defined(rows[:2])
 
 
 @pytest.mark.parametrize("backend", ["pandas", "pandas-pyarrow", "polars", "polars-lazy", "arrow"])
 def test_tables_in_memory_are_read_batch_by_batch(backend, monkeypatch):
     monkeypatch.setattr(tables, "BATCH", 7)
-    assert found(BACKENDS[backend](to_arrow(ODD))) == defined(ODD)
+    assert digest_from(BACKENDS[backend](to_arrow(ODD))) == defined(ODD)
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=4)
@@ -83,7 +83,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 
 @given(st.lists(st.tuples(TEXTS, TEXTS, st.sampled_from(["x", "ü", "1 1"])), min_size=1, max_size=20))
 def test_any_texts_have_the_digest_of_the_definition(rows):
-    assert found(to_pandas(rows), duplicates="all") == defined(rows)
+    assert digest_from(to_pandas(rows), duplicates="all") == defined(rows)
 
 
 def test_other_rows_have_another_digest(tmp_path):
@@ -100,7 +100,7 @@ def test_other_rows_have_another_digest(tmp_path):
         "another row repeated": [*rows, rows[1]],
         "a row less": rows[1:],
     }
-    digests = {name: found(to_text(them, tmp_path), duplicates="all") for name, them in others.items()}
+    digests = {name: digest_from(to_text(them, tmp_path), duplicates="all") for name, them in others.items()}
     assert len(set(digests.values())) == len(others)
     assert digests == {name: defined(them) for name, them in others.items()}
 
@@ -110,8 +110,8 @@ def test_what_is_not_counted_is_not_in_it(way, tmp_path):
     rows = [(f"t{task}", worker, label) for task, worker, label in ODD]
     incomplete = [(None, "v", "yes"), ("u1", None, "yes"), ("u2", "v", None), ("u3", "v", "?")]
     data = WAYS[way]([*rows, *rows[:5], *incomplete], tmp_path)
-    assert found(data, missing="drop", duplicates="same", na=("?",)) == defined(rows)
-    assert found(data, missing="drop", duplicates="all", na=("?",)) == defined([*rows, *rows[:5]])
+    assert digest_from(data, missing="drop", duplicates="same", na=("?",)) == defined(rows)
+    assert digest_from(data, missing="drop", duplicates="all", na=("?",)) == defined([*rows, *rows[:5]])
 
 
 def test_a_server_sums_the_digests_of_all_types_that_it_counts(monkeypatch):
@@ -128,7 +128,7 @@ def test_a_server_sums_the_digests_of_all_types_that_it_counts(monkeypatch):
         "SELECT 1",
     )
     table = type(database.load(to_arrow(ROWS)))(database.address, table="of_types")
-    assert found(table, class_column="class", missing="drop") == defined(
+    assert digest_from(table, class_column="class", missing="drop") == defined(
         [(1, "ö1", "true"), (-2, "ö1", "false"), (3, "ü2", "true")]
     )
 

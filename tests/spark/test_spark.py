@@ -23,7 +23,7 @@ from crowdopt.data.groups import load_groups
 from crowdopt.data.reading import Reading
 from crowdopt.errors import ClassError, ColumnError, InputError
 from support.clusters import cluster, executors
-from support.digests import defined, found
+from support.digests import defined, digest_from
 from support.needs import ROOT, need
 from support.ways import ROWS, canonical, facts, plain, to_arrow, to_pandas, wide
 
@@ -103,7 +103,7 @@ def test_the_digest_of_the_responses_is_that_of_the_definition(spark, kind):
     rows = [(task, worker.replace("w", "ŵ 🙂"), label) for task, worker, label in ROWS]
     data = placed(to_arrow(rows), spark).selectExpr(f"CAST(task AS {kind}) AS task", "worker", "label = 'yes' AS label")
     rows = [(task, worker, label == "yes") for task, worker, label in rows]
-    assert found(data) == defined(rows)
+    assert digest_from(data) == defined(rows)
     grouped = load_groups(data.selectExpr("*", "worker AS part"), Reading(group="part"), None)
     assert {name: one.digest for name, one in grouped.groups.items()} == {
         name: defined([row for row in rows if row[1] == name]) for name in {worker for _, worker, _ in rows}

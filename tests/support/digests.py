@@ -20,7 +20,7 @@ def defined(rows) -> str:
     return hashlib.sha256(f"{n_rows} {sums[0]} {sums[1]}".encode()).hexdigest()
 
 
-def found(data, **options) -> str:
+def digest_from(data, **options) -> str:
     """The digest of data that are read with some options."""
     workspace = workspace_for(data)
     try:

@@ -35,6 +35,11 @@ class CountedProblem:
     reading: Reading
     digest: str = ""
 
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the responses, their counts, labels and classes."""
+        return self.buckets.fingerprint(self.scale.labels, [one.name for one in self.classes], self.digest)
+
 
 @dataclass(frozen=True)
 class Totals:

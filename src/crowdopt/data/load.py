@@ -65,6 +65,11 @@ class Source:
         return CountedProblem(responses.scale, responses.classes, *known)
 
     @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the responses, their counts, labels and classes."""
+        return self.counted.fingerprint
+
+    @property
     def reading(self) -> Reading:
         """How the data were read."""
         return self.responses.reading
