@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from campaigns.lies import claim_all_mappings, flip_a_label, pick
-from campaigns.truth import beaten, margins_of, offsets_of, optimum, problem_of, refit, retell, still_fit
+from campaigns.truth import beaten, digest_of, margins_of, offsets_of, optimum, problem_of, refit, retell, still_fit
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Proof, Space
 from crowdopt.verify.alternatives import agreement_of_best_names
@@ -156,7 +156,7 @@ def _with_other_counts(data, solution, counts, weights):
     mapping[index] = solution.mapping
     data["buckets"] |= {"counts": buckets.counts.tolist(), "weights": buckets.weights.tolist()}
     data["certificate"]["fingerprint"] = buckets.fingerprint(
-        solution.scale.labels, [one.name for one in solution.classes]
+        solution.scale.labels, [one.name for one in solution.classes], digest_of(solution)
     )
     retell(data, solution, mapping, buckets=buckets)
     data["agreement"] = replace(solution, buckets=buckets).agreement.to_dict()

@@ -38,7 +38,7 @@ def judge(lied: dict, solution: Solution, data, **options) -> Verification:
     if lied["reading"] != solution.to_dict()["reading"]:
         return verify(loaded, data, **options)
     counted = (solution.scale, solution.buckets, solution.totals, gold_of(solution), classes_of(solution))
-    return check_against(loaded, *counted, **options)
+    return check_against(loaded, *counted, digest=digest_of(solution), **options)
 
 
 def gold_of(solution: Solution):
@@ -49,6 +49,11 @@ def gold_of(solution: Solution):
 def classes_of(solution: Solution):
     """What was counted of classes of workers, if the solution was made from data."""
     return solution.source.responses.classes if solution.source else ()
+
+
+def digest_of(solution: Solution) -> str:
+    """The digest of the responses, if the solution was made from data."""
+    return solution.source.digest if solution.source else ""
 
 
 # What is true, by brute force.

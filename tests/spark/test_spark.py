@@ -19,8 +19,11 @@ import pytest
 import crowdopt
 from crowdopt import Solution, prove, verify
 from crowdopt.classes import spark as spark_classes
+from crowdopt.data.groups import load_groups
+from crowdopt.data.reading import Reading
 from crowdopt.errors import ClassError, ColumnError, InputError
 from support.clusters import cluster, executors
+from support.digests import defined, digest_from
 from support.needs import ROOT, need
 from support.ways import ROWS, canonical, facts, plain, to_arrow, to_pandas, wide
 
@@ -93,6 +96,18 @@ def test_the_same_answers_as_from_any_other_table(spark):
     assert (kinds["task"], kinds["label"], kinds["margin"]) == ("bigint", "string", "double")
     assert solution.answers.toArrow()["task"].to_pylist() == sorted({task for task, *_ in ROWS})
     assert verify(solution, data).reasons == ()
+
+
+@pytest.mark.parametrize("kind", ["string", "smallint", "double", "decimal(20,4)"])
+def test_the_digest_of_the_responses_is_that_of_the_definition(spark, kind):
+    rows = [(task, worker.replace("w", "ŵ 🙂"), label) for task, worker, label in ROWS]
+    data = placed(to_arrow(rows), spark).selectExpr(f"CAST(task AS {kind}) AS task", "worker", "label = 'yes' AS label")
+    rows = [(task, worker, label == "yes") for task, worker, label in rows]
+    assert digest_from(data) == defined(rows)
+    grouped = load_groups(data.selectExpr("*", "worker AS part"), Reading(group="part"), None)
+    assert {name: one.digest for name, one in grouped.groups.items()} == {
+        name: defined([row for row in rows if row[1] == name]) for name in {worker for _, worker, _ in rows}
+    }
 
 
 @pytest.mark.parametrize("kind", ["int", "boolean", "double", "decimal(3,1)"])

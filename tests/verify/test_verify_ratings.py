@@ -23,9 +23,8 @@ HEURISTICS = [name for name in ENGINES if name.startswith(("em", "soft", "vote")
 
 
 def checked(solution: Solution, source: Source, **options):
-    return check_against(
-        solution, source.responses.scale, source.counts.buckets, source.totals, source.counts.gold, **options
-    )
+    counted = (source.responses.scale, source.counts.buckets, source.totals, source.counts.gold)
+    return check_against(solution, *counted, digest=source.digest, **options)
 
 
 def can_be_enumerated(source: Source) -> bool:

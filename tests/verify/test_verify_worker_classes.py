@@ -10,7 +10,7 @@ import pytest
 
 from campaigns.lies import LIES
 from campaigns.rating_lies import RATING_LIES
-from campaigns.truth import can_be_tried, judge, optimum, retell
+from campaigns.truth import can_be_tried, digest_of, judge, optimum, retell
 from crowdopt import Solution, prove, verify
 from crowdopt.errors import ColumnError
 from crowdopt.model.certificate import Space
@@ -61,7 +61,7 @@ def exchange_the_names(data, solution, rng):
     one, other = data["classes"]
     one["name"], other["name"] = other["name"], one["name"]
     names = [one["name"], other["name"]]
-    data["certificate"]["fingerprint"] = solution.buckets.fingerprint(solution.scale.labels, names)
+    data["certificate"]["fingerprint"] = solution.buckets.fingerprint(solution.scale.labels, names, digest_of(solution))
     return "exchanged"
 
 

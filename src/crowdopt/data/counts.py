@@ -24,6 +24,7 @@ class CountedProblem:
         gold: Tasks of known label, if there are any.
         totals: Numbers of tasks, workers and responses.
         reading: How the data were read.
+        digest: Of the responses; see ``fingerprint.py``. Empty if there are only counts.
     """
 
     scale: Scale
@@ -32,6 +33,12 @@ class CountedProblem:
     gold: GoldCounts | None
     totals: Totals
     reading: Reading
+    digest: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the responses, their counts, labels and classes."""
+        return self.buckets.fingerprint(self.scale.labels, [one.name for one in self.classes], self.digest)
 
 
 @dataclass(frozen=True)

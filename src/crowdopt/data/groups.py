@@ -6,7 +6,7 @@ why that group has no answers; the others go on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from crowdopt.data.counts import CountedProblem, Totals
 from crowdopt.data.duplicates import resolve_in_groups
+from crowdopt.data.fingerprint import digests_of_groups
 from crowdopt.data.known_labels import count_array
 from crowdopt.data.load import OnPhase, naming, open_responses, paths_of, read_classes, unchanged
 from crowdopt.data.overview import Overview, check_n_labels
@@ -123,7 +124,8 @@ def load_groups(
         on_phase("counting")
         counting = _Counting(prepared, facts, overview.class_names)
         per_task = counting.per_task(table, workspace.folder if workspace else None, everyone=not failures)
-        groups = counting.counted(per_task)
+        digests = digests_of_groups(table)
+        groups = {group: replace(found, digest=digests[group]) for group, found in counting.counted(per_task).items()}
     ordered = {group: failures[group] for group in sorted_texts(failures)}
     return GroupedSource(
         table=per_task,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from crowdopt.data.columns import Choose, choose_classes, choose_responses, choose_truth
 from crowdopt.data.counts import CountedProblem, Totals
+from crowdopt.data.fingerprint import digest_of_responses
 from crowdopt.data.readers.addresses import Database, database_of
 from crowdopt.data.readers.database_rows import read_database
 from crowdopt.data.readers.open_files import explain_errors, read_files
@@ -45,6 +46,7 @@ class Source:
         workspace: The database that files were read with; None for frames.
         notes: What was done with the rows of an annotation tool's export, in words.
         found: The classes of workers that were found, where they are a table of their own (worker, class): on Spark.
+        digest: Of the responses; see ``fingerprint.py``. Empty if nobody asked for it.
     """
 
     responses: Responses
@@ -53,14 +55,19 @@ class Source:
     workspace: Workspace | None
     notes: tuple[str, ...] = ()
     found: Table | None = None
+    digest: str = ""
 
     @property
     def counted(self) -> CountedProblem:
         """What solving needs."""
         responses, counts = self.responses, self.counts
-        return CountedProblem(
-            responses.scale, responses.classes, counts.buckets, counts.gold, self.totals, responses.reading
-        )
+        known = (counts.buckets, counts.gold, self.totals, responses.reading, self.digest)
+        return CountedProblem(responses.scale, responses.classes, *known)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the responses, their counts, labels and classes."""
+        return self.counted.fingerprint
 
     @property
     def reading(self) -> Reading:
@@ -93,6 +100,7 @@ def load(
     known: Sequence[str] = (),
     gold: Any = None,
     classes: Any = None,
+    digest: bool = True,
     on_phase: OnPhase = lambda _: None,
 ) -> Source:
     """Reads, checks (see ``responses.check``) and counts the responses.
@@ -107,13 +115,14 @@ def load(
         known: The classes that workers can be in; see ``responses.check``.
         gold: Tasks of known label.
         classes: Classes of workers.
+        digest: Whether to make the digest of the responses, which takes a pass over them.
         on_phase: Called when a new phase begins.
     """
     if classes is not None:
         reading = read_classes(classes, reading, workspace)
     checks: dict[str, Any] = {"n_bins": n_bins, "resolved": resolved, "scale": scale, "known": known}
     count: Callable[..., Source] = partial(
-        _count, data=data, workspace=workspace, gold=gold, classes=classes, on_phase=on_phase, **checks
+        _count, data=data, workspace=workspace, gold=gold, classes=classes, digest=digest, on_phase=on_phase, **checks
     )
     with unchanged(workspace), explain_errors(paths_of(data)):
         if isinstance(data, Database) and workspace is not None and not (n_bins or known):
@@ -141,6 +150,7 @@ def _count(
     workspace: Workspace | None,
     gold: Any,
     classes: Any,
+    digest: bool,
     on_phase: OnPhase,
     **checks: Any,
 ) -> Source:
@@ -152,7 +162,8 @@ def _count(
         responses = replace(responses, reading=read_gold(labels, responses.reading, workspace))
     on_phase("counting")
     counts = count_tasks(responses, workspace.folder if workspace else None, server)
-    return Source(responses, counts, data, workspace, found.notes)
+    source = Source(responses, counts, data, workspace, found.notes)
+    return replace(source, digest=digest_of_responses(responses, server)) if digest else source
 
 
 def _known_labels(given: Any, exported: Any) -> Any:

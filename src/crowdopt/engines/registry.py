@@ -61,9 +61,19 @@ class Solved:
 
 
 def run(
-    problem: Problem, limits: Limits, *, labels: Sequence[str], classes: Sequence[str] = (), engine: str = "auto"
+    problem: Problem,
+    limits: Limits,
+    *,
+    labels: Sequence[str],
+    classes: Sequence[str] = (),
+    responses: str = "",
+    engine: str = "auto",
 ) -> Solved:
-    """Solves a problem with the named engine, or with the one that fits, and certifies the outcome."""
+    """Solves a problem with the named engine, or with the one that fits, and certifies the outcome.
+
+    The certificate's fingerprint covers the names of labels and classes, and the digest of the responses if there are
+    any behind the counts.
+    """
     check_engine(problem, engine)
     check_ranked(problem)
     before = limits.elapsed
@@ -73,7 +83,7 @@ def run(
         outcome,
         engine=name,
         seconds=limits.elapsed - before,
-        fingerprint=problem.buckets.fingerprint(labels, classes),
+        fingerprint=problem.buckets.fingerprint(labels, classes, responses),
     )
     margins = outcome.margins or single_moves(problem, outcome.mapping)
     return Solved(outcome.mapping, certificate, margins, outcome.runner_up)

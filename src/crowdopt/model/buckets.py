@@ -121,11 +121,15 @@ class Buckets:
         responses, _ = self.by_label(mapping)
         return int(np.einsum("jkj->", responses))
 
-    def fingerprint(self, labels: Sequence[str], classes: Sequence[str] = ()) -> str:
-        """SHA-256 of the table, the label texts and the names of classes: the same from every source and row order."""
+    def fingerprint(self, labels: Sequence[str], classes: Sequence[str] = (), responses: str = "") -> str:
+        """SHA-256 of the table, the label texts, the names of classes and the digest of the responses, if there is one.
+
+        It is the same from every source and row order.
+        """
         digest = hashlib.sha256()
-        names = {"labels": list(labels), "shape": list(self.counts.shape)}
-        digest.update(json.dumps(names | ({"classes": list(classes)} if classes else {})).encode())
+        names: dict[str, Any] = {"labels": list(labels), "shape": list(self.counts.shape)}
+        names |= ({"classes": list(classes)} if classes else {}) | ({"responses": responses} if responses else {})
+        digest.update(json.dumps(names).encode())
         digest.update(self.counts.astype("<i8").tobytes())
         digest.update(self.weights.astype("<i8").tobytes())
         return digest.hexdigest()

@@ -55,7 +55,7 @@ class Certificate:
         engine: The engine that answered.
         work: Mappings (or steps) that the engine evaluated: a measure of effort free of the machine's noise.
         seconds: Time the engine took. Not part of any comparison.
-        fingerprint: SHA-256 of the buckets and label texts that the certificate speaks of.
+        fingerprint: SHA-256 of the responses, counts and label texts that the certificate speaks of.
         witness: What lets another program check the bound, where the data alone do not; else None. For the engine
             ``columns``: ``prices`` of all buckets and the ``gains`` of all labels, or a ``bucket`` by whose label the
             space is split, with a witness for each part as ``children`` by label.

@@ -80,7 +80,7 @@ def read_new(
     else:
         data = join_found_classes(solution.source, data)
     names = [one.name for one in solution.classes]
-    known = {"scale": solution.scale, "known": names}
+    known = {"scale": solution.scale, "known": names, "digest": False}
     with _opened(data, reading, memory_limit=memory_limit, threads=threads, **known) as source:
         yield source
 
@@ -108,13 +108,13 @@ def _opened(
 
 
 def check_same_counts(solution: ProofSolution, source: Source) -> None:
-    """Raises if the responses, counted by task, are not those behind the labels."""
+    """Raises if the responses are not those behind the labels."""
     gold, offsets = source.counts.gold, solution.objective.offsets
     found, known = gold.responses if gold else np.zeros(()), offsets.gold_responses if offsets else np.zeros(())
-    names = [one.name for one in source.responses.classes]
-    fingerprint = source.counts.buckets.fingerprint(source.responses.scale.labels, names)
-    if fingerprint != solution.certificate.fingerprint or (found != known).any():
-        raise InputError("these are not the responses that the solution was made from (counted by task, they differ)")
+    if source.fingerprint != solution.certificate.fingerprint or (found != known).any():
+        raise InputError(
+            "these are not the responses that the solution was made from (tasks, workers or labels differ)"
+        )
 
 
 def as_frame(table: Table, source: Source | GroupedSource) -> Any:

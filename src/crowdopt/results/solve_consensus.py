@@ -68,7 +68,7 @@ def solve_consensus(
         mean_confidence=float(confidence.mean()) if len(confidence) else 1.0,
         n_uncertain=int((confidence < UNCERTAIN_BELOW).sum()),
         n_tied=int(labelled.tied[free].sum()),
-        fingerprint=counted.buckets.fingerprint(scale.labels),
+        fingerprint=counted.fingerprint,
         doubts=doubts_about_crowd(counted.buckets),
         tasks=tasks,
     )

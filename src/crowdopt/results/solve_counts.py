@@ -43,7 +43,7 @@ def solve_counted(counted: CountedProblem, wanted: SolveOptions, limits: Limits)
     reading = counted.reading
     space = space_of(wanted["space"], scale)
     problem = Problem(buckets, space, objective, len(reading.ranked) > 1, reading.classes_found)
-    solved = run(problem, limits, labels=scale.labels, classes=names, engine=wanted["engine"])
+    solved = run(problem, limits, labels=scale.labels, classes=names, responses=counted.digest, engine=wanted["engine"])
     proved = solved.certificate.bound is not None
     scale_said = bool(wanted["scale"] or wanted["labels"] or wanted["bins"] is not None)  # who says it needs no advice
     solution = ProofSolution(

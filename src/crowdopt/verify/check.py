@@ -45,11 +45,12 @@ def check_against(
     gold: GoldCounts | None = None,
     classes: tuple[WorkerClass, ...] = (),
     *,
+    digest: str = "",
     time_limit: float = DEFAULT_TIME_LIMIT,
 ) -> Verification:
-    """Checks a solution against what was counted in the data."""
+    """Checks a solution against what was counted in the data, and the digest of their responses."""
     wrong = list(_about_classes(solution, classes)) or list(_about_data(solution, scale, buckets, numbers))
-    wrong = wrong or list(_about_gold(solution, gold))
+    wrong = wrong or list(_about_gold(solution, gold)) or list(_about_fingerprint(solution, digest))
     if wrong:
         return Verification(Verdict.REJECTED, tuple(wrong))
     try:
@@ -101,10 +102,6 @@ def _about_data(solution: ProofSolution, scale: Scale, buckets: Buckets, numbers
         return
     if (scale.kind, scale.inferred) != (solution.scale.kind, solution.scale.inferred):
         yield "the kind of scale does not follow from the reading options"
-    fingerprint = buckets.fingerprint(scale.labels, [one.name for one in solution.classes])
-    if fingerprint != solution.certificate.fingerprint:
-        stored = solution.certificate.fingerprint
-        yield f"the data have the fingerprint {fingerprint[:12]}…, the solution {stored[:12]}…"
     same = np.array_equal(buckets.counts, solution.buckets.counts) and np.array_equal(
         buckets.weights, solution.buckets.weights
     )
@@ -117,6 +114,18 @@ def _about_data(solution: ProofSolution, scale: Scale, buckets: Buckets, numbers
         stored = getattr(solution.totals, name)
         if stored != value:
             yield f"{name} is {value} in the data, {stored} in the solution"
+
+
+def _about_fingerprint(solution: ProofSolution, digest: str) -> Iterator[str]:
+    """All that is counted is the same: what is left are the responses themselves."""
+    names = [one.name for one in solution.classes]
+    found = solution.buckets.fingerprint(solution.scale.labels, names, digest)
+    stored = solution.certificate.fingerprint
+    if found != stored:
+        yield (
+            f"the data have the fingerprint {found[:12]}…, the solution {stored[:12]}…: the counts are the same, but "
+            "tasks or workers have other names, or exchanged them"
+        )
 
 
 def _about_labels(solution: ProofSolution, problem: Problem) -> Iterator[str]:

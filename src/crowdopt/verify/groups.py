@@ -84,9 +84,8 @@ def _failure(group: str, why: str, source: GroupedSource) -> str:
 def check_group(item: tuple[ProofSolution, CountedProblem, float]) -> Verification:
     """Checks one solution against what was counted, within some seconds."""
     solution, counted, seconds = item
-    return check_against(
-        solution, counted.scale, counted.buckets, counted.totals, counted.gold, counted.classes, time_limit=seconds
-    )
+    known = (counted.scale, counted.buckets, counted.totals, counted.gold, counted.classes)
+    return check_against(solution, *known, digest=counted.digest, time_limit=seconds)
 
 
 def _alone(solution: ProofSolution) -> ProofSolution:

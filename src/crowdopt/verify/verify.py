@@ -69,12 +69,13 @@ def verify(
         source = load(data, solution.reading, workspace, resolved=True)
         scale, buckets = source.responses.scale, source.counts.buckets
         numbers, gold, classes = source.totals, source.counts.gold, source.responses.classes
+        digest = source.digest
     except (ClassError, GoldError) as error:
         return Verification(Verdict.REJECTED, (str(error),))
     finally:
         if workspace is not None:
             workspace.close()
-    found = check_against(solution, scale, buckets, numbers, gold, classes, time_limit=time_limit)
+    found = check_against(solution, scale, buckets, numbers, gold, classes, digest=digest, time_limit=time_limit)
     return replace(found, claim=_claim(solution))
 
 

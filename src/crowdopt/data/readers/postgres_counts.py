@@ -9,6 +9,7 @@ import narwhals as nw
 
 from crowdopt.data.readers.database import connected
 from crowdopt.data.readers.database_rows import RowsLater, copy, find_columns, opened_copy
+from crowdopt.data.tables.digest_words import DIGITS, WORDS
 from crowdopt.data.tables.table import fetch
 from crowdopt.data.tables.workspace import literal
 
@@ -115,6 +116,20 @@ class Server:
         if once and fetch(table.filter(nw.col("repeated")).select("repeated").head(1))["repeated"]:
             raise Repeated
         return table.drop("repeated") if once else table
+
+    def digest_sums(self) -> dict[str, list[Any]]:
+        """The number of responses, and sums of the numbers of their digests; see ``fingerprint.py``."""
+        task, worker, label = (f"convert_to({role}::text, 'UTF8')" for role in ("task", "worker", "label"))
+        lengths = f"octet_length({task}) || ' ' || octet_length({worker}) || ' '"
+        digest = f"encode(sha256(convert_to({lengths}, 'UTF8') || {task} || {worker} || {label}), 'hex')"
+        known = " AND ".join(f"{key} IS NOT NULL" for key in ("task", *self.keys))
+        words = {
+            name: f"('x' || substr(digest, {at}, {DIGITS}))::bit({4 * DIGITS})::int8" for name, at in WORDS.items()
+        }
+        sums = ", ".join(f"sum({word})::text AS {name}" for name, word in words.items())
+        # OFFSET 0 keeps the server from computing a digest once for every sum.
+        digests = f"(SELECT {digest} AS digest FROM {self.responses} WHERE {known} OFFSET 0) AS crowdopt_digests"
+        return fetch(self._counted(f"SELECT count(*) AS n, {sums} FROM {digests}"))
 
     def _counted(self, query: str) -> Table:
         path = copy(self.cursor, query, self.workspace)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
+from crowdopt.data.tables.digest_words import DIGITS, WORDS
 from crowdopt.data.tables.workspace import literal, path_literal, quote
 
 if TYPE_CHECKING:
@@ -93,6 +94,20 @@ def surely_distinct(table: LazyFrame[Any], columns: Sequence[str]) -> bool:
     listed = ", ".join(quote(name) for name in columns)
     relation = _query(table, lambda source: f"SELECT count(*) = count(DISTINCT hash({listed})) FROM {source}")
     return bool(relation.fetchall()[0][0])
+
+
+def digest_sums(table: LazyFrame[Any], by: Sequence[str]) -> dict[str, list[Any]]:
+    """Rows, and sums of the numbers of the digests of rows (task, worker, label), for all values of ``by``."""
+    keys = "".join(f"{quote(name)}, " for name in by)
+    text = "concat(strlen(task), ' ', strlen(worker), ' ', task, worker, label)"
+    words = {name: f"CAST('0x' || substr(digest, {first}, {DIGITS}) AS BIGINT)" for name, first in WORDS.items()}
+    sums = ", ".join(f"sum({word}) AS {name}" for name, word in words.items())
+    digests = f"SELECT {keys}sha256({text}) AS digest FROM"
+    return fetch(
+        _adopted(
+            _query(table, lambda source: f"SELECT {keys}count(*) AS n, {sums} FROM ({digests} {source}) GROUP BY ALL")
+        )
+    )
 
 
 def fetch(table: LazyFrame[Any]) -> dict[str, list[Any]]:

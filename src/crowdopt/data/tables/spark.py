@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
+from crowdopt.data.tables.digest_words import DIGITS, WORDS
 from crowdopt.errors import ColumnError, InputError
 
 if TYPE_CHECKING:
@@ -105,6 +106,18 @@ def _forget(kept: Any) -> None:
 def distinct_rows(table: LazyFrame[Any]) -> LazyFrame[Any]:
     """By Spark itself; Narwhals would number and sort them."""
     return _adopted(table.to_native().distinct())
+
+
+def digest_sums(table: LazyFrame[Any], by: Sequence[str]) -> dict[str, list[Any]]:
+    """Rows, and sums of the numbers of the digests of rows (task, worker, label), for all values of ``by``."""
+    from pyspark.sql import functions as sql
+
+    lengths = [sql.concat(sql.octet_length(name).cast("string"), sql.lit(" ")) for name in ("task", "worker")]
+    digest = sql.sha2(sql.concat(*lengths, "task", "worker", "label"), 256)
+    words = {name: sql.conv(sql.substring("digest", first, DIGITS), 16, 10) for name, first in WORDS.items()}
+    sums = [sql.sum(word.cast("decimal(28, 0)")).alias(name) for name, word in words.items()]  # sums of 38 digits
+    digests = table.to_native().select(*by, digest.alias("digest"))
+    return fetch(_adopted(digests.groupBy(*by).agg(sql.count("digest").alias("n"), *sums)))
 
 
 def fetch(table: LazyFrame[Any]) -> dict[str, list[Any]]:

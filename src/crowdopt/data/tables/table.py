@@ -7,6 +7,7 @@ All work on tables is written once, in Narwhals, and runs where the table lives:
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
@@ -14,12 +15,12 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.data.tables import duckdb, pandas, pyarrow, spark
-from crowdopt.data.tables.workspace import EXACT
+from crowdopt.data.tables.workspace import EXACT, Workspace
 from crowdopt.errors import ColumnError, InputError
 from crowdopt.model.scale import as_number, canonical_text, plain_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from crowdopt._arrays import Ints, Objects
@@ -30,6 +31,9 @@ Table: TypeAlias = "nw.LazyFrame[Any]"
 
 BACKENDS = (duckdb, pandas, pyarrow, spark)
 """The modules that have functions of their own; Polars does with those here."""
+
+BATCH = 1 << 18
+"""Rows of a table in memory that are handed to a database at a time."""
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -183,6 +187,32 @@ def fetch_integers(table: Table) -> dict[str, Ints]:
 def fetch_arrow(table: Table) -> Any:
     """Brings a table of any length into an Arrow table."""
     return table.collect().to_arrow()
+
+
+@contextmanager
+def in_database(table: Table) -> Iterator[Table]:
+    """The table where SQL can be asked: one in memory as a stream that DuckDB reads once, all but fractions as text.
+
+    Fractions stay what they are, as DuckDB writes them as ``canonical_text`` does, and some libraries do not.
+    """
+    if duckdb.is_mine(table) or spark.is_mine(table):
+        yield table
+        return
+    import pyarrow as pa
+
+    frame = table.collect()
+    fractions = {name: dtype.is_float() for name, dtype in frame.schema.items()}
+    texts, floats = ([name for name, is_float in fractions.items() if is_float is kind] for kind in (False, True))
+    types = pa.schema([(name, pa.float64() if fractions[name] else pa.large_string()) for name in fractions])
+
+    def batches() -> Iterator[Any]:
+        for start in range(0, len(frame), BATCH):
+            part = with_texts(frame[start : start + BATCH].lazy(), texts)
+            arrow = part.with_columns(nw.col(name).cast(nw.Float64) for name in floats).collect().to_arrow()
+            yield from arrow.select(list(fractions)).cast(types).to_batches()
+
+    with Workspace() as place:
+        yield nw.from_native(place.connection.from_arrow(pa.RecordBatchReader.from_batches(types, batches())))
 
 
 def coded(name: str, codes: Mapping[Any, int], otherwise: int) -> nw.Expr:

@@ -92,7 +92,7 @@ class Comparison:
         n_workers: Workers.
         n_responses: Responses.
         n_truth: Tasks of known truth; 0 if no truth was given.
-        fingerprint: Of the counted data.
+        fingerprint: Of the data.
         notes: What else to know.
     """
 
