@@ -83,8 +83,8 @@ def probabilities_without(rows: Rows, parameters: Parameters) -> Floats:
     return _mean(
         {
             "vote": vote_labels_without(rows, parameters),
-            "tilted": tilted_states(parameters).labels_without(rows),
-            "kinds": kinds_states(parameters).labels_without(rows),
+            "tilted": tilted_states(rows, parameters).labels_without(rows),
+            "kinds": kinds_states(rows, parameters).labels_without(rows),
         }
     )
 
@@ -92,8 +92,8 @@ def probabilities_without(rows: Rows, parameters: Parameters) -> Floats:
 def _members(rows: Rows, parameters: Parameters) -> dict[str, Floats]:
     return {
         "vote": vote_labels(rows, parameters),
-        "tilted": tilted_states(parameters).labels(rows),
-        "kinds": kinds_states(parameters).labels(rows),
+        "tilted": tilted_states(rows, parameters).labels(rows),
+        "kinds": kinds_states(rows, parameters).labels(rows),
     }
 
 
