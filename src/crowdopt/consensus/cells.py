@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from crowdopt._arrays import Bools, Floats, Ints
     from crowdopt.consensus.rows import Rows
 
@@ -21,14 +23,14 @@ class Cells:
         worker: Worker of each cell.
         label: Label of each cell.
         n_answered: How many were answered.
-        of_row: Cell of each response.
+        of_row: Cell of each response; unsigned, which loops take faster.
     """
 
     index: Ints
     worker: Ints
     label: Ints
     n_answered: int
-    of_row: Ints
+    of_row: NDArray[np.uint64]
 
     @classmethod
     def answered(cls, rows: Rows) -> Cells:
@@ -49,7 +51,7 @@ class Cells:
         shape = rows.n_workers, rows.n_labels
         index = np.arange(rows.n_workers * rows.n_labels).reshape(shape)
         worker, label = (one.ravel() for one in np.indices(shape))
-        return cls(index, worker, label, index.size, rows.worker * rows.n_labels + rows.answer)
+        return cls(index, worker, label, index.size, (rows.worker * rows.n_labels + rows.answer).astype(np.uint64))
 
     @classmethod
     def _of(cls, rows: Rows, met: Bools) -> Cells:
@@ -59,13 +61,13 @@ class Cells:
         worker, label = (np.concatenate(pair) for pair in zip(first, others, strict=True))
         index = np.full(met.shape, -1)
         index[worker, label] = np.arange(len(worker))
-        return cls(index, worker, label, len(first[0]), index[rows.worker, rows.answer])
+        return cls(index, worker, label, len(first[0]), index[rows.worker, rows.answer].astype(np.uint64))
 
     def counts(self, rows: Rows, states: Floats) -> Floats:
         """How often each pair was answered in each state (answered cell, state), by the probabilities of states."""
-        counts = np.empty((self.n_answered, states.shape[1]))
+        counts, cell = np.empty((self.n_answered, states.shape[1])), self.of_row.astype(np.int64)
         for state in range(states.shape[1]):
-            counts[:, state] = np.bincount(self.of_row, states[rows.task, state], minlength=self.n_answered)
+            counts[:, state] = np.bincount(cell, states[rows.task, state], minlength=self.n_answered)
         return counts
 
     def totals(self, counts: Floats) -> Floats:

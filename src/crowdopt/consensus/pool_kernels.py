@@ -22,6 +22,7 @@ _TWO_TO_52 = np.uint64(0x4330000000000000)
 _BIAS = 2.0**52 + 1023
 
 _loop = partial(compiled, error_model="numpy")
+"""A division by zero is infinite, so that loops can divide many times at once."""
 
 
 @_loop

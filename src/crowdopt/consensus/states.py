@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from crowdopt.consensus.grid import on_grid
 from crowdopt.consensus.kernels import expect, expect_without
 
 if TYPE_CHECKING:
-    from crowdopt._arrays import Floats, Ints
+    from crowdopt._arrays import Floats
     from crowdopt.consensus.cells import Cells
     from crowdopt.consensus.rows import Rows
 
@@ -32,7 +32,7 @@ class States:
         answer: By (answered cell, state).
         pull: Of what the worker's probabilities sum to when a tilt lifts that label, by (cell, state); empty without.
         prior: Of the state, without a tilt, by (state).
-        kind: Of the state with a tilt, by (tilt, state).
+        kind: How much likelier the state is with a tilt, by (tilt, state).
         beta: By how much a tilt lifts the logarithm of its answer; 0 if there are no tilts.
     """
 
@@ -72,8 +72,9 @@ class States:
     def _tables(self) -> tuple[Floats, Floats, Floats, Floats, float]:
         return self.answer, self.pull, self.prior, self.kind, self.beta
 
-    def _flat(self, rows: Rows) -> tuple[Ints, ...]:
-        return rows.start, rows.worker, rows.answer, rows.known, self.cells.of_row, self.cells.index
+    def _flat(self, rows: Rows) -> tuple[Any, ...]:
+        most = int(np.diff(rows.start).max(initial=0))
+        return rows.start, rows.worker, rows.answer, rows.known, self.cells.of_row, self.cells.index, most
 
 
 def by_label(states: Floats, n_labels: int) -> Floats:

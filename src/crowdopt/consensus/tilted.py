@@ -109,7 +109,7 @@ def tilted_states(rows: Rows, parameters: Parameters) -> States:
 def _states(cells: Cells, population: dict[str, Floats], table: Floats, beta: float) -> States:
     prior = log_shares(population["tilted_shares"]) + log_shares(population["tilted_kinds"]).T
     pull = log_table(1.0 + table * np.expm1(beta)) if beta else NOTHING
-    return States(cells, log_table(table[: cells.n_answered]), pull, prior[-1], prior[:-1].copy(), beta)
+    return States(cells, log_table(table[: cells.n_answered]), pull, prior[-1], prior[:-1] - prior[-1], beta)
 
 
 def _matrices(cells: Cells, pool: Pool, weights: Floats, matrix: Floats, other: Floats) -> Floats:
