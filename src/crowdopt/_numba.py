@@ -26,13 +26,13 @@ def _cache_folder() -> Path | None:
 _FOLDER = _cache_folder()
 
 
-def compiled(function: Callable[..., Any]) -> Any:
-    """The function, to be compiled for the types it is first called with."""
-    settings: Any = numba.config
-    before = settings.CACHE_DIR  # which is for all functions that are compiled in this process
+def compiled(function: Callable[..., Any], **settings: Any) -> Any:
+    """The function, to be compiled, with Numba's settings, for the types it is first called with."""
+    config: Any = numba.config
+    before = config.CACHE_DIR  # which is for all functions that are compiled in this process
     if _FOLDER is not None:
-        settings.CACHE_DIR = str(_FOLDER)
+        config.CACHE_DIR = str(_FOLDER)
     try:
-        return numba.njit(cache=_FOLDER is not None, nogil=True)(function)
+        return numba.njit(cache=_FOLDER is not None, nogil=True, **settings)(function)
     finally:
-        settings.CACHE_DIR = before
+        config.CACHE_DIR = before

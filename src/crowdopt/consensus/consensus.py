@@ -83,8 +83,8 @@ def probabilities_without(rows: Rows, parameters: Parameters) -> Floats:
     return mean_of(
         {
             "vote": vote_labels_without(rows, parameters),
-            "tilted": tilted_states(parameters).labels_without(rows),
-            "kinds": kinds_states(parameters).labels_without(rows),
+            "tilted": tilted_states(rows, parameters).labels_without(rows),
+            "kinds": kinds_states(rows, parameters).labels_without(rows),
         }
     )
 
@@ -93,8 +93,8 @@ def members_of(rows: Rows, parameters: Parameters) -> dict[str, Floats]:
     """The posteriors of the members (task, label), by name, given the parameters of these workers."""
     return {
         "vote": vote_labels(rows, parameters),
-        "tilted": tilted_states(parameters).labels(rows),
-        "kinds": kinds_states(parameters).labels(rows),
+        "tilted": tilted_states(rows, parameters).labels(rows),
+        "kinds": kinds_states(rows, parameters).labels(rows),
     }
 
 

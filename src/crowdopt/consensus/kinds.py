@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crowdopt.consensus.cells import Cells
 from crowdopt.consensus.grid import on_grid
 from crowdopt.consensus.parameters import Parameters
 from crowdopt.consensus.pooling import Pool, even_errors, normalised
-from crowdopt.consensus.states import States, by_label, counts_of, log_shares, log_table
+from crowdopt.consensus.states import NOTHING, States, by_cell, by_label, log_shares, log_table
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Floats
@@ -42,33 +43,34 @@ SETTLED = 1e-3
 
 def fit_kinds(rows: Rows, shares: Floats | None = None) -> tuple[Parameters, int]:
     """The parameters, and after how many rounds; the shares of the labels are those given."""
-    n_labels, states = rows.n_labels, _first_states(rows)
-    anchor = ANCHOR / max(n_labels - 1, 1)
+    n_labels, states, cells = rows.n_labels, _first_states(rows), Cells.answered(rows)
     prior_labels = 1 + SHARE_PULL * on_grid(rows.start_shares).sum(axis=0)
-    counts, sums = counts_of(rows, states), on_grid(states).sum(axis=0)
-    pool = _first_pool(counts.sum(axis=0))
-    none = np.empty((0, 0, 0))
+    exact = on_grid(states)
+    counts, sums = cells.counts(rows, exact), exact.sum(axis=0)
+    pool = _first_pool(cells.table(counts))
     for n_rounds in range(1, MAX_ROUNDS + 1):
-        pool = _pooled(pool, counts, warm=n_rounds > WARM_UP)
-        matrix = _matrices(counts, pool, anchor)
+        totals = cells.totals(counts)
+        pool = _pooled(pool, cells, counts, totals, warm=n_rounds > WARM_UP)
         labels = by_label(sums, n_labels) + prior_labels
         state_shares = _shares(sums, labels / labels.sum() if shares is None else shares)
-        counts = np.zeros_like(counts)
-        change, kinds = States.plain(log_table(np.swapaxes(matrix, 1, 2)), log_shares(state_shares)).expect(
-            rows, states, counts, none
-        )
+        prior = _prior(pool)
+        table = (counts + prior[cells.label]) / (totals + prior.sum(axis=0))[cells.worker]
+        last, counts = counts, np.zeros_like(counts)
+        tables = States.plain(cells, log_table(table), log_shares(state_shares))
+        change, kinds = tables.expect(rows, states, counts, NOTHING)
         sums = kinds[-1]
         if change < SETTLED and n_rounds >= MIN_ROUNDS:
             break
-    nobody = _matrices(np.zeros((1, *counts.shape[1:])), pool, anchor)[0].T
-    workers = {"kinds_matrix": np.ascontiguousarray(np.swapaxes(matrix, 1, 2))}
-    return Parameters({"kinds_shares": state_shares, "kinds_matrix": nobody}, workers), n_rounds
+    matrix = np.tile(prior, (rows.n_workers, 1, 1))
+    matrix[cells.worker, cells.label] += last
+    population = {"kinds_shares": state_shares, "kinds_matrix": normalised(prior).T}
+    return Parameters(population, {"kinds_matrix": np.ascontiguousarray(np.swapaxes(normalised(matrix), 1, 2))}), n_rounds
 
 
-def kinds_states(parameters: Parameters) -> States:
+def kinds_states(rows: Rows, parameters: Parameters) -> States:
     """How likely answers are, by label and kind."""
-    matrix, shares = parameters.workers["kinds_matrix"], parameters.population["kinds_shares"]
-    return States.plain(log_table(matrix), log_shares(shares))
+    table, shares = by_cell(parameters.workers["kinds_matrix"]), parameters.population["kinds_shares"]
+    return States.plain(Cells.every(rows), log_table(table), log_shares(shares))
 
 
 def _first_states(rows: Rows) -> Floats:
@@ -91,25 +93,23 @@ def _first_pool(table: Floats) -> Pool:
     return Pool.around(normalised(table + 0.1 * size / n_states * even))
 
 
-def _pooled(pool: Pool, counts: Floats, warm: bool) -> Pool:
-    n_labels, weights = counts.shape[1], np.ones((len(counts), 1))
+def _pooled(pool: Pool, cells: Cells, counts: Floats, totals: Floats, *, warm: bool) -> Pool:
+    n_labels, weights = pool.mean.shape[1], np.ones((len(totals), 1))
     for _ in range(2):
-        tables, sizes = pool.tables(counts, weights)
-        accuracy = (_right(tables[0]) + 0.5) / (tables.sum() + 1)
-        of_label = normalised(
-            by_label(tables, n_labels) + PULL * n_labels * even_errors(np.array([accuracy]), n_labels)
-        )
-        mean = normalised(tables + PULL * n_labels * of_label.repeat(N_KINDS, axis=2))
-        pool = Pool(mean, pool.strength)
+        tables, sizes = pool.tables(cells, counts, totals, weights)
+        even = even_errors(np.array([(_right(tables[0]) + 0.5) / (tables.sum() + 1)]), n_labels)
+        of_label = normalised(by_label(tables, n_labels) + PULL * n_labels * even)
+        pool = Pool(normalised(tables + PULL * n_labels * of_label.repeat(N_KINDS, axis=2)), pool.strength)
         if warm:
             pool = pool.stronger(tables, sizes)
     return pool
 
 
-def _matrices(counts: Floats, pool: Pool, anchor: float) -> Floats:
-    """The workers' matrices (worker, answer, state): their counts and what is expected of them."""
-    n_labels = counts.shape[1]
-    return normalised(counts + pool.alpha + anchor * np.eye(n_labels).repeat(N_KINDS, axis=1))
+def _prior(pool: Pool) -> Floats:
+    """What is expected of every worker, as pseudo-counts (answer, state)."""
+    n_labels = pool.mean.shape[1]
+    anchor = ANCHOR / max(n_labels - 1, 1) * np.eye(n_labels).repeat(N_KINDS, axis=1)
+    return np.asarray(pool.alpha[0] + anchor)
 
 
 def _shares(sums: Floats, labels: Floats) -> Floats:

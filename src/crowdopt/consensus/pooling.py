@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.consensus.kernels import pool
+from crowdopt.consensus.pool_kernels import pool
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Floats
+    from crowdopt.consensus.cells import Cells
 
 FIRST_STRENGTH = 4.0
 WEAKEST, STRONGEST = 0.5, 200.0
@@ -44,11 +45,18 @@ class Pool:
         """The pseudo-counts (class, answer, state)."""
         return self.strength[:, None, None] * self.mean
 
-    def tables(self, counts: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    @property
+    def alpha_of_rows(self) -> Floats:
+        """The sums of the pseudo-counts of a row (class, 1, state)."""
+        return np.repeat(self.strength, self.mean.shape[-1]).reshape(len(self.strength), 1, -1)
+
+    def tables(self, cells: Cells, counts: Floats, totals: Floats, weights: Floats) -> tuple[Floats, Floats]:
         """How many draws from each class the workers' counts show (class, answer, state), and for what size (class)."""
-        tables, sizes = np.zeros_like(self.mean), np.zeros_like(self.strength)
-        pool(counts, counts.sum(axis=1), weights, self.alpha, self.strength, tables, sizes)
-        return tables, sizes / self.strength
+        tables, sizes = np.zeros_like(self.mean), np.zeros_like(self.alpha_of_rows)
+        everybody = np.arange(len(totals))
+        pool(counts, cells.worker, cells.label, weights, self.alpha, tables)
+        pool(totals, everybody, np.zeros_like(everybody), weights, self.alpha_of_rows, sizes)
+        return tables, sizes.sum(axis=(1, 2)) / self.strength
 
     def stronger(self, tables: Floats, sizes: Floats) -> Pool:
         """The same means, as strong as the tables say."""

@@ -54,12 +54,16 @@ class Rows:
         return np.repeat(np.arange(self.n_tasks), np.diff(self.start))
 
     @cached_property
+    def votes(self) -> Ints:
+        """How often each label was answered to each task (task, label)."""
+        at, length = self.task * self.n_labels + self.answer, self.n_tasks * self.n_labels
+        return np.bincount(at, minlength=length).reshape(-1, self.n_labels)
+
+    @cached_property
     def shares(self) -> Floats:
         """The shares of the answers to each task; of a task without any, those of the mean task."""
-        at = self.task * self.n_labels + self.answer
-        votes = np.bincount(at, minlength=self.n_tasks * self.n_labels).reshape(-1, self.n_labels)
-        total = votes.sum(axis=1)
-        shares = votes / np.maximum(total, 1)[:, None]
+        total = self.votes.sum(axis=1)
+        shares = self.votes / np.maximum(total, 1)[:, None]
         even = np.full(self.n_labels, 1 / self.n_labels)
         shares[total == 0] = shares[total > 0].mean(axis=0) if total.any() else even
         return np.asarray(shares)

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crowdopt.consensus.cells import Cells
 from crowdopt.consensus.grid import on_grid
-from crowdopt.consensus.kernels import class_scores, tilted_matrices
 from crowdopt.consensus.parameters import Parameters
+from crowdopt.consensus.pool_kernels import class_scores, tilted_matrices
 from crowdopt.consensus.pooling import Pool, even_errors, normalised
-from crowdopt.consensus.states import States, counts_of, log_shares, log_table
+from crowdopt.consensus.states import NOTHING, States, by_cell, log_shares, log_table
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Floats
@@ -52,9 +53,18 @@ LEAST = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What a round found: expected counts (worker, answer, label), those on tilted tasks (worker, tilt, label)."""
+    """What a round found.
+
+    Attributes:
+        counts: Expected answers (answered cell, label).
+        totals: Sums of them (worker, label).
+        pulled: Expected tasks that are tilted to the label of a cell (cell, label).
+        kinds: Expected tasks (tilt or none, label), and the pseudo-counts.
+        labels: Expected tasks (label).
+    """
 
     counts: Floats
+    totals: Floats
     pulled: Floats
     kinds: Floats
     labels: Floats
@@ -62,53 +72,62 @@ class _Found:
 
 def fit_tilted(rows: Rows, shares: Floats | None = None) -> tuple[Parameters, int]:
     """The parameters, and after how many rounds; the shares of the labels are those given."""
-    states = rows.start_shares.copy()
-    first = _first_kinds(rows.n_labels) * KIND_PULL * rows.n_tasks / rows.n_labels
-    total = on_grid(states).sum(axis=0)
+    cells, states = Cells.met(rows), rows.start_shares.copy()
+    found = _first_found(rows, cells)
+    first_kinds, total = found.kinds, found.labels
     prior_labels = 1 + SHARE_PULL * rows.n_tasks * (total + 1) / (rows.n_tasks + rows.n_labels)
-    counts = counts_of(rows, states)
-    found = _Found(counts, np.zeros_like(counts), first, total)
-    weights, matrix = _first_weights(rows), np.zeros_like(counts)
-    pool = _first_pool(found.counts, weights)
+    matrix, other = np.zeros_like(found.pulled), np.zeros((rows.n_workers, rows.n_labels))
+    weights = _first_weights(rows)
+    pool = _first_pool(cells, found, weights)
     for n_rounds in range(1, MAX_ROUNDS + 1):
-        warm = n_rounds > WARM_UP
-        pool = _pooled(pool, found.counts, weights, warm)
-        weights = _class_weights(pool, found.counts, weights)
-        exact = np.ascontiguousarray
-        lift = np.expm1(BETA)
-        tilted_matrices(found.counts, found.pulled, weights, exact(pool.alpha), pool.strength, lift, LEAST, matrix)
+        beta = BETA if n_rounds > WARM_UP else 0.0
+        pool = _pooled(pool, cells, found, weights, warm=beta > 0)
+        weights = _class_weights(pool, cells, found, weights)
+        tilted_matrices(
+            found.counts, found.pulled, cells.index, weights, pool.alpha, pool.strength, np.expm1(BETA), LEAST, matrix, other
+        )
         population = {
             "tilted_shares": _normal(found.labels + prior_labels) if shares is None else shares,
             "tilted_kinds": _normal(found.kinds.T),
         }
-        counts, pulled = np.zeros_like(matrix), np.zeros_like(matrix)
-        tables = _states(population, np.swapaxes(matrix, 1, 2), BETA if warm else 0.0)
-        change, kinds = tables.expect(rows, states, counts, pulled)
-        found = _Found(counts, pulled, first + (kinds if warm else 0.0), kinds.sum(axis=0))
+        counts, pulled = np.zeros_like(found.counts), np.zeros_like(matrix)
+        change, kinds = _states(cells, population, matrix, beta).expect(rows, states, counts, pulled)
+        by_kind = first_kinds + kinds if beta else first_kinds
+        found = _Found(counts, cells.totals(counts), pulled, by_kind, kinds.sum(axis=0))
         if change < SETTLED and n_rounds >= MIN_ROUNDS:
             break
     population["tilted_matrix"] = np.maximum(np.tensordot(_sizes(weights), pool.mean, 1), LEAST).T
-    return Parameters(population, {"tilted_matrix": np.ascontiguousarray(np.swapaxes(matrix, 1, 2))}), n_rounds
+    return Parameters(population, {"tilted_matrix": _matrices(cells, pool, weights, matrix, other)}), n_rounds
 
 
-def tilted_states(parameters: Parameters) -> States:
+def tilted_states(rows: Rows, parameters: Parameters) -> States:
     """How likely answers are, by label and tilt."""
-    return _states(parameters.population, parameters.workers["tilted_matrix"], BETA)
+    table = by_cell(parameters.workers["tilted_matrix"])
+    return _states(Cells.every(rows), parameters.population, table, BETA)
 
 
-def _states(population: dict[str, Floats], matrix: Floats, beta: float) -> States:
+def _states(cells: Cells, population: dict[str, Floats], table: Floats, beta: float) -> States:
     prior = log_shares(population["tilted_shares"]) + log_shares(population["tilted_kinds"]).T
-    pull = log_table(1.0 + matrix * np.expm1(beta))
-    return States(log_table(matrix), pull, prior[-1], np.ascontiguousarray(prior[:-1]), beta)
+    pull = log_table(1.0 + table * np.expm1(beta)) if beta else NOTHING
+    return States(cells, log_table(table[: cells.n_answered]), pull, prior[-1], prior[:-1] - prior[-1], beta)
 
 
-def _first_kinds(n_labels: int) -> Floats:
-    """Shares of kinds (tilt, label), no tilt at the end."""
+def _matrices(cells: Cells, pool: Pool, weights: Floats, matrix: Floats, other: Floats) -> Floats:
+    """The workers' matrices (worker, label, answer), also of labels that they have nothing to do with."""
+    full = np.tensordot(weights, pool.alpha, 1) * other[:, None]
+    full[cells.worker, cells.label] = matrix
+    return np.ascontiguousarray(np.swapaxes(np.maximum(full, LEAST), 1, 2))
+
+
+def _first_found(rows: Rows, cells: Cells) -> _Found:
+    exact = on_grid(rows.start_shares)
     none, easy, misleading = KIND_SHARES
-    kinds = np.full((n_labels + 1, n_labels), misleading / max(n_labels - 1, 1))
+    kinds = np.full((rows.n_labels + 1, rows.n_labels), misleading / max(rows.n_labels - 1, 1))
     np.fill_diagonal(kinds, easy)
     kinds[-1] = none
-    return np.asarray(kinds / kinds.sum(axis=0))
+    kinds *= KIND_PULL * rows.n_tasks / rows.n_labels / kinds.sum(axis=0)
+    counts = cells.counts(rows, exact)
+    return _Found(counts, cells.totals(counts), np.zeros((len(cells.worker), rows.n_labels)), kinds, exact.sum(axis=0))
 
 
 def _first_weights(rows: Rows) -> Floats:
@@ -130,19 +149,20 @@ def ranks(values: Floats) -> Floats:
     return rank
 
 
-def _first_pool(counts: Floats, weights: Floats) -> Pool:
-    n_labels = counts.shape[1]
-    by_class = np.stack([on_grid(weight[:, None, None] * counts).sum(axis=0) for weight in weights.T])
+def _first_pool(cells: Cells, found: _Found, weights: Floats) -> Pool:
+    n_labels = found.counts.shape[1]
+    mine = weights[cells.worker[: cells.n_answered]]
+    by_class = np.stack([cells.table(on_grid(weight[:, None] * found.counts)) for weight in mine.T])
     size, right = by_class.sum(axis=(1, 2)), np.einsum("kzz->k", by_class)
     even = even_errors((right + 1) / (size + 2), n_labels)
     return Pool.around(normalised(by_class + 0.1 * np.maximum(size, 1e-6)[:, None, None] / n_labels * even))
 
 
-def _pooled(pool: Pool, counts: Floats, weights: Floats, warm: bool) -> Pool:
-    n_labels = counts.shape[1]
-    weights = on_grid(weights)  # to leave out classes to which a worker hardly belongs
+def _pooled(pool: Pool, cells: Cells, found: _Found, weights: Floats, *, warm: bool) -> Pool:
+    n_labels = found.counts.shape[1]
+    weights = on_grid(weights)  # which leaves out the classes that a worker hardly belongs to
     for _ in range(2):
-        tables, sizes = pool.tables(counts, weights)
+        tables, sizes = pool.tables(cells, found.counts, found.totals, weights)
         accuracy = (np.einsum("kzz->k", tables) + 0.5) / (tables.sum(axis=(1, 2)) + 1)
         mean = normalised(tables + PULL * n_labels * even_errors(accuracy, n_labels))
         pool = Pool(mean, pool.strength)
@@ -151,11 +171,11 @@ def _pooled(pool: Pool, counts: Floats, weights: Floats, warm: bool) -> Pool:
     return pool
 
 
-def _class_weights(pool: Pool, counts: Floats, weights: Floats) -> Floats:
+def _class_weights(pool: Pool, cells: Cells, found: _Found, weights: Floats) -> Floats:
     """How likely each worker is of each class."""
-    scores = np.empty_like(weights)
-    class_scores(counts, counts.sum(axis=1), pool.alpha, pool.strength, scores)
-    scores += np.log(_sizes(weights))
+    scores, everybody = np.tile(np.log(_sizes(weights)), (len(weights), 1)), np.arange(len(weights))
+    class_scores(found.counts, cells.worker, cells.label, pool.alpha, 1.0, scores)
+    class_scores(found.totals, everybody, np.zeros_like(everybody), pool.alpha_of_rows, -1.0, scores)
     return _normal(np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf)))
 
 
