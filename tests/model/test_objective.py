@@ -14,9 +14,9 @@ from crowdopt.model.buckets import Buckets
 from crowdopt.model.objective import (
     MIN_TOLERANCE,
     Objective,
-    read_selectivity,
     phi,
     posterior,
+    read_selectivity,
     response_matrix,
     times_log_share,
     tolerance,
