@@ -233,6 +233,16 @@ class KnowledgeOptions(GoldOptions, total=False):
             parse=split_texts,
         ),
     ]
+    each: Annotated[
+        bool,
+        Option(
+            default=False,
+            help="Every worker is a class of its own (32 workers at most).",
+            more="Every worker is a class of its own, with a response matrix of its own and named as the worker: at "
+            "most 32 workers, or as many in each group. The labels are solved for over all mappings unless ``space`` "
+            "says otherwise.",
+        ),
+    ]
     find_classes: Annotated[
         int | Literal["auto"] | None,
         Option(

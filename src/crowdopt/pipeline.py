@@ -20,7 +20,7 @@ from crowdopt.data.readers.addresses import database_of
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.reading import Reading
 from crowdopt.engines.base import Limits, OnProgress
-from crowdopt.errors import InputError
+from crowdopt.errors import ClassError, InputError
 from crowdopt.model.offsets import checked_number
 from crowdopt.options import AggregateOptions, ProveOptions, SolveOptions
 from crowdopt.results.advice import advise_classes
@@ -200,12 +200,20 @@ class _Job:
         workspace = workspace_for(data, memory_limit=options["memory_limit"], threads=options["threads"])
         return cls(data, reading, n_bins, workspace, options, on_phase or (lambda _: None))
 
+    @property
+    def wanted(self) -> SolveOptions:
+        """How to solve: labels of single workers, or of classes that are found, have no order that all share."""
+        wanted = complete(SolveOptions, self.options)
+        unordered = self.options["each"] or self.options["find_classes"] is not None
+        return {**wanted, "space": wanted["space"] or ("all" if unordered else None)}
+
     def load(self) -> Source:
         """Reads and counts one problem."""
         options = self.options
         source = load(
             self.data, self.reading, self.workspace,
-            n_bins=self.n_bins, gold=options["gold"], classes=options.get("classes"), on_phase=self.on_phase,
+            n_bins=self.n_bins, gold=options["gold"], classes=options.get("classes"),
+            each=options.get("each", False), on_phase=self.on_phase,
         )  # fmt: skip
         check_kept(source.reading)
         return source
@@ -232,7 +240,7 @@ class _Job:
     def prove(self, on_progress: OnProgress | None) -> ProofSolution:
         """Reads, counts and solves one problem."""
         options, start, source = self.options, None, self.load()
-        wanted = complete(SolveOptions, options)
+        wanted = self.wanted
         if (n_classes := options["find_classes"]) is not None:
             check_alone(["the known labels of an export (--ignore-gold)"] if source.reading.gold else [])
             self.on_phase("finding classes")
@@ -251,12 +259,12 @@ class _Job:
         options = self.options
         groups = load_groups(
             self.data, self.reading, self.workspace,
-            n_bins=self.n_bins, classes=options["classes"], on_phase=self.on_phase,
+            n_bins=self.n_bins, classes=options["classes"], each=options["each"], on_phase=self.on_phase,
         )  # fmt: skip
         check_kept(groups.reading)
         self.on_phase("solving")
         solutions = solve_groups(
-            groups, complete(SolveOptions, options), options["time_limit"], parse_bytes(options["memory_limit"]),
+            groups, self.wanted, options["time_limit"], parse_bytes(options["memory_limit"]),
             jobs=n_cores() if options["jobs"] is None else options["jobs"], on_group=on_group,
         )  # fmt: skip
         if options["truth"] is not None:
@@ -283,19 +291,31 @@ def _check_model(options: ProveOptions, group: str) -> None:
     options["ranked"] = _several(options["ranked"], "ranked", "best")
     options["time_limit"] = checked_number(options["time_limit"], "the time limit")
     options["seed"] = _whole(options["seed"], "the seed", at_least=0)
-    if options["find_classes"] is not None:
-        checked_n_classes(options["find_classes"])
-        known = {"--class": options["class_"], "--ranked": options["ranked"], "--group": group}
-        tables = {"--classes": options["classes"], "--gold": options["gold"], "--prior-matrix": options["prior_matrix"]}
-        check_alone(
-            [*(name for name, value in known.items() if value), *(name for name in tables if tables[name] is not None)]
-        )
+    _check_classes(options, group)
 
 
 def _several(given: Any, name: str, first: str) -> tuple[Any, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise InputError(f"{name} must be a list, {first} first, not {given!r}")
     return tuple(given)  # which may be read only once
+
+
+def _check_classes(options: ProveOptions, group: str) -> None:
+    """Raises if the classes of workers are said in two ways."""
+    ways = {
+        "--each": options["each"],
+        "--find-classes": options["find_classes"] is not None,
+        "--classes": options["classes"] is not None,
+        "--class": options["class_"],
+        "--ranked": options["ranked"],
+    }
+    first, *others = [*(name for name, given in ways.items() if given), ""]
+    if others and others[0] and first in {"--each", "--find-classes"}:
+        raise ClassError(f"{first} does not go with {others[0]}: say in one way only who is in which class")
+    if options["find_classes"] is not None:
+        checked_n_classes(options["find_classes"])
+        if group:
+            raise ClassError("--find-classes does not go with --group: prove the rows of a group alone, with it")
 
 
 def accuracy(solution: Solution, truth: Any) -> Accuracy:

@@ -19,11 +19,11 @@ from crowdopt.data.fingerprint import digests_of_groups
 from crowdopt.data.known_labels import count_array
 from crowdopt.data.load import OnPhase, naming, open_responses, paths_of, read_classes, unchanged
 from crowdopt.data.overview import Overview, check_n_labels
-from crowdopt.data.prepare import GROUP_VALUE, Prepared, prepare
+from crowdopt.data.prepare import GROUP_VALUE, Prepared, each_its_own_class, prepare
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.responses import check_counted, scale_of
 from crowdopt.data.tables.table import Table, fetch, settle_by, small_table, with_texts
-from crowdopt.data.worker_classes import WorkerClass, classed, ordered_class_names
+from crowdopt.data.worker_classes import MAX_CLASSES, WorkerClass, classed, ordered_class_names
 from crowdopt.errors import ClassError, InputError
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.scale import MAX_LABELS, Scale, canonical_text, sorted_texts
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 LABEL_TEXT = "crowdopt_label"
 """The column of labels as text, by which their place on the scale of their group is found."""
+
+MAX_GROUPED_CLASSES = 1_000_000
+"""Classes of all groups together: where every worker is a class of its own, there are as many as workers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +59,9 @@ class GroupedSource:
     """The groups and what was counted, for as long as their solutions are in memory.
 
     Attributes:
-        table: One row per task: group, task, and a count column for every class and place on a scale.
+        table: One row per task: group, task, and a count column for every place of a class and place on a scale.
         columns: The count columns, and for each its place in a row of counts: class * labels + label.
-        shape: Numbers of classes and of labels in a row of counts: all classes, and the longest scale.
-        class_names: All classes; a group may have some of them.
+        shape: Numbers of classes and of labels in a row of counts: the most classes, and the longest scale.
         prepared: The responses.
         groups: What was counted, by group.
         failures: Why other groups have no answers.
@@ -71,7 +73,6 @@ class GroupedSource:
     table: Table
     columns: dict[str, int]
     shape: tuple[int, int]
-    class_names: list[str]
     prepared: Prepared
     groups: dict[str, CountedProblem]
     failures: dict[str, str]
@@ -88,8 +89,7 @@ class GroupedSource:
         """The buckets of a group as rows of counts, and behind them the one of tasks without any response."""
         counted = self.groups[group]
         rows = np.zeros((counted.buckets.n_buckets + 1, *self.shape), np.int64)
-        present = [self.class_names.index(one.name) for one in counted.classes] or [0]
-        rows[:-1, present, : counted.scale.n_labels] = counted.buckets.counts
+        rows[:-1, : counted.buckets.n_classes, : counted.scale.n_labels] = counted.buckets.counts
         return rows.reshape(len(rows), -1)
 
 
@@ -101,6 +101,7 @@ def load_groups(
     n_bins: int = 0,
     resolved: bool = False,
     classes: Any = None,
+    each: bool = False,
     on_phase: OnPhase = lambda _: None,
 ) -> GroupedSource:
     """Reads, checks and counts the responses of all groups; see ``source.load`` for the arguments."""
@@ -112,6 +113,8 @@ def load_groups(
         if opened_data.gold is not None:
             raise InputError("the export has tasks of known label, which do not go with --group yet: add --ignore-gold")
         prepared = prepare(opened_data.table, reading, n_bins=n_bins, resolved=resolved)
+        if each:
+            prepared = each_its_own_class(prepared)
         with naming(classes, ClassError):
             overview = _Groups(prepared)
             facts, failures = overview.facts()
@@ -122,7 +125,7 @@ def load_groups(
             group, reason = min(failures.items())
             raise InputError(f"none of the {len(failures)} groups can be answered; {group!r}: {reason}")
         on_phase("counting")
-        counting = _Counting(prepared, facts, overview.class_names)
+        counting = _Counting(prepared, facts)
         per_task = counting.per_task(table, workspace.folder if workspace else None, everyone=not failures)
         digests = digests_of_groups(table)
         groups = {group: replace(found, digest=digests[group]) for group, found in counting.counted(per_task).items()}
@@ -131,7 +134,6 @@ def load_groups(
         table=per_task,
         columns=counting.columns,
         shape=counting.shape,
-        class_names=overview.class_names,
         prepared=prepared,
         groups=groups,
         failures=ordered,
@@ -173,7 +175,9 @@ class _Groups:
     def class_names(self) -> list[str]:
         """All classes; none if all workers are alike."""
         return (
-            ordered_class_names(self.usable.select("worker", "class").unique(), self.reading) if self._classed else []
+            ordered_class_names(self.usable.select("worker", "class").unique(), self.reading, MAX_GROUPED_CLASSES)
+            if self._classed
+            else []
         )
 
     @property
@@ -192,6 +196,7 @@ class _Groups:
                 check_n_labels(labels.get(group, ()), numbers["n_labels"])
                 _check_single(twice.get(group))
                 here = sizes.get(group, {})
+                _check_n_classes(len(here))
                 classes = tuple(WorkerClass(name, here[name]) for name in self.class_names if name in here)
                 scale = scale_of(labels[group], self.reading)
                 facts[group] = Facts(scale, classes, numbers["n_workers"], numbers["n_usable"], n_dropped)
@@ -241,6 +246,14 @@ def _check_single(wrong: str | None) -> None:
         raise ClassError(wrong)
 
 
+def _check_n_classes(number: int) -> None:
+    if number > MAX_CLASSES:
+        raise ClassError(
+            f"its workers are in {number:,} classes, and there can be {MAX_CLASSES} at most; prove its rows alone, with "
+            "--find-classes 8"
+        )
+
+
 def _by_group(table: Table) -> dict[Any, dict[str, int]]:
     """A small table of numbers as a dict by group."""
     rows = fetch(table)
@@ -251,12 +264,14 @@ def _by_group(table: Table) -> dict[Any, dict[str, int]]:
 class _Counting:
     """One GROUP BY over the tasks of all groups, and one over the counts that come out.
 
-    The count columns are places on a scale, not labels: every group has a scale of its own.
+    The count columns are places on a scale and among classes, not labels and classes: every group has its own.
     """
 
-    def __init__(self, prepared: Prepared, facts: dict[str, Facts], class_names: list[str]) -> None:
-        self.prepared, self.facts, self.class_names = prepared, facts, class_names
-        self.shape = (max(len(class_names), 1), max(known.scale.n_labels for known in facts.values()))
+    def __init__(self, prepared: Prepared, facts: dict[str, Facts]) -> None:
+        self.prepared, self.facts = prepared, facts
+        self.classed = classed(prepared.reading)
+        n_classes = max(len(known.classes) for known in facts.values())
+        self.shape = (max(n_classes, 1), max(known.scale.n_labels for known in facts.values()))
         self.columns = {f"c{at}": at for at in range(self.shape[0] * self.shape[1])}
 
     def per_task(self, table: Table, folder: Path | None, *, everyone: bool) -> Table:
@@ -264,7 +279,9 @@ class _Counting:
         if not everyone:
             table = table.join(small_table({"group": list(self.facts)}, like=table), on="group", how="inner")
         table = with_texts(table.with_columns(nw.col("label").alias(LABEL_TEXT)), [LABEL_TEXT])
-        table = table.join(self._codes(table), on=["group", LABEL_TEXT], how="left")
+        table = table.join(self._codes(LABEL_TEXT, "code", table), on=["group", LABEL_TEXT], how="left")
+        if self.classed:
+            table = table.join(self._codes("class", "place", table), on=["group", "class"], how="left")
         native = [GROUP_VALUE] if GROUP_VALUE in table.collect_schema().names() else []
         counted = [indicator.alias(name) for name, indicator in zip(self.columns, self._indicators(), strict=True)]
         sums = [*(nw.col(name).count() for name in self.columns), *(nw.col(name).min() for name in native)]
@@ -275,18 +292,23 @@ class _Counting:
             folder,
         )
 
-    def _codes(self, like: Table) -> Table:
-        rows = [(group, text, j) for group, known in self.facts.items() for j, text in enumerate(known.scale.labels)]
+    def _codes(self, of: str, code: str, like: Table) -> Table:
+        """The places of the labels, or of the classes, of every group."""
+        names = {
+            group: known.scale.labels if of == LABEL_TEXT else [one.name for one in known.classes]
+            for group, known in self.facts.items()
+        }
+        rows = [(group, text, j) for group, own in names.items() for j, text in enumerate(own)]
         groups, texts, codes = zip(*rows, strict=True)
-        return small_table({"group": groups, LABEL_TEXT: texts, "code": np.array(codes, np.int64)}, like=like)
+        return small_table({"group": groups, of: texts, code: np.array(codes, np.int64)}, like=like)
 
     def _indicators(self) -> Iterator[nw.Expr]:
-        """For each class and place on a scale, one where a response is theirs."""
+        """For each place of a class and place on a scale, one where a response is theirs."""
         for k in range(self.shape[0]):
             for j in range(self.shape[1]):
                 theirs = nw.col("code") == j
-                if self.class_names:
-                    theirs &= nw.col("class") == self.class_names[k]
+                if self.classed:
+                    theirs &= nw.col("place") == k
                 yield nw.when(theirs).then(nw.lit(1))
 
     def counted(self, per_task: Table) -> dict[str, CountedProblem]:
@@ -307,8 +329,8 @@ class _Counting:
         }
 
     def _problem(self, known: Facts, counts: Ints, weights: Ints) -> CountedProblem:
-        present = [self.class_names.index(one.name) for one in known.classes] or [0]
-        buckets, _ = Buckets.from_arrays(counts[:, present, : known.scale.n_labels], weights)
+        own = counts[:, : max(len(known.classes), 1), : known.scale.n_labels]
+        buckets, _ = Buckets.from_arrays(own, weights)
         silent = int(weights[counts.sum(axis=(1, 2)) == 0].sum())
         totals = Totals(
             n_tasks=buckets.n_tasks + silent,

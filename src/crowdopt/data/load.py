@@ -100,6 +100,7 @@ def load(
     known: Sequence[str] = (),
     gold: Any = None,
     classes: Any = None,
+    each: bool = False,
     digest: bool = True,
     on_phase: OnPhase = lambda _: None,
 ) -> Source:
@@ -115,17 +116,18 @@ def load(
         known: The classes that workers can be in; see ``responses.check``.
         gold: Tasks of known label.
         classes: Classes of workers.
+        each: Whether every worker is a class of its own.
         digest: Whether to make the digest of the responses, which takes a pass over them.
         on_phase: Called when a new phase begins.
     """
     if classes is not None:
         reading = read_classes(classes, reading, workspace)
-    checks: dict[str, Any] = {"n_bins": n_bins, "resolved": resolved, "scale": scale, "known": known}
+    checks: dict[str, Any] = {"n_bins": n_bins, "resolved": resolved, "scale": scale, "known": known, "each": each}
     count: Callable[..., Source] = partial(
         _count, data=data, workspace=workspace, gold=gold, classes=classes, digest=digest, on_phase=on_phase, **checks
     )
     with unchanged(workspace), explain_errors(paths_of(data)):
-        if isinstance(data, Database) and workspace is not None and not (n_bins or known):
+        if isinstance(data, Database) and workspace is not None and not (n_bins or known or each):
             source = _counted_by_server(data, reading, workspace, count)
             if source is not None:
                 return source

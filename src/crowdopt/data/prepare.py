@@ -10,9 +10,19 @@ import narwhals as nw
 from crowdopt.data.bins import bin_responses
 from crowdopt.data.columns import check_answer_columns, choose_responses
 from crowdopt.data.tables.duckdb import ODD
-from crowdopt.data.tables.table import Table, adopt, held_as, is_mixed, lengthen, ordered_categories, with_texts
-from crowdopt.data.worker_classes import check_ranks, with_classes, with_known_classes
-from crowdopt.errors import ColumnError
+from crowdopt.data.tables.table import (
+    Table,
+    adopt,
+    distinct_rows,
+    fetch,
+    held_as,
+    is_mixed,
+    lengthen,
+    ordered_categories,
+    with_texts,
+)
+from crowdopt.data.worker_classes import MAX_CLASSES, check_ranks, with_classes, with_known_classes
+from crowdopt.errors import ClassError, ColumnError
 from crowdopt.model.scale import canonical_text
 
 if TYPE_CHECKING:
@@ -78,6 +88,26 @@ def prepare(
     elif not resolved:
         reading = _with_categories(reading, ordered_categories(source, answered))
     return Prepared(table, kept, types, reading)
+
+
+def each_its_own_class(prepared: Prepared) -> Prepared:
+    """The same responses with every worker in a class of its own, which is named as the worker.
+
+    Raises:
+        ClassError: There are more workers than there can be classes; of groups each is to be looked at alone.
+    """
+    columns = ["task", "worker", "label", *(["group"] if prepared.reading.group else [])]
+    complete = prepared.table.filter(*(~nw.col(name).is_null() for name in columns))
+    workers = distinct_rows(with_texts(complete.select("worker"), ["worker"]))
+    names = fetch(workers if prepared.reading.group else workers.head(MAX_CLASSES + 1))["worker"]
+    if not prepared.reading.group and len(names) > MAX_CLASSES:
+        number = int(fetch(workers.select(nw.len().alias("n")))["n"][0])
+        raise ClassError(
+            f"there are {number:,} workers, and --each takes at most {MAX_CLASSES}: find classes of them with "
+            "--find-classes 8"
+        )
+    reading = replace(prepared.reading, classes=tuple((name, name) for name in sorted(names)))
+    return replace(prepared, table=with_classes(prepared.table, reading), reading=reading)
 
 
 def _with_groups(table: Table) -> Table:

@@ -14,7 +14,7 @@ from crowdopt.data.bins import bin_labels
 from crowdopt.data.duplicates import resolve_duplicates
 from crowdopt.data.known_labels import GOLD_COLUMN, NOT_GOLD, TASK_TEXT, GoldCounts, count_array, with_gold, with_text
 from crowdopt.data.overview import Overview
-from crowdopt.data.prepare import prepare
+from crowdopt.data.prepare import each_its_own_class, prepare
 from crowdopt.data.tables.table import Table, fetch, fetch_integers, settle_by, small_table
 from crowdopt.errors import GoldError, InputError
 from crowdopt.model.buckets import Buckets
@@ -91,6 +91,7 @@ def check(
     resolved: bool = False,
     scale: Scale | None = None,
     known: Sequence[str] = (),
+    each: bool = False,
     server: Server | None = None,
 ) -> Responses:
     """Checks a frame (or relation) of responses.
@@ -103,12 +104,15 @@ def check(
         scale: The scale that the labels must be on; None to take it from the reading and the data.
         known: The classes that workers can be in; all others go to a class of their own, behind these. If empty, the
             classes are those of the data, and every worker must have one.
+        each: Whether every worker is a class of its own.
         server: Who counts the rows, if they are better left where they are.
 
     Raises:
         InputError: With what is wrong, where, and the option to add.
     """
     prepared = prepare(source, reading, n_bins=n_bins, resolved=resolved, known=known)
+    if each:
+        prepared = each_its_own_class(prepared)
     reading = prepared.reading
     overview = Overview(prepared.table, reading, server.overview() if server else None)
     n_dropped = overview.check_missing()

@@ -154,18 +154,19 @@ def list_classes(overview: Table, reading: Reading, known: Sequence[str] = ()) -
     return tuple(WorkerClass(name, sizes.get(name, 0)) for name in names)
 
 
-def ordered_class_names(pairs: Table, reading: Reading) -> list[str]:
+def ordered_class_names(pairs: Table, reading: Reading, most: int = MAX_CLASSES) -> list[str]:
     """The names of the classes, in the order of their ranks or else of their names.
 
     Args:
         pairs: The (worker, class) of responses with a label; a null class is one that is not known.
         reading: The options of reading.
+        most: The number of classes beyond which they are refused.
     """
     _check_known(pairs.filter(nw.col("class").is_null()))
-    names = fetch(distinct_rows(pairs.select("class")).sort("class").head(MAX_CLASSES + 1))["class"]
-    if len(names) > MAX_CLASSES:
+    names = fetch(distinct_rows(pairs.select("class")).sort("class").head(most + 1))["class"]
+    if len(names) > most:
         raise ClassError(
-            f"more than {MAX_CLASSES} classes of workers, such as {', '.join(map(repr, names[:3]))}; is it the right "
+            f"more than {most} classes of workers, such as {', '.join(map(repr, names[:3]))}; is it the right "
             "column?"
         )
     if empty := sorted({name for _, name in reading.classes}.difference(names)):

@@ -183,10 +183,10 @@ def read_solution_file(path: str | Path) -> Solution | Solutions:
 
 def with_own_readings(groups: Mapping[str, Solution], reading: Reading) -> dict[str, Solution]:
     """The solutions of groups, each read as the rows of its group alone are to be read: with the classes it has."""
-    of_classes: dict[tuple[str, ...], Reading] = {}  # shared, as there may be many groups, and many workers
+    of_classes: dict[frozenset[str], Reading] = {}  # shared, as there may be many groups, and many workers
     found = {}
     for group, solution in groups.items():
-        names = tuple(one.name for one in solution.classes)
+        names = frozenset(one.name for one in solution.classes)
         if names not in of_classes:
             of_classes[names] = replace(
                 reading,
