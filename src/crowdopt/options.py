@@ -165,7 +165,7 @@ class LikelihoodOptions(TypedDict, total=False):
             None,
             "How frequent the labels are; none if not given.",
             more='``none``, ``estimate``, or the known share of each label, as a dict or ``"no=0.9,yes=0.1"``. If '
-            "None: ``none``; where classes are found, what held-out responses ask for.",
+            "None: ``none``; where classes are found, the shares that the consensus finds.",
             metavar="none|estimate|LABEL=P,...",
         ),
     ]
@@ -174,8 +174,8 @@ class LikelihoodOptions(TypedDict, total=False):
         Option(
             None,
             "A pseudo-count for every entry of the response matrix.",
-            more="A pseudo-count for every entry of the response matrix. If None: none; where classes are found, as "
-            "much as held-out responses ask for.",
+            more="A pseudo-count for every entry of the response matrix. If None: none; where classes are found, the "
+            "pseudo-counts that the consensus finds.",
             least=0,
         ),
     ]
@@ -247,10 +247,10 @@ class KnowledgeOptions(GoldOptions, total=False):
         int | Literal["auto"] | None,
         Option(
             None,
-            "Find K classes of workers (1 to 32), or as many as the data ask for.",
-            more="Finds that many classes of workers in the data, or as many as held-out responses ask for (``auto``). "
-            "The labels are then solved for given these classes, over all mappings unless ``space`` says otherwise; "
-            "that the classes are the best ones is not proved.",
+            "Find at most K classes of workers (1 to 32); auto: 8 if there are two labels, else 2.",
+            more="Finds at most that many classes of workers by how they answer, given the consensus; ``auto`` is 8 if "
+            "there are two labels and 2 if there are more. The labels are then solved for given these classes, over "
+            "all mappings unless ``space`` says otherwise; that the classes are the best ones is not proved.",
             metavar="auto|K",
             parse=count_or_word,
         ),

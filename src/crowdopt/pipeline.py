@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from crowdopt._option import complete, declared, taking
 from crowdopt._parallel import n_cores, run_all
-from crowdopt.classes.apply import check_alone, checked_n_classes, with_found_classes
 from crowdopt.data.bins import parse_bins
 from crowdopt.data.columns import choose_group_truth, choose_truth
 from crowdopt.data.load import OnPhase, Source, load, opened, paths_of, unchanged, workspace_for
@@ -23,10 +22,10 @@ from crowdopt.engines.base import Limits, OnProgress
 from crowdopt.errors import ClassError, InputError
 from crowdopt.model.offsets import checked_number
 from crowdopt.options import AggregateOptions, ProveOptions, SolveOptions
-from crowdopt.results.advice import advise_classes
 from crowdopt.results.answers import check_kept
 from crowdopt.results.consensus_tasks import encode_tasks
 from crowdopt.results.doubts import doubts_about_proof
+from crowdopt.results.found_classes import checked_n_classes, with_found_classes
 from crowdopt.results.solution import Solution
 from crowdopt.results.solutions import NOT_SOLVED_YET, Solutions, with_own_readings
 from crowdopt.results.solve_consensus import solve_consensus
@@ -239,18 +238,15 @@ class _Job:
 
     def prove(self, on_progress: OnProgress | None) -> ProofSolution:
         """Reads, counts and solves one problem."""
-        options, start, source = self.options, None, self.load()
-        wanted = self.wanted
+        options, source, wanted = self.options, self.load(), self.wanted
         if (n_classes := options["find_classes"]) is not None:
-            check_alone(["the known labels of an export (--ignore-gold)"] if source.reading.gold else [])
             self.on_phase("finding classes")
-            source, wanted, start = with_found_classes(source, checked_n_classes(n_classes), wanted)
+            source, wanted = with_found_classes(source, checked_n_classes(n_classes), wanted)
         self.on_phase("solving")
-        limits = Limits(options["time_limit"], on_progress, parse_bytes(options["memory_limit"]), wanted["seed"], start)
+        limits = Limits(options["time_limit"], on_progress, parse_bytes(options["memory_limit"]), wanted["seed"])
         solution = replace(solve_counted(source.counted, wanted, limits), source=source)
         self.on_phase("comparing with the consensus")
-        solution = replace(solution, doubts=doubts_about_proof(solution))
-        return self.with_accuracy(replace(solution, advice=(*solution.advice, *advise_classes(solution))))
+        return self.with_accuracy(replace(solution, doubts=doubts_about_proof(solution)))
 
     def prove_by_group(self, on_group: OnGroup | None) -> Solutions:
         """Reads and counts all groups, and solves each as a problem of its own."""

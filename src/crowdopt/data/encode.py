@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -13,9 +12,8 @@ from crowdopt.data.tables.table import fetch_arrow, with_texts
 from crowdopt.model.scale import canonical_text
 
 if TYPE_CHECKING:
-    from crowdopt._arrays import Bools, Floats, Ints
+    from crowdopt._arrays import Ints
     from crowdopt.data.responses import Responses
-    from crowdopt.model.buckets import Buckets
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,53 +47,6 @@ class Coded:
         task, worker = np.divmod(pair, n_workers)
         return cls(task, worker, answer, times, int(task[-1]) + 1, n_workers, n_labels)
 
-    def some(self, entries: Bools) -> Coded:
-        """Some of the entries; tasks and workers stay, also those without any."""
-        columns = {name: getattr(self, name)[entries] for name in ("task", "worker", "answer", "times")}
-        return replace(self, **columns)
-
-    def of_tasks(self, tasks: Bools) -> Coded:
-        """The entries of some tasks; other tasks, and workers who answered none of these, are not there any more."""
-        at = tasks[self.task]
-        task, worker = (np.unique(column[at], return_inverse=True)[1] for column in (self.task, self.worker))
-        sizes = {"n_tasks": int(task.max()) + 1, "n_workers": int(worker.max()) + 1}
-        return replace(self, task=task, worker=worker, answer=self.answer[at], times=self.times[at], **sizes)
-
-    @cached_property
-    def n_responses(self) -> int:
-        """Number of responses."""
-        return int(self.times.sum())
-
-    @cached_property
-    def by_answer(self) -> list[tuple[Any, Any]]:
-        """For each answer the table (task, worker) of how often it was given, as a sparse matrix, and its transpose."""
-        from scipy import sparse
-
-        tables = []
-        for answer in range(self.n_labels):
-            at = self.answer == answer
-            cells = (self.times[at].astype(float), (self.task[at], self.worker[at]))
-            table = sparse.csr_matrix(cells, shape=(self.n_tasks, self.n_workers))
-            tables.append((table, table.T.tocsr()))
-        return tables
-
-    @cached_property
-    def votes(self) -> Floats:
-        """Answers by (task, label)."""
-        at, length = self.task * self.n_labels + self.answer, self.n_tasks * self.n_labels
-        return np.bincount(at, self.times, minlength=length).reshape(-1, self.n_labels).astype(float)
-
-    @cached_property
-    def vote_shares(self) -> Floats:
-        """The shares of the answers to each task; even where there are none."""
-        total = self.votes.sum(axis=1, keepdims=True)
-        return np.where(total > 0, self.votes / np.maximum(total, 1.0), 1 / self.n_labels)
-
-    @cached_property
-    def load(self) -> Floats:
-        """Responses of each worker."""
-        return np.bincount(self.worker, self.times, minlength=self.n_workers).astype(float)
-
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
@@ -122,18 +73,6 @@ def encode_responses(responses: Responses) -> Encoded:
     labels = [responses.scale.labels.index(canonical_text(value)) for value in values.to_pylist()]
     coded = Coded.of(task, worker, np.array(labels)[answer], responses.scale.n_labels)
     return Encoded(coded, tasks, workers)
-
-
-def labels_of_buckets(coded: Coded, classes: Ints, labels: Ints, buckets: Buckets) -> Ints:
-    """The labels of tasks as labels of the buckets that they are in: of each bucket the one that most tasks have."""
-    shape = (coded.n_tasks, buckets.n_classes, buckets.n_labels)
-    cell = (coded.task * shape[1] + classes[coded.worker]) * shape[2] + coded.answer
-    counts = np.bincount(cell, coded.times, minlength=int(np.prod(shape))).astype(np.int64)
-    bucket = np.zeros(coded.n_tasks, np.int64)
-    for column in counts.reshape(coded.n_tasks, -1).T:  # buckets are the distinct rows, sorted
-        bucket = np.unique(bucket * (column.max() + 1) + column, return_inverse=True)[1]
-    votes = np.bincount(bucket * shape[2] + labels, minlength=buckets.n_buckets * shape[2])
-    return np.asarray(votes.reshape(-1, shape[2]).argmax(axis=1))
 
 
 def _codes(column: Any) -> tuple[Any, Ints]:

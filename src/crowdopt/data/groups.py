@@ -249,8 +249,8 @@ def _check_single(wrong: str | None) -> None:
 def _check_n_classes(number: int) -> None:
     if number > MAX_CLASSES:
         raise ClassError(
-            f"its workers are in {number:,} classes, and there can be {MAX_CLASSES} at most; prove its rows alone, with "
-            "--find-classes 8"
+            f"its workers are in {number:,} classes, and there can be {MAX_CLASSES} at most; prove its rows alone, "
+            "with --find-classes 8"
         )
 
 

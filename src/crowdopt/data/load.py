@@ -20,7 +20,7 @@ from crowdopt.data.readers.postgres_counts import Repeated, Server, serving
 from crowdopt.data.readers.tools.open_export import OpenedSource, open_files, open_frame
 from crowdopt.data.responses import Responses, TaskCounts, check, count_tasks
 from crowdopt.data.tables.workspace import Workspace
-from crowdopt.data.worker_classes import class_pairs, pairs_of, with_found, with_pairs, worker_classes
+from crowdopt.data.worker_classes import class_pairs, pairs_of, with_pairs, worker_classes
 from crowdopt.errors import ClassError, ColumnError, InputError
 from crowdopt.model.scale import canonical_text
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from crowdopt.data.reading import Reading
-    from crowdopt.data.tables.table import Table
     from crowdopt.model.scale import Scale
 
 OnPhase = Callable[[str], None]
@@ -45,7 +44,6 @@ class Source:
         original: What the user gave.
         workspace: The database that files were read with; None for frames.
         notes: What was done with the rows of an annotation tool's export, in words.
-        found: The classes of workers that were found, where they are a table of their own (worker, class): on Spark.
         digest: Of the responses; see ``fingerprint.py``. Empty if nobody asked for it.
     """
 
@@ -54,7 +52,6 @@ class Source:
     original: Any
     workspace: Workspace | None
     notes: tuple[str, ...] = ()
-    found: Table | None = None
     digest: str = ""
 
     @property
@@ -199,13 +196,6 @@ def read_classes(classes: Any, reading: Reading, workspace: Workspace | None) ->
     choose = choose_classes(reading)
     with naming(classes, ClassError, ColumnError), opened(classes, choose, reading, workspace) as table:
         return with_pairs(reading, class_pairs(worker_classes(table, choose)))
-
-
-def join_found_classes(source: Source | None, data: Any) -> Any:
-    """Data to be read again, or new ones, with the classes of workers if those found in a source are a table."""
-    if source is None or source.found is None:
-        return data
-    return with_found(data, source.found, source.reading.worker)
 
 
 @contextmanager

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 PAIRS = ("gold", "classes")
 """The options that are pairs of texts."""
 
+FOUND = ("classes", "smoothing", "shares")
+"""What can be found in the responses before the labels are: classes of workers, and what goes with these."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
@@ -43,7 +46,7 @@ class Reading:
         bins: Where one bin of scores ends and the next begins, lowest first; empty if labels are not scores.
         gold: Tasks of known label, sorted, as texts: pairs of task and label.
         classes: The class of each worker, sorted, as texts: pairs of worker and class; empty if a column has them.
-        classes_found: Whether the classes were found in the data, and not given; none are told apart if all are alike.
+        found: What was found in the same responses, and not given: the classes, and what goes with them (FOUND).
         ranked: The classes, best first; empty if they are not ranked.
         encoding: Encoding of text files; empty for UTF-8.
         delimiter: Field delimiter of text files; empty to take it from the header.
@@ -69,7 +72,7 @@ class Reading:
     bins: tuple[float, ...] = ()
     gold: tuple[tuple[str, str], ...] = ()
     classes: tuple[tuple[str, str], ...] = ()
-    classes_found: bool = False
+    found: tuple[str, ...] = ()
     ranked: tuple[str, ...] = ()
     encoding: str = ""
     delimiter: str = ""
@@ -102,7 +105,12 @@ class Reading:
             raise InputError(f"--ranked names a class twice: {', '.join(self.ranked)}")
         if self.bins:
             self.check_binnable()
+        self._check_found()
         self._check_columns()
+
+    def _check_found(self) -> None:
+        for name in self.found:
+            _one_of("found", name, FOUND)
 
     def _check_columns(self) -> None:
         if self.wide and self.class_column:
@@ -130,7 +138,7 @@ class Reading:
     def of(cls, options: AggregateOptions | ProveOptions, *, group: str, bins: tuple[float, ...]) -> Self:
         """What a user asks for, as the program keeps it; gold and classes are read later."""
         given = cast("dict[str, Any]", options)
-        kept_apart = {"gold", "classes", "classes_found"}
+        kept_apart = {"gold", "classes", "found"}
         same = {
             name: given[name] for name in (field.name for field in fields(cls)) if name in given.keys() - kept_apart
         }

@@ -29,9 +29,6 @@ MAX_CLASSES = 32
 WORKER_TEXT = "crowdopt_worker"
 """The column of workers as text, by which their classes are found."""
 
-FOUND = "crowdopt_class"
-"""The column of classes that were found and are a table of their own, as they are beside responses."""
-
 UNKNOWN = ""
 """The class of workers whose class a solution does not know. No other class is called so: an empty text is none."""
 
@@ -103,25 +100,6 @@ def with_classes(table: Table, reading: Reading) -> Table:
     return texts.join(known, on=WORKER_TEXT, how="left").drop(WORKER_TEXT)
 
 
-def with_found(data: Any, found: Table, worker: str) -> Any:
-    """A user's table with a column of the classes that were found; null for workers who were not there.
-
-    Args:
-        data: The table. If it is of another kind, or has such a column already, it is left as it is.
-        found: The classes: worker and class.
-        worker: Name of the column of workers.
-    """
-    frame = nw.from_native(data, pass_through=True)
-    if not isinstance(frame, nw.LazyFrame) or frame.implementation != found.implementation:
-        return data
-    names = frame.collect_schema().names()
-    if FOUND in names or worker not in names:
-        return data
-    known = with_texts(found, ["worker"]).select(nw.col("worker").alias(WORKER_TEXT), nw.col("class").alias(FOUND))
-    texts = with_texts(frame.with_columns(nw.col(worker).alias(WORKER_TEXT)), [WORKER_TEXT])
-    return texts.join(known, on=WORKER_TEXT, how="left").drop(WORKER_TEXT).to_native()
-
-
 def with_known_classes(table: Table, known: Sequence[str]) -> Table:
     """Responses whose workers are in one of these classes, or else in the one of those whose class is not known."""
     in_one = reduce(or_, (nw.col("class") == name for name in known))
@@ -166,8 +144,7 @@ def ordered_class_names(pairs: Table, reading: Reading, most: int = MAX_CLASSES)
     names = fetch(distinct_rows(pairs.select("class")).sort("class").head(most + 1))["class"]
     if len(names) > most:
         raise ClassError(
-            f"more than {most} classes of workers, such as {', '.join(map(repr, names[:3]))}; is it the right "
-            "column?"
+            f"more than {most} classes of workers, such as {', '.join(map(repr, names[:3]))}; is it the right column?"
         )
     if empty := sorted({name for _, name in reading.classes}.difference(names)):
         raise ClassError(f"the class {empty[0]!r} has no responses: leave it out, or is it a file for other workers?")

@@ -40,7 +40,6 @@ class Limits:
         on_progress: Called now and then; says when to stop.
         bytes: Memory that an engine may take for what it lists; None for its own limits.
         seed: Of an engine's random choices.
-        start: A mapping that was found before, from where a search begins.
         started: The time of the clock at the start.
     """
 
@@ -48,7 +47,6 @@ class Limits:
     on_progress: OnProgress | None = None
     bytes: int | None = None
     seed: int = 0
-    start: Ints | None = None
     started: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:

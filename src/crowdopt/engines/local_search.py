@@ -58,10 +58,6 @@ class Climbs:
         self.found: dict[bytes, float] = {}
         self.moves = Steps(problem)
         self.keep(starts(problem, 0))  # there is an answer whenever the limits strike
-        self.begun: Ints | None = None
-        if limits.start is not None and self.moves.usable:
-            self.begun = self.moves.in_order(limits.start[None])
-            self.keep(self.begun)
 
     def keep(self, mappings: Ints) -> None:
         """Adds mappings to those found."""
@@ -80,10 +76,6 @@ class Climbs:
         if not self.go_on():
             return
         block, n_starts = self.moves.block, min(most, self.moves.n_starts)
-        if self.begun is not None:  # a good start needs no others, unless they cost little
-            n_starts = min(n_starts, self.moves.n_affordable)
-            if not self.climb(self.begun):
-                return
         mappings = np.unique(starts(self.problem, n_starts, self.limits.seed), axis=0)
         if not all(self.climb(mappings[at : at + block]) for at in range(0, len(mappings), block)):
             return
@@ -127,8 +119,7 @@ class Steps(Moves):
         self.step = self.error + problem.tolerance(problem.plain_bound)
         size = self.mass.size * self.n_labels
         cost = size * (problem.buckets.n_buckets if self.ordered and self.usable else 10)
-        self.block, self.n_affordable = max(1, _BLOCK // size), min(START_WORK // cost, MAX_STARTS)
-        self.n_starts = max(self.n_affordable, MIN_STARTS)
+        self.block, self.n_starts = max(1, _BLOCK // size), max(min(START_WORK // cost, MAX_STARTS), MIN_STARTS)
 
     def best_move(self, mappings: Ints) -> tuple[Ints, Ints]:
         """Every mapping after the move that gains most, and the indices of those that do gain."""

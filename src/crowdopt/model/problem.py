@@ -35,14 +35,15 @@ class Problem:
         space: The mappings to search.
         objective: What to maximise.
         ranked: Whether the classes of workers are ranked, best first: the order then compares more buckets.
-        found: Whether the classes of workers were found in the data, and not given.
+        found: What was found in the same responses, and not given: ``classes`` of workers, and with them the
+            ``smoothing`` of their matrices and the ``shares`` of the labels.
     """
 
     buckets: Buckets
     space: Space = Space.DOMINANCE
     objective: Objective = PLAIN
     ranked: bool = False
-    found: bool = False
+    found: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.buckets.n_buckets:
@@ -62,9 +63,10 @@ class Problem:
     def given(self) -> tuple[str, ...]:
         """What a proof takes for granted; which worker is in which class is only told apart if there are two."""
         several = self.buckets.n_classes > 1
-        names = "found classes" if self.found else "classes"
-        classes = ((names, several), ("ranked classes", several and self.ranked))
-        return (*(name for name, used in classes if used), *self.objective.given)
+        classes = (("classes", several), ("ranked classes", several and self.ranked))
+        names = (*(name for name, used in classes if used), *self.objective.given)
+        known_as = {"classes": "classes", "prior matrix": "smoothing", "selectivity": "shares"}
+        return tuple(f"found {known_as[name]}" if known_as.get(name) in self.found else name for name in names)
 
     @cached_property
     def order(self) -> Order:

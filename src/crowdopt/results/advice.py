@@ -8,8 +8,7 @@ be meant:
 - labels that were taken as ordered agree better as mere categories, or the majority's labels break the order and are
   likelier,
 - tasks got a label that nobody answered,
-- a class of workers that was ranked above another one turns out to be worse,
-- responses that are held out are likelier if workers are of several classes.
+- a class of workers that was ranked above another one turns out to be worse.
 """
 
 from __future__ import annotations
@@ -20,9 +19,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.classes.find import NUMBERS, judge
-from crowdopt.classes.mixture_em import Settings
-from crowdopt.data.encode import encode_responses
 from crowdopt.engines.scan import Cuts
 from crowdopt.model.agreement import agreement
 from crowdopt.model.certificate import Space
@@ -42,14 +38,7 @@ MIN_GAIN = 0.1
 """Nats per task by which estimated selectivity must beat uniform selectivity to be worth a word."""
 
 CLEARLY = 3.0
-"""Standard errors by which a class must be better than one that is ranked above it, or several classes better than one,
-to be worth a word."""
-
-WORTH = 0.005
-"""Nats per response by which several classes must also be better than one."""
-
-ADVISED = (200, 20_000)
-"""The fewest and the most responses for which classes are looked for unbidden: few tell nothing, many take time."""
+"""Standard errors by which a class must be better than one that is ranked above it to be worth a word."""
 
 
 def advise(problem: Problem, mapping: Ints) -> tuple[str, ...]:
@@ -109,21 +98,6 @@ def advise_ranks(solution: ProofSolution) -> tuple[str, ...]:
             )
             return (f"{said} ({found}); turn the ranks round, or leave them out",)
     return ()
-
-
-def advise_classes(solution: ProofSolution) -> tuple[str, ...]:
-    """What to tell a user who has said nothing of the workers, where the criterion clearly prefers classes."""
-    said = solution.classes or solution.classes_found or solution.objective.offsets is not None
-    enough = ADVISED[0] <= solution.totals.n_responses <= ADVISED[1] and solution.totals.n_workers >= NUMBERS[-1]
-    if said or not enough or solution.certificate.bound is None or solution.source is None:
-        return ()
-    coded = encode_responses(solution.source.responses).coded
-    alike, classed = judge(coded, [Settings(number) for number in (1, NUMBERS[-2])], most=1)
-    lead, error = alike.lead_of(classed)
-    if lead <= max(CLEARLY * error, WORTH):
-        return ()
-    gain = f"with {NUMBERS[-2]} classes of them, responses that were held out are likelier by {lead:.2g} nats each"
-    return (f"the workers are not alike ({gain}); try --find-classes auto",)
 
 
 def advise_scale(scale: Scale, buckets: Buckets) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crowdopt.data.load import Source, join_found_classes, load, paths_of, read_classes, unchanged, workspace_for
+from crowdopt.data.load import Source, load, paths_of, read_classes, unchanged, workspace_for
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.tables.table import restore
 from crowdopt.errors import ClassError, CrowdoptError, InputError
@@ -39,7 +39,6 @@ def reread(
         with unchanged(solution.source.workspace), explain_errors(paths_of(solution.source.original)):
             yield solution.source
         return
-    data = join_found_classes(solution.source, data)
     with _opened(data, solution.reading, memory_limit=memory_limit, threads=threads) as source:
         solution.check_same(source)
         yield source
@@ -77,8 +76,6 @@ def read_new(
         reading = _with_more_classes(reading, classes, class_)
     elif class_:
         reading = replace(reading, class_column=class_, classes=())
-    else:
-        data = join_found_classes(solution.source, data)
     names = [one.name for one in solution.classes]
     known = {"scale": solution.scale, "known": names, "digest": False}
     with _opened(data, reading, memory_limit=memory_limit, threads=threads, **known) as source:

@@ -25,8 +25,9 @@ _STOPPED = {
 
 _GIVEN = {
     "classes": "these classes of workers",
-    "found classes": "these classes of workers, which were found in the data",
-    "found smoothing": "the smoothing that was found along with the classes",
+    "found classes": "classes of workers that were found in the same responses",
+    "found smoothing": "pseudo-counts that were found in the same responses",
+    "found shares": "shares of the labels that were found in the same responses",
     "ranked classes": "their ranking",
     "gold": "the tasks of known label",
     "selectivity": "the shares of the labels",
@@ -51,25 +52,13 @@ def _proved(solution: ProofSolution, *, run: bool) -> str:
         "all possible answers" if certificate.space is Space.ALL else "all answers that respect the order of the labels"
     )
     if certificate.given:
-        where += f", given the {' and '.join(given_of(solution))}"
+        where += f", given the {' and '.join(certificate.given)}"
     how = f" ({certificate.engine}, {certificate.seconds:.3f} s)" if run else ""
     if certificate.proof is Proof.PROVED:
         return f"PROVED: the most likely among {where}; {value}{how}"
     stopped = "; " + _STOPPED[certificate.stop][0] if run else ""
     gap = f"{certificate.gap:,.0f}" if (certificate.gap or 0.0) >= 1000 else f"{certificate.gap:,.3g}"
     return f"BOUNDED: within {gap} nats of the most likely among {where}; {value}{stopped}{how}"
-
-
-def given_of(solution: ProofSolution) -> tuple[str, ...]:
-    """What the proof takes for granted, by name; a prior that was found with the classes is no prior of the user's."""
-    found = {"prior matrix": "found smoothing"} if smoothing_found(solution) else {}
-    return tuple(found.get(name, name) for name in solution.certificate.given)
-
-
-def smoothing_found(solution: ProofSolution) -> bool:
-    """Whether how far matrices are smoothed was found with the classes: nobody else can then have given a prior."""
-    offsets = solution.objective.offsets
-    return solution.classes_found and offsets is not None and offsets.prior is not None
 
 
 @dataclass(frozen=True)
@@ -90,7 +79,7 @@ class ReportVerdict:
 def verdict_of(solution: ProofSolution) -> ReportVerdict:
     """The verdict on a solution."""
     certificate, model = solution.certificate, _model(solution)
-    among = f"{_space(solution)}{_given(given_of(solution))}"
+    among = f"{_space(solution)}{_given(certificate.given)}"
     if certificate.proof is Proof.NONE:
         who = titles().get(certificate.engine, certificate.engine)
         sentence = f"These answers come from {who}. Nothing was proved: others may be more likely."
@@ -106,7 +95,9 @@ def verdict_of(solution: ProofSolution) -> ReportVerdict:
 
 def _model(solution: ProofSolution) -> str:
     """What no certificate can promise."""
-    how = "each by the response matrix of its class" if solution.classes else "all by one response matrix"
+    own = all(one.n_workers == 1 for one in solution.classes)
+    how = "each by a response matrix of its own" if own else "each by the response matrix of its class"
+    how = how if solution.classes else "all by one response matrix"
     return (
         f"Likely means: under the model that workers answer independently, {how}. The likeliest answers need not be "
         "true; they are what explains the responses best."

@@ -69,7 +69,7 @@ class Solution(ABC):
     @property
     def classes_found(self) -> bool:
         """Whether the classes of workers were found in the data: which they are is then not proved."""
-        return self.reading.classes_found
+        return bool(self.reading.found)
 
     @property
     def interrupted(self) -> bool:

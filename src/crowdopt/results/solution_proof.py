@@ -53,7 +53,7 @@ class ProofSolution(Solution):
     @property
     def problem(self) -> Problem:
         """What the certificate speaks of."""
-        return Problem(self.buckets, self.certificate.space, self.objective, self.ranked, self.classes_found)
+        return Problem(self.buckets, self.certificate.space, self.objective, self.ranked, self.reading.found)
 
     @property
     def interrupted(self) -> bool:

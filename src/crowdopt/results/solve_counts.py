@@ -42,7 +42,7 @@ def solve_counted(counted: CountedProblem, wanted: SolveOptions, limits: Limits)
     objective = replace(read_selectivity(wanted["selectivity"], scale.labels), offsets=offsets)
     reading = counted.reading
     space = space_of(wanted["space"], scale)
-    problem = Problem(buckets, space, objective, len(reading.ranked) > 1, reading.classes_found)
+    problem = Problem(buckets, space, objective, len(reading.ranked) > 1, reading.found)
     solved = run(problem, limits, labels=scale.labels, classes=names, responses=counted.digest, engine=wanted["engine"])
     proved = solved.certificate.bound is not None
     scale_said = bool(wanted["scale"] or wanted["labels"] or wanted["bins"] is not None)  # who says it needs no advice

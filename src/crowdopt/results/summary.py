@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdopt.results.facts import next_best
-from crowdopt.results.sentences import headline, smoothing_found
+from crowdopt.results.sentences import headline
 from crowdopt.results.solution import UNCERTAIN_BELOW
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ def summarise(solution: ProofSolution) -> Summary:
         "uncertain": f"{solution.share_uncertain:.1%} of the labels are less probable than {UNCERTAIN_BELOW:.0%}"
         + _but(int(buckets.weights[solution.margins.tied].sum()), "tied with another answer"),
     }
-    if smoothing_found(solution):
+    if "smoothing" in solution.reading.found:
         facts["smoothing"] = (
-            "found along with the classes of workers; it is part of the log-likelihood, which does not compare with "
-            "one under another smoothing"
+            "pseudo-counts, found in the same responses; they are part of the log-likelihood, which does not compare "
+            "with one under other pseudo-counts"
         )
     if other := next_best(solution):
         facts["next best"] = f"the likeliest other labels lose {other['loss']:,.3g} nats; they differ on " + _plural(
@@ -100,7 +100,11 @@ def _workers(solution: ProofSolution) -> str:
     if not solution.classes:
         alike = ", alike as far as can be found" if solution.classes_found else ""
         return f"{whole}{alike}; {_in_words(solution, solution.matrix[0])}"
-    name, which = ("class {} of {:,}", " in classes found in the data") if solution.classes_found else ("{} {:,}", "")
+    name, which = "{} {:,}", ""
+    if solution.classes_found:
+        name, which = "class {} of {:,}", " in classes found in the same responses"
+    elif all(one.n_workers == 1 for one in solution.classes):
+        name, which = "{}", ", each a class of its own"
     parts = [
         f"{name.format(one.name, one.n_workers)} ({_in_words(solution, matrix)})"
         for one, matrix in zip(solution.classes, solution.matrix, strict=True)
@@ -135,8 +139,9 @@ def _selectivity(solution: ProofSolution) -> str:
         return "not used"
     if solution.objective.kind == "estimated":
         return "estimated with the labels"
-    return "given: " + ", ".join(
-        f"{label} {share:g}" for label, share in zip(solution.scale.labels, solution.objective.shares, strict=True)
+    said = "found in the same responses: " if "shares" in solution.reading.found else "given: "
+    return said + ", ".join(
+        f"{label} {share:.4g}" for label, share in zip(solution.scale.labels, solution.objective.shares, strict=True)
     )
 
 

@@ -44,7 +44,7 @@ def verify(
         InputError: The data cannot be read at all, or there is no solution file.
     """
     # Here, and not above, as ``import crowdopt`` offers this function and should be quick.
-    from crowdopt.data.load import join_found_classes, load, workspace_for
+    from crowdopt.data.load import load, workspace_for
     from crowdopt.results.solutions import read_solution_file
     from crowdopt.verify.check import check_against
 
@@ -64,7 +64,6 @@ def verify(
 
         return verify_groups(solution, data, time_limit=time_limit, jobs=options["jobs"], on_group=on_group, **limits)
     workspace = workspace_for(data, **limits)
-    data = join_found_classes(solution.source, data)
     try:
         source = load(data, solution.reading, workspace, resolved=True)
         scale, buckets = source.responses.scale, source.counts.buckets
