@@ -18,7 +18,6 @@ import pytest
 
 import crowdopt
 from crowdopt import Solution, prove, verify
-from crowdopt.classes import spark as spark_classes
 from crowdopt.data.groups import load_groups
 from crowdopt.data.reading import Reading
 from crowdopt.errors import ClassError, ColumnError, InputError
@@ -154,7 +153,7 @@ def test_workers_who_answer_a_task_twice_are_measured_alike(spark):
 def test_what_comes_to_the_driver_does_not_grow_with_the_data(spark, monkeypatch):
     from pyspark.sql import functions as sql
 
-    monkeypatch.setattr("crowdopt.results.advice.ADVISED", (10**9, 10**9))
+    monkeypatch.setattr("crowdopt.results.doubts.MOST_RESPONSES", 0)  # up to which the consensus is found, too
     sizes = []
     for times in (1, 20):
         copies = placed(to_arrow(ROWS), spark).crossJoin(spark.range(times).withColumnRenamed("id", "copy"))
@@ -222,86 +221,23 @@ def test_an_executor_that_is_killed_changes_nothing(spark, tmp_path):
     assert before[0] not in executors(spark)
 
 
-def test_found_classes_of_few_responses_are_those_of_any_other_table(spark):
+def test_found_classes_are_those_of_any_other_table(spark, tmp_path):
     table, _ = classed_crowd(60)
-    asked = {"find_classes": 2, "selectivity": "none", "smoothing": 1.0}
-    assert facts(prove(placed(table, spark), **asked)) == facts(prove(table, **asked))
-
-
-def test_classes_of_many_responses_are_found_on_the_cluster(spark, monkeypatch, tmp_path):
-    table, truth = classed_crowd()
-    for module in ("apply", "spark"):
-        monkeypatch.setattr(f"crowdopt.classes.{module}.MOST", 1400)
-    there = placed(table, spark)
-    asked = {"find_classes": 3, "selectivity": "none", "smoothing": 1.0, "engine": "search", "time_limit": 0.5}
-    with monkeypatch.context() as patch:
-        seen = collected(patch)
-        solution = prove(there, **asked)
-    assert max(seen) < 1500
-    workers = plain(solution.workers())
-    monkeypatch.undo()
-    expected = prove(table, **asked)  # which looks at all responses where the cluster looked at a sample
-    theirs = plain(expected.workers())["class"]
-    assert sum(ours == other for ours, other in zip(workers["class"], theirs, strict=True)) >= 20
-    assert solution.certificate.objective >= 1.01 * expected.certificate.objective  # at most a hundredth less likely
-    right, by_vote = (
-        np.mean([label == true for label, true in zip(plain(found.answers)["label"], truth, strict=True)])
-        for found in (solution, prove(table, engine="vote"))
-    )
-    assert right > by_vote
-    # In memory a solution has the classes of its workers; its file knows them by a column of the data.
+    solution, expected = prove(placed(table, spark), find_classes=2), prove(table, find_classes=2)
+    assert facts(solution) == facts(expected)
+    assert solution.reading.classes == expected.reading.classes
     solution.save(tmp_path / "solution.json")
-    with_classes = there.join(solution.workers().selectExpr("worker", "class AS crowdopt_class"), on="worker")
-    for known, data in [(solution, there), (Solution.load(tmp_path / "solution.json"), with_classes)]:
-        assert verify(known, data).reasons == verify(solution, with_classes).reasons
-        assert plain(known.predict(data))["task"] == plain(solution.answers)["task"]
-    with pytest.raises(ColumnError, match="crowdopt_class"):
-        Solution.load(tmp_path / "solution.json").predict(there)
+    loaded = Solution.load(tmp_path / "solution.json")
+    assert verify(loaded, placed(table, spark)).reasons == ()
+    assert plain(loaded.predict(placed(table, spark))) == plain(expected.predict(table))
 
 
-@pytest.mark.parametrize("first", [0, 1, 1000, 1 << 29, 1 << 30])
-@pytest.mark.parametrize(
-    "tasks",
-    [
-        [(5, 1)],
-        [(1 << 29, 10)],
-        [((1 << 30) - 1, 3)],
-        [(1000, 2), (1001, 50)],
-        [(n, 1) for n in range(0, 10_000, 3)],
-    ],
-)
-def test_a_part_of_the_sieve_is_found_wherever_the_tasks_are(first, tasks, monkeypatch):
-    monkeypatch.setattr(spark_classes, "MOST", 5)
-
-    def count(part):
-        return min(11, sum(n for hashed, n in tasks if hashed < part))
-
-    assert 0 < count(spark_classes.find_part(first, count)) <= 10
-
-
-@pytest.mark.parametrize("first", [0, 1, 1000, 1 << 29, 1 << 30])
-@pytest.mark.parametrize("hashed", [0, 700, 1 << 29, (1 << 30) - 1])
-def test_tasks_of_too_many_responses_end_the_search(first, hashed):
-    with pytest.raises(ClassError, match="one task has more than these"):
-        spark_classes.find_part(first, lambda part: 2 * spark_classes.MOST + 1 if part > hashed else 0)
-
-
-def test_no_round_on_the_cluster_makes_the_labels_less_likely(spark, monkeypatch):
-    table, _ = classed_crowd(150)
-    for module in ("apply", "spark"):
-        monkeypatch.setattr(f"crowdopt.classes.{module}.MOST", 300)
-    values = []
-    value = spark_classes.Model.value
-
-    def noted(self, state):
-        values.append(value(self, state))
-        return values[-1]
-
-    monkeypatch.setattr(spark_classes.Model, "value", noted)
-    prove(placed(table, spark), find_classes=2, selectivity="none", smoothing=1.0, engine="vote")
-    kept = values[1::2]
-    assert len(kept) > 1
-    assert kept == sorted(kept)
+def test_every_worker_is_a_class_of_its_own_as_in_any_other_table(spark):
+    table, _ = classed_crowd(60, 6)
+    solution = prove(placed(table, spark), each=True)
+    assert facts(solution) == facts(prove(table, each=True))
+    assert solution.reading.classes == tuple((str(worker), str(worker)) for worker in range(6))
+    assert verify(solution, placed(table, spark)).reasons == ()
 
 
 @pytest.mark.parametrize(
