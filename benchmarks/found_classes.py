@@ -1,162 +1,134 @@
-"""Classes of workers found in public sets of crowd labels: accuracy, next to other ways to prove the same rows.
+"""What can be proved beyond one matrix for all: with classes that the consensus finds, and with every judge a class.
 
-python benchmarks/found_classes.py [--quick] [--json FILE] [--data DIR] [--crowd-kit PYTHON]
+python benchmarks/found_classes.py [--quick] [--json FILE] [--data DIR]
 
-Prints two tables in Markdown: (a) for every set the accuracy of majority vote, Dawid-Skene (in a few lines of our own,
-and crowd-kit's where it is installed or an interpreter that has it is named), one matrix for all, and found classes,
-with what the criterion chose and what would have been best in hindsight; (b) the matrices of the classes found in the
-set bluebirds. Progress goes to standard error.
+Prints two tables in Markdown: (a) public sets, ``prove --find-classes auto`` beside the consensus that the classes
+come from; (b) simulated juries, ``prove --each``. Progress goes to standard error.
 """
 
 from __future__ import annotations
 
-import csv
-import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import crowdopt
-from crowdopt.classes.find import NUMBERS
-from crowdopt.data.encode import code_responses
-from dawid_skene import crowd_kit, dawid_skene
 from processes import environment
 from real_sets import DATA, SETS
-from tables import describe, duration, parser, say, show, write_json
+from tables import describe, duration, nats, parser, say, show, tally, write_json
 
 QUICK = {"ic", "bluebirds"}
 KINDS = {name: kind for kind, names in SETS.items() for name in names}
-TIME_LIMIT = 5.0
-"""Seconds for the labels, once the classes are found."""
+JURIES = ((2, 3), (2, 4), (2, 5), (2, 6), (2, 7), (3, 3))
+"""Numbers of labels and of judges."""
+
+N_ITEMS = 500
 
 
-def prove(folder: Path, **options: Any) -> crowdopt.Solution:
-    """A solution of a set, with its accuracy."""
+def run(folder: Path, seconds: float) -> dict[str, Any]:
+    """The consensus of one set, and the proof with classes that are found in it."""
     kind: Any = KINDS[folder.name]
-    return crowdopt.prove(
-        folder / "responses.csv",
-        truth=folder / "truth.csv",
-        duplicates="all",
-        scale=None if kind == "two labels" else kind,
-        time_limit=TIME_LIMIT,
-        **options,
-    )
-
-
-def accuracy(solution: crowdopt.Solution) -> float:
-    """Of the tasks whose truth is known."""
-    if solution.accuracy is None:
-        raise TypeError("a solution was made without the truth")
-    return solution.accuracy.value
-
-
-def own_dawid_skene(folder: Path, solution: crowdopt.Solution) -> float:
-    """The accuracy of our own Dawid-Skene on the responses of a solution."""
-    if solution.source is None:
-        raise TypeError("a solution without its data")
-    coded, _ = code_responses(solution.source.responses)
-    columns = (np.repeat(column, coded.times) for column in (coded.task, coded.worker, coded.answer))
-    labels = dawid_skene(*columns, n_labels=coded.n_labels)
-    with (folder / "responses.csv").open(encoding="utf-8", newline="") as file:
-        tasks = sorted({row["task"] for row in csv.DictReader(file)})
-    with (folder / "truth.csv").open(encoding="utf-8", newline="") as file:
-        truth = {row["task"]: row["label"] for row in csv.DictReader(file)}
-    answers = dict(zip(tasks, (solution.scale.labels[at] for at in labels), strict=True))
-    return float(np.mean([answers[task] == label for task, label in truth.items() if task in answers]))
-
-
-def run(folder: Path) -> dict[str, Any]:
-    """All ways on one set."""
+    options: dict[str, Any] = {"duplicates": "all", "scale": None if kind == "two labels" else kind}
+    options |= {"truth": folder / "truth.csv"}
+    consensus = crowdopt.aggregate(folder / "responses.csv", **options)
     started = time.perf_counter()
-    found = prove(folder, find_classes="auto")
-    seconds = time.perf_counter() - started
-    numbers = [number for number in NUMBERS if number <= found.totals.n_workers]
+    proof = crowdopt.prove(folder / "responses.csv", find_classes="auto", time_limit=seconds, **options)
+    taken = time.perf_counter() - started
+    ours, theirs = (one.answers.sort_by("task")["label"].to_pylist() for one in (proof, consensus))
     return {
         "set": folder.name,
-        "majority": accuracy(prove(folder, engine="vote")),
-        "Dawid-Skene": own_dawid_skene(folder, found),
-        "one matrix": accuracy(prove(folder)),
-        "found": accuracy(found),
-        "n_classes": found.buckets.n_classes,
-        "given": list(found.certificate.given),
-        "selectivity": found.objective.kind,
-        "proof": found.certificate.proof.value,
-        "by_number": {number: accuracy(prove(folder, find_classes=number)) for number in numbers},
-        "seconds": seconds,
+        "seconds": taken,
+        "same": float(np.mean([a == b for a, b in zip(ours, theirs, strict=True)])),
+        "consensus": consensus.summary(),
+        "proof": proof.summary(),
     }
 
 
-def show_sets(rows: list[dict[str, Any]], peers: dict[str, dict[str, float]]) -> None:
+def show_sets(found: list[dict[str, Any]], seconds: float) -> None:
     """Table (a)."""
-    names = list(next(iter(peers.values()), {}))
-    ways = ("majority", "Dawid-Skene", "one matrix", "found")
-    table = []
-    for row in rows:
-        best = max(row["by_number"], key=lambda number: row["by_number"][number])
-        table.append(
-            [
-                *(row["set"], *(f"{row[way]:.4f}" for way in ways), f"{_against(row):+.4f}", str(row["n_classes"])),
-                *(str(best), f"{row['by_number'][best]:.4f}", row["proof"], duration(row["seconds"])),
-                *(f"{peers[row['set']][name]:.4f}" for name in names),
-            ]
-        )
-    means = [f"{np.mean([row[way] for row in rows]):.4f}" for way in ways]
-    beside = [f"{np.mean([peers[row['set']][name] for row in rows]):.4f}" for name in names]
-    worst = f"{min(map(_against, rows)):+.4f}"
-    table.append([f"mean of {len(rows)}", *means, worst, "", "", "", "", "", *beside])
+    rows = [
+        [
+            *(one["set"], str(len(one["proof"]["labels"])), str(max(len(one["proof"]["classes"]), 1))),
+            *(f"{one['consensus']['accuracy']:.4f}", f"{one['proof']['accuracy']:.4f}", f"{one['same']:.1%}"),
+            *(one["proof"]["proof"], nats(one["proof"]["gap"]), duration(one["proof"]["seconds"])),
+            duration(one["seconds"]),
+        ]
+        for one in found
+    ]
     columns = (
-        *("set", "majority", "Dawid-Skene", "one matrix", "found classes", "against the better of two", "classes"),
-        *("best number in hindsight", "its accuracy", "proof", "time", *(f"crowd-kit's {name}" for name in names)),
+        *("set", "labels", "classes", "accuracy: consensus", "accuracy: proof", "same labels"),
+        *("proof", "gap", "engine's time", "time"),
     )
     caption = (
-        "Accuracy on public sets, every row counted; ties of the majority go to the lower label. The better of two is "
-        "that of majority and Dawid-Skene; its last row is the worst set. These sets are not new data: the alternation "
-        "was shaped while they were looked at. What the criterion compares, and its rule, were settled on simulated "
-        "crowds (found_classes_simulated.py)."
+        f"Public sets, every row counted, `--find-classes auto`, {seconds:g} seconds for the engine. Gaps are in nats."
     )
-    show("found_classes.py (a)", caption, columns, table)
+    show("found_classes.py (a)", caption, columns, rows)
 
 
-def _against(row: dict[str, Any]) -> float:
-    return float(row["found"] - max(row["majority"], row["Dawid-Skene"]))
+def jury(seed: int, n_labels: int, n_judges: int) -> pd.DataFrame:
+    """Judges who are right on .6 to .95 of the items of each label; every judge judges every item."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(n_labels, size=N_ITEMS)
+    parts = []
+    for judge in range(n_judges):
+        right = rng.random(N_ITEMS) < rng.uniform(0.6, 0.95, n_labels)[truth]
+        label = np.where(right, truth, (truth + rng.integers(1, n_labels, size=N_ITEMS)) % n_labels)
+        parts.append(pd.DataFrame({"task": range(N_ITEMS), "worker": f"judge {judge}", "label": [*map(str, label)]}))
+    return pd.concat(parts)
 
 
-def show_matrices(folder: Path) -> None:
+def run_juries(n_juries: int, seconds: float) -> list[dict[str, Any]]:
+    """What is proved of simulated juries."""
+    found = []
+    for n_labels, n_judges in JURIES:
+        say(f"juries of {n_judges}, {n_labels} labels")
+        facts = [
+            crowdopt.prove(jury(seed, n_labels, n_judges), each=True, scale="nominal", time_limit=seconds).summary()
+            for seed in range(n_juries)
+        ]
+        proofs = Counter(one["proof"] for one in facts)
+        times = [one["seconds"] for one in facts]
+        found.append({"labels": n_labels, "judges": n_judges, "proofs": dict(proofs), "seconds": times})
+    return found
+
+
+def show_juries(found: list[dict[str, Any]]) -> None:
     """Table (b)."""
-    solution = prove(folder, find_classes="auto")
     rows = [
-        [one.name, str(one.n_workers), *(f"{p:.2f}" for p in matrix.ravel())]
-        for one, matrix in zip(solution.classes, solution.matrix, strict=True)
+        [
+            *(str(one["labels"]), str(one["judges"]), str(len(one["seconds"])), tally(Counter(one["proofs"]))),
+            *(duration(float(np.median(one["seconds"]))), duration(max(one["seconds"]))),
+        ]
+        for one in found
     ]
-    labels = solution.scale.labels
-    columns = ("class", "workers", *(f"{said!r} where it is {true!r}" for true in labels for said in labels))
-    show("found_classes.py (b)", f"Classes found in {folder.name}: how often each answer is given.", columns, rows)
+    caption = f"Simulated juries, {N_ITEMS} items that every judge judges, `--each`: over all answers."
+    columns = ("labels", "judges", "juries", "proof", "median of the engine's time", "longest")
+    show("found_classes.py (b)", caption, columns, rows)
 
 
 def main() -> None:
-    """Aggregates, prints, writes."""
-    options = parser("Classes of workers found in public sets.")
+    """Proves, prints, writes."""
+    options = parser("Proofs with found classes, and with every judge a class.")
     options.add_argument("--data", type=Path, default=DATA, metavar="DIR", help="the folder with a folder for each set")
-    options.add_argument("--crowd-kit", metavar="PYTHON", help="an interpreter that has crowd-kit, if this has not")
     chosen = options.parse_args()
+    seconds, n_juries = (5.0, 1) if chosen.quick else (60.0, 10)
     names = [name for name in KINDS if not chosen.quick or name in QUICK]
-    present = [chosen.data / name for name in names if (chosen.data / name / "responses.csv").is_file()]
-    if not present:
-        print("There are no data sets in the folder given by --data (by default ../shared/data): nothing to measure.")
-        sys.exit(0)
+    present = [name for name in names if (chosen.data / name / "responses.csv").is_file()]
     figures: dict[str, Any] = {"environment": environment(), "quick": chosen.quick, "sets": []}
     print(describe(figures["environment"]) + "\n")
-    figures["crowd_kit"] = crowd_kit(chosen.crowd_kit, present)
-    if not figures["crowd_kit"]:
-        print("crowd-kit is not installed here: name an interpreter that has it with --crowd-kit.\n")
-    for folder in present:
-        say(folder.name)
-        figures["sets"].append(run(folder))
-    show_sets(figures["sets"], figures["crowd_kit"])
-    if (chosen.data / "bluebirds" / "responses.csv").is_file():
-        show_matrices(chosen.data / "bluebirds")
+    if not present:
+        print("There are no data sets in the folder given by --data (by default ../shared/data): none is measured.\n")
+    for name in present:
+        say(name)
+        figures["sets"].append(run(chosen.data / name, seconds))
+    if present:
+        show_sets(figures["sets"], seconds)
+    figures["juries"] = run_juries(n_juries, seconds)
+    show_juries(figures["juries"])
     write_json(chosen.json, figures)
 
 

@@ -1,4 +1,4 @@
-"""Classes of workers given the consensus: against plain loops, whatever workers are called, on crowds of known classes."""
+"""Classes of workers given the consensus: against plain loops, under other names, on crowds of known classes."""
 
 from __future__ import annotations
 
