@@ -48,7 +48,7 @@ def report(
         console.on_phase("reading")
         solved = Solution.load(solution)
         with reread(solved, data, **complete(ResourceOptions, options)) as source:
-            solved = replace(solved, scale=source.responses.scale, source=source)
+            solved = solved.with_source(source)
             if truth is not None:
                 console.on_phase("comparing with the truth")
                 solved = replace(solved, accuracy=accuracy(solved, truth))
