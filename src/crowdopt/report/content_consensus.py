@@ -35,7 +35,7 @@ def gather_consensus(solution: ConsensusSolution, command: str = "") -> dict[str
     tasks = solution.need_tasks()
     unsure = least_certain(solution, ("confidence", "n_responses", "status"))
     for row, second in zip(unsure["rows"], _seconds(tasks, unsure["names"]), strict=True):
-        row |= second
+        row.update(second)
     return shared_content(solution) | {
         "mean_confidence": solution.mean_confidence,
         "matrix": _typical(solution),
@@ -49,7 +49,9 @@ def gather_consensus(solution: ConsensusSolution, command: str = "") -> dict[str
 
 def _typical(solution: ConsensusSolution) -> list[dict[str, Any]]:
     """How a worker of whom nothing is known is expected to answer, and the tasks of each label."""
-    rows = zip(solution.scale.labels, solution.label_tasks, solution.parameters.population["tilted_matrix"], strict=True)
+    rows = zip(
+        solution.scale.labels, solution.label_tasks, solution.parameters.population["tilted_matrix"], strict=True
+    )
     return [{"label": isolated(label), "n_tasks": n, "shares": plain_numbers(row)} for label, n, row in rows]
 
 
@@ -75,7 +77,11 @@ def _beside_vote(solution: ConsensusSolution, tasks: ConsensusTasks) -> dict[str
     labels, rows = tasks.labels, np.arange(len(tasks.labels))
     top = tasks.votes == tasks.votes.max(axis=1, keepdims=True)
     outvoted = tasks.free & ~top[rows, labels]
-    facts: dict[str, Any] = {"n_different": int(outvoted.sum()), "n_tasks": int(tasks.free.sum())}
+    facts: dict[str, Any] = {
+        "n_tasks": int(tasks.free.sum()),
+        "n_different": int(outvoted.sum()),
+        "n_tied": int((tasks.free & (top.sum(axis=1) > 1)).sum()),
+    }
     if solution.accuracy is None or solution.accuracy.by_row is None:
         return facts
     true, top = solution.accuracy.by_row[:, outvoted], top[outvoted]
