@@ -379,6 +379,10 @@ class TimeOptions(TypedDict, total=False):
     ]
 
 
+class ConsensusEstimatorOptions(ScaleOptions, GoldOptions, ShareOptions, RepeatOptions, total=False):
+    """What ``Consensus`` takes beside labels: its frames have the columns task, worker and label."""
+
+
 class EstimatorOptions(ModelOptions, KnowledgeOptions, TimeOptions, RepeatOptions, total=False):
     """What ``GlobalOptimum`` takes beside labels: its frames have the columns task, worker and label."""
 

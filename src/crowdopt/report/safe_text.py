@@ -59,5 +59,6 @@ def with_safe_names(solution: _S) -> _S:
     """The solution with names of labels and classes that can stand within sentences: for words, not for data."""
     labels = tuple(map(isolated, solution.scale.labels))
     classes = tuple(replace(one, name=isolated(one.name)) for one in solution.classes)
-    said = {name: tuple(map(visible, getattr(solution, name))) for name in ("doubts", "advice")}
-    return replace(solution, scale=replace(solution.scale, labels=labels), classes=classes, **said)
+    doubts, advice = (tuple(map(visible, said)) for said in (solution.doubts, solution.advice))
+    scale = replace(solution.scale, labels=labels)
+    return replace(solution, scale=scale, classes=classes, doubts=doubts, advice=advice)
