@@ -64,6 +64,14 @@ def _bars(rows: Sequence[Mapping[str, Any]], than: str) -> dict[str, Any]:
     )
 
 
+def share_chart(rows: Sequence[Mapping[str, Any]], title: str) -> str:
+    """Shares of tasks by method, as SVG; rows have a name and a share."""
+    told = [{"name": row["name"], "value": row["share"], "text": f"{row['share']:.1%}"} for row in rows]
+    drawn = bars(told, title=title, subtitle="of all that can be compared", x_axis=Axis("share of the tasks"))
+    words = "; ".join(f"{row['name']}: {row['text']}" for row in told)
+    return described(svg_of(drawn), f"Bars. {title}. {words}.")
+
+
 def charts_of(solution: Solution) -> dict[str, Any]:
     """The charts of a solution by name, as Altair has them: to show in a notebook, to change, or to save."""
     from crowdopt.report.content import compare_engines
