@@ -184,9 +184,8 @@ def prove(
 
 def _doubted(result: _R) -> _R:
     """Warns of what there is to doubt in a result of :func:`aggregate` or :func:`prove`, to the caller of these."""
-    if isinstance(result, Solution):
-        said = list(result.doubts)
-    else:
+    said = list(getattr(result, "doubts", ()))
+    if isinstance(result, Solutions):
         doubts = {group: one.doubts[0] for group, one in result.items() if one.doubts}
         said = [f"{len(doubts):,} of {len(result):,} groups; {group!r}: {why}" for group, why in doubts.items()][:1]
     for doubt in said:

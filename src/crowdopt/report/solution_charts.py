@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from crowdopt.report.charts import Axis, bars, chart_of, described, histogram, svg_of
 from crowdopt.results.sentences import nats
-from crowdopt.results.solution_proof import ProofSolution
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_proof import ProofSolution
 
 N_BINS = 20
 """Bars of the histogram of confidence."""
@@ -77,8 +77,8 @@ def charts_of(solution: Solution) -> dict[str, Any]:
     from crowdopt.report.content import compare_engines
 
     charts = {"confidence": chart_of(_histogram(solution))}
-    if isinstance(solution, ProofSolution):
-        rows = [row for row in compare_engines(solution) if row.get("loss") is not None]
+    if solution.kind == "proof":
+        rows = [row for row in compare_engines(cast("ProofSolution", solution)) if row.get("loss") is not None]
         charts |= {"methods": chart_of(_bars(rows, "than these answers"))} if rows else {}
     return charts
 

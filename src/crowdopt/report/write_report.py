@@ -9,13 +9,13 @@ from crowdopt.report.content_consensus import gather_consensus
 from crowdopt.report.page import PAGE_SUFFIXES, check_report_installed, fill, render
 from crowdopt.report.solution_charts import confidence_chart, loss_chart
 from crowdopt.results.reread import reread
-from crowdopt.results.solution_consensus import ConsensusSolution
 from crowdopt.results.write.files import check_target, write_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_consensus import ConsensusSolution
     from crowdopt.results.solution_proof import ProofSolution
 
 
@@ -37,8 +37,9 @@ def write_report(solution: Solution, path: str | Path, data: Any = None, command
 
 def _page(solution: Solution, command: str) -> str:
     charts = {"confidence": confidence_chart(solution)}
-    if isinstance(solution, ConsensusSolution):
-        return fill("consensus.html", facts=gather_consensus(solution, command), charts=charts, data={})
+    if solution.kind == "consensus":
+        found = gather_consensus(cast("ConsensusSolution", solution), command)
+        return fill("consensus.html", facts=found, charts=charts, data={})
     facts = gather(cast("ProofSolution", solution), command)
     if compared := [row for row in facts["others"] if row.get("loss") is not None]:
         charts["others"] = loss_chart(compared, "than these answers")

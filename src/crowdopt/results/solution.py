@@ -258,7 +258,7 @@ class Solution(ABC):
 
     @abstractmethod
     def with_source(self, source: Source) -> Self:
-        """The solution with the tasks of the data that it was made from, read again."""
+        """The solution with the tasks of the data that it was made from, read again, and what they give to doubt."""
 
     @abstractmethod
     def confidences(self) -> tuple[Floats, Ints]:

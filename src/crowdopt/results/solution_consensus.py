@@ -100,10 +100,12 @@ class ConsensusSolution(Solution):
         return self.need_tasks().scored(accuracy)
 
     def with_source(self, source: Source) -> Self:
-        """The solution with the tasks of the data that it was made from, read again."""
+        """The solution with the tasks of the data that it was made from, read again, and what they give to doubt."""
         from crowdopt.results.consensus_tasks import tasks_again
+        from crowdopt.results.doubts import doubts_about_crowd
 
-        return replace(self, scale=source.responses.scale, source=source, tasks=tasks_again(self, source))
+        scale, doubts = source.responses.scale, doubts_about_crowd(source.counts.buckets)
+        return replace(self, scale=scale, source=source, tasks=tasks_again(self, source), doubts=doubts)
 
     def confidences(self) -> tuple[Floats, Ints]:
         """The probability of the label of each task, and a one for each."""

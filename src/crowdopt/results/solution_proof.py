@@ -141,8 +141,11 @@ class ProofSolution(Solution):
         return placed_by_bucket(self.need_source().counts), self.mapping
 
     def with_source(self, source: Source) -> Self:
-        """The solution with the tasks of the data that it was made from, read again."""
-        return replace(self, scale=source.responses.scale, source=source)
+        """The solution with the tasks of the data that it was made from, read again, and what they give to doubt."""
+        from crowdopt.results.doubts import doubts_about_proof
+
+        again = replace(self, scale=source.responses.scale, source=source)
+        return replace(again, doubts=doubts_about_proof(again))
 
     def confidences(self) -> tuple[Floats, Ints]:
         """The probability of the label of each bucket, and its tasks."""
