@@ -24,7 +24,7 @@ def confidence_bins(solution: Solution) -> list[dict[str, Any]]:
     confidence, weights = solution.confidences()
     place = np.minimum((confidence * N_BINS).astype(np.int64), N_BINS - 1)
     tasks = np.bincount(place, weights, minlength=N_BINS).astype(np.int64)
-    first = int(np.flatnonzero(tasks)[0]) if tasks.any() else 0
+    first = int(np.flatnonzero(tasks)[0])
     return [{"low": b / N_BINS, "high": (b + 1) / N_BINS, "n": int(tasks[b])} for b in range(first, N_BINS)]
 
 
@@ -38,7 +38,7 @@ def confidence_chart(solution: Solution) -> str:
 
 def _histogram(solution: Solution) -> dict[str, Any]:
     bins, (confidence, weights) = confidence_bins(solution), solution.confidences()
-    mean = float(confidence @ weights / max(weights.sum(), 1))
+    mean = float(confidence @ weights / weights.sum())
     model = " under the fitted model" if solution.kind == "proof" else ""
     return histogram(
         bins,
