@@ -18,7 +18,7 @@ from crowdopt.model.certificate import Certificate, Proof, Space, Stop
 from crowdopt.verify.verify import verify
 
 if TYPE_CHECKING:
-    from crowdopt.estimator import GlobalOptimum
+    from crowdopt.estimator import Consensus, GlobalOptimum
     from crowdopt.pipeline import aggregate, prove
     from crowdopt.results.solution import Solution
     from crowdopt.results.solutions import Solutions
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Certificate",
+    "Consensus",
     "Database",
     "GlobalOptimum",
     "Proof",
@@ -43,6 +44,7 @@ __all__ = [
 ]
 
 _LATER = {
+    "Consensus": "estimator",
     "GlobalOptimum": "estimator",
     "Solution": "results.solution",
     "Solutions": "results.solutions",

@@ -11,6 +11,10 @@ Exceptions::
     │   └── SolutionFileError      a solution file that cannot be used
     ├── MissingExtraError          an optional dependency is not installed
     └── OutputError                a result could not be written
+
+Warnings::
+
+    CheckWarning                   answers should be checked before anybody relies on them; says why
 """
 
 import re
@@ -95,3 +99,7 @@ class MissingExtraError(CrowdoptError, ImportError):
 
 class OutputError(CrowdoptError, OSError):
     """A result could not be written; nothing was left behind."""
+
+
+class CheckWarning(UserWarning):
+    """Answers should be checked before anybody relies on them."""

@@ -1,29 +1,164 @@
-"""GlobalOptimum: a drop-in for crowd-kit's aggregators, with the manners of a scikit-learn estimator."""
+"""Consensus and GlobalOptimum: drop-ins for crowd-kit's aggregators, with the manners of scikit-learn's estimators."""
 
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, cast
 
 import numpy as np
 
 from crowdopt._option import declared, taking, with_arguments
 from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
 from crowdopt.model.scale import canonical_text
-from crowdopt.options import EstimatorOptions
-from crowdopt.pipeline import prove
+from crowdopt.options import ConsensusEstimatorOptions, EstimatorOptions
+from crowdopt.pipeline import aggregate, prove
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
 
-    from crowdopt._arrays import Ints
+    from crowdopt._arrays import Floats
     from crowdopt.model.certificate import Certificate
+    from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_consensus import ConsensusSolution
     from crowdopt.results.solution_proof import ProofSolution
 
 
-class GlobalOptimum:
+class _Estimator(ABC):
+    """What both estimators do alike: parameters by name, labels and probabilities by task."""
+
+    _options: ClassVar[type]
+    labels: Sequence[Any] | None
+    labels_: pd.Series[Any]
+    probas_: pd.DataFrame
+    priors_: pd.Series[Any]
+    errors_: pd.DataFrame
+
+    def _set(self, labels: Sequence[Any] | None, options: Any) -> None:
+        self.labels = labels
+        for name, value in options.items():
+            setattr(self, name, value)
+
+    @abstractmethod
+    def _solved(self, data: pd.DataFrame, options: Any) -> tuple[Solution, Floats, Floats]:
+        """The solution, the shares of labels, and how each worker (in order of appearance) answers each label."""
+
+    def fit(self, data: pd.DataFrame) -> Self:
+        """Finds the labels, their probabilities, and how workers answer; warns where they should be checked."""
+        pandas, kind = _pandas(type(self).__name__), type(self).__name__
+        if not isinstance(data, pandas.DataFrame):
+            raise InputError(f"{kind} takes pandas frames, not {type(data).__name__}; use crowdopt.aggregate or prove")
+        options = self.get_params()
+        options["labels"] = () if self.labels is None else self.labels
+        solution, shares, matrices = self._solved(data, options)
+        values, labels = list(solution.scale.values), solution.scale.labels
+        answers = solution.answers_frame(probabilities=True).set_index("task")
+        self.labels_ = answers["label"].rename("agg_label")
+        self.probas_ = answers[[f"p_{label}" for label in labels]].set_axis(values, axis=1)
+        self.priors_ = pandas.Series(shares, index=pandas.Index(values, name="label"), name="prior")
+        index = pandas.MultiIndex.from_product([_workers_of(data), values], names=["worker", "label"])
+        blocks = np.swapaxes(matrices, 1, 2).reshape(-1, len(values))  # worker, answered; true
+        self.errors_ = pandas.DataFrame(blocks, index=index, columns=values)
+        return self
+
+    def fit_predict(self, data: pd.DataFrame) -> pd.Series[Any]:
+        """Fits, and returns the label of every task."""
+        return self.fit(data).labels_
+
+    def fit_predict_proba(self, data: pd.DataFrame) -> pd.DataFrame:
+        """Fits, and returns the probability of every label for every task."""
+        return self.fit(data).probas_
+
+    def predict(self, data: pd.DataFrame) -> pd.Series[Any]:
+        """Labels the tasks of new responses by what was fitted: the most probable label of each."""
+        labels: pd.Series[Any] = self._predicted(data)["label"].rename("agg_label")
+        return labels
+
+    def predict_proba(self, data: pd.DataFrame) -> pd.DataFrame:
+        """Probability of every label for the tasks of new responses, by what was fitted."""
+        names = [f"p_{label}" for label in self._fitted().scale.labels]
+        probabilities: pd.DataFrame = self._predicted(data)[names].set_axis(list(self._fitted().scale.values), axis=1)
+        return probabilities
+
+    def _predicted(self, data: pd.DataFrame) -> pd.DataFrame:
+        predicted: pd.DataFrame = self._fitted().predict(data, probabilities=True).set_index("task")
+        return predicted
+
+    def _fitted(self) -> Solution:
+        if not hasattr(self, "solution_"):
+            raise CrowdoptError(f"this {type(self).__name__} is not fitted yet: call fit first")
+        return cast("Solution", self.solution_)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments of the constructor, as scikit-learn wants them."""
+        del deep  # there are no nested estimators
+        return {name: getattr(self, name) for name in ("labels", *declared(self._options))}
+
+    def set_params(self, **params: Any) -> Self:
+        """Sets arguments of the constructor."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise InputError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        changed = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if repr(value) != repr(defaults[name].default)
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
+class Consensus(_Estimator):
+    """The labels that are most likely right, on pandas frames with columns ``task``, ``worker``, ``label``.
+
+    Args:
+        labels: The scale, lowest label first; taken from the data if None.
+        options: What ``aggregate`` takes beside columns and files: see ``ConsensusEstimatorOptions``.
+
+    Unlike ``aggregate``, it counts all responses of a worker who answered a task more than once, as crowd-kit does:
+    ``duplicates`` is ``all``.
+
+    Attributes:
+        labels_: Series ``agg_label`` of labels, indexed by task.
+        probas_: Probability of each label, tasks by labels.
+        skills_: Series ``skill`` of one number for each worker, as ``workers`` has it: the share of right answers.
+        priors_: Share of each label.
+        errors_: Probability of each answer, indexed by (worker, label answered), one column per true label.
+        solution_: The whole solution.
+
+    >>> import pandas as pd
+    >>> rows = [(task, worker, "yes" if task < "c" else "no") for task in "abcd" for worker in ("ann", "bob", "cy")]
+    >>> Consensus().fit_predict(pd.DataFrame(rows, columns=["task", "worker", "label"])).to_dict()
+    {'a': 'yes', 'b': 'yes', 'c': 'no', 'd': 'no'}
+    """
+
+    _options = ConsensusEstimatorOptions
+    skills_: pd.Series[Any]
+    solution_: ConsensusSolution
+
+    @taking(ConsensusEstimatorOptions, duplicates="all")
+    def __init__(self, labels: Sequence[Any] | None = None, **options: Unpack[ConsensusEstimatorOptions]) -> None:
+        self._set(labels, options)
+
+    def _solved(self, data: pd.DataFrame, options: Any) -> tuple[Solution, Floats, Floats]:
+        self.solution_ = solution = aggregate(data, **options)
+        self.skills_ = solution.workers().set_index("worker")["skill"]
+        index = {name: at for at, name in enumerate(solution.worker_names)}
+        places = [
+            index.get(canonical_text(worker), -1) for worker in _workers_of(data)
+        ]  # -1: without a usable response
+        parameters = solution.parameters.aligned(np.array(places))
+        return solution, parameters.population["tilted_shares"], parameters.workers["tilted_matrix"]
+
+
+class GlobalOptimum(_Estimator):
     """Maximum-likelihood labels, proved, on pandas frames with columns ``task``, ``worker``, ``label``.
 
     Args:
@@ -54,130 +189,35 @@ class GlobalOptimum:
     {'a': 'yes', 'b': 'no', 'c': 'no'}
     """
 
-    labels_: pd.Series[Any]
-    probas_: pd.DataFrame
-    priors_: pd.Series[Any]
-    errors_: pd.DataFrame
+    _options = EstimatorOptions
     certificate_: Certificate
     solution_: ProofSolution
 
     @taking(EstimatorOptions, duplicates="all")
     def __init__(self, labels: Sequence[Any] | None = None, **options: Unpack[EstimatorOptions]) -> None:
-        self.labels = labels
-        for name, value in options.items():
-            setattr(self, name, value)
+        self._set(labels, options)
 
-    def fit(self, data: pd.DataFrame) -> Self:
-        """Finds the labels, matrix and certificate."""
-        pandas = _pandas()
-        if not isinstance(data, pandas.DataFrame):
-            raise InputError(f"GlobalOptimum takes pandas frames, not {type(data).__name__}; use crowdopt.prove")
-        options = self.get_params()
-        labels = options.pop("labels")
-        solution = prove(data, labels=() if labels is None else labels, **cast("EstimatorOptions", options))
-        values = list(solution.scale.values)
-        answers = solution.answers_frame(probabilities=True).set_index("task")
-        self.solution_ = solution
+    def _solved(self, data: pd.DataFrame, options: Any) -> tuple[Solution, Floats, Floats]:
+        self.solution_ = solution = prove(data, **options)
         self.certificate_ = solution.certificate
-        self.labels_ = answers["label"].rename("agg_label")
-        self.probas_ = answers[[f"p_{label}" for label in solution.scale.labels]].set_axis(values, axis=1)
-        shares = solution.summary()["selectivity"]["shares"] or solution.shares.tolist()
-        self.priors_ = pandas.Series(shares, index=pandas.Index(values, name="label"), name="prior")
-        self.errors_ = self._errors(data, values)
-        return self
-
-    def fit_predict(self, data: pd.DataFrame) -> pd.Series[Any]:
-        """Fits, and returns the label of every task."""
-        return self.fit(data).labels_
-
-    def fit_predict_proba(self, data: pd.DataFrame) -> pd.DataFrame:
-        """Fits, and returns the probability of every label for every task."""
-        return self.fit(data).probas_
-
-    def predict(self, data: pd.DataFrame) -> pd.Series[Any]:
-        """Labels the tasks of new responses with the fitted matrix: the most probable label of each."""
-        from crowdopt.results.labelling import label_counts
-
-        counts, index = self._counted(data)
-        values = list(self.solution_.scale.values)
-        chosen = [values[j] for j in label_counts(self.solution_, counts).labels]
-        labels: pd.Series[Any] = _pandas().Series(chosen, index=index, name="agg_label")
-        return labels
-
-    def predict_proba(self, data: pd.DataFrame) -> pd.DataFrame:
-        """Probability of every label for the tasks of new responses, under the fitted matrix."""
-        counts, index = self._counted(data)
-        posterior, values = self.solution_.posterior_of(counts), list(self.solution_.scale.values)
-        probabilities: pd.DataFrame = _pandas().DataFrame(posterior, index=index, columns=values)
-        return probabilities
-
-    def _counted(self, data: pd.DataFrame) -> tuple[Ints, pd.Index[Any]]:
-        """The counts (task, class, answer) of new responses, and the tasks."""
-        pandas = _pandas()
-        if not hasattr(self, "solution_"):
-            raise CrowdoptError("this GlobalOptimum is not fitted yet: call fit first")
-        scale = self.solution_.scale
-        missing = data[["task", "label"]].isna().any(axis=1)
-        if missing.any():
-            raise InputError(f"{int(missing.sum())} of {len(data)} rows have no task or no label")
-        texts = [canonical_text(value) for value in data["label"]]
-        answered = np.array([scale.index(text) for text in texts], dtype=np.int64)
-        tasks, first = pandas.factorize(data["task"], sort=True)
-        classes, n_classes = self._class_of(data), self.solution_.buckets.n_classes
-        n_classes += int(classes.max(initial=0) == n_classes)
-        counts: Ints = np.zeros((len(first), n_classes, scale.n_labels), np.int64)
-        place = (tasks * n_classes + classes) * scale.n_labels + answered
-        np.add.at(counts.reshape(-1), place, 1)
-        return counts, pandas.Index(first, name="task")
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The arguments of the constructor, as scikit-learn wants them."""
-        del deep  # there are no nested estimators
-        return {name: getattr(self, name) for name in ("labels", *declared(EstimatorOptions))}
-
-    def set_params(self, **params: Any) -> Self:
-        """Sets arguments of the constructor."""
-        known = self.get_params()
-        for name, value in params.items():
-            if name not in known:
-                raise InputError(f"GlobalOptimum has no parameter {name!r}; it has {', '.join(known)}")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        defaults = inspect.signature(type(self).__init__).parameters
-        changed = [
-            f"{name}={value!r}"
-            for name, value in self.get_params().items()
-            if repr(value) != repr(defaults[name].default)
-        ]
-        return f"GlobalOptimum({', '.join(changed)})"
-
-    def _errors(self, data: pd.DataFrame, values: list[Any]) -> pd.DataFrame:
-        pandas = _pandas()
-        workers = data["worker"].dropna().drop_duplicates()
-        index = pandas.MultiIndex.from_product([workers, values], names=["worker", "label"])
-        # worker, answered, true
-        blocks = np.swapaxes(self.solution_.matrix, 1, 2)[self._class_of(workers.to_frame())]
-        errors: pd.DataFrame = pandas.DataFrame(blocks.reshape(-1, len(values)), index=index, columns=values)
-        return errors
-
-    def _class_of(self, data: pd.DataFrame) -> Ints:
-        """The index of the class of the worker of every row: 0 if all are alike, one behind all if it is not known."""
-        names = [one.name for one in self.solution_.classes]
-        if not names:
-            return np.zeros(len(data), np.int64)
-        known = {worker: names.index(name) for worker, name in self.solution_.reading.classes if name in names}
-        texts = [canonical_text(worker) for worker in data["worker"]]
-        return np.array([known.get(text, len(names)) for text in texts], np.int64)
+        shares = solution.summary()["selectivity"]["shares"] or solution.shares
+        names = [one.name for one in solution.classes]
+        known = {worker: names.index(name) for worker, name in solution.reading.classes if name in names}
+        classes = [known.get(canonical_text(worker), 0) for worker in _workers_of(data)]
+        return solution, np.asarray(shares), solution.matrix[classes]
 
 
-GlobalOptimum.__doc__ = with_arguments(GlobalOptimum.__doc__, EstimatorOptions)
+for _kind in (Consensus, GlobalOptimum):
+    _kind.__doc__ = with_arguments(_kind.__doc__, _kind._options)  # noqa: SLF001 -- ours
 
 
-def _pandas() -> Any:
+def _workers_of(data: pd.DataFrame) -> pd.Series[Any]:
+    return data["worker"].dropna().drop_duplicates()
+
+
+def _pandas(who: str) -> Any:
     try:
         import pandas as pd
     except ImportError as error:
-        raise MissingExtraError("GlobalOptimum", "pandas") from error
+        raise MissingExtraError(who, "pandas") from error
     return pd

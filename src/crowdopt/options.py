@@ -361,8 +361,37 @@ class ReadOptions(
     """How a source is read."""
 
 
-class CompareOptions(ReadOptions, LikelihoodOptions, ResourceOptions, total=False):
-    """What every method of a comparison can heed."""
+class MethodOptions(TypedDict, total=False):
+    """Which methods are compared, and how they run."""
+
+    methods: Annotated[
+        Sequence[str],
+        Option(
+            (),
+            "Methods to run; all that fit and are not slow if not given.",
+            more="Names of methods; all that fit and are not slow if empty. Those of crowd-kit need the extra "
+            "``compare``.",
+            metavar="NAME,...",
+            parse=split_texts,
+        ),
+    ]
+    all_methods: Annotated[
+        bool, Option(default=False, help="Run the slow methods of crowd-kit too: GLAD, MACE, MMSR.", flag="--all")
+    ]
+    time_limit: Annotated[
+        float,
+        Option(
+            DEFAULT_TIME_LIMIT,
+            "Seconds for each method.",
+            more="Seconds for each method. Our engines then answer with what they have; others are stopped.",
+            least=0,
+        ),
+    ]
+    seed: Annotated[int, Option(0, "Seed of random choices.")]
+
+
+class CompareOptions(ReadOptions, LikelihoodOptions, ResourceOptions, TruthOptions, MethodOptions, total=False):
+    """What ``compare`` takes: what every method can heed, and which they are."""
 
 
 class ModelOptions(ScaleOptions, LikelihoodOptions, PriorOptions, EngineOptions, total=False):
@@ -387,6 +416,10 @@ class TimeOptions(TypedDict, total=False):
             least=0,
         ),
     ]
+
+
+class ConsensusEstimatorOptions(ScaleOptions, GoldOptions, ShareOptions, RepeatOptions, total=False):
+    """What ``Consensus`` takes beside labels: its frames have the columns task, worker and label."""
 
 
 class EstimatorOptions(ModelOptions, KnowledgeOptions, TimeOptions, RepeatOptions, total=False):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from crowdopt.data.readers.addresses import database_of
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.reading import Reading
 from crowdopt.engines.base import Limits, OnProgress
-from crowdopt.errors import ClassError, InputError
+from crowdopt.errors import CheckWarning, ClassError, InputError
 from crowdopt.model.offsets import checked_number
 from crowdopt.options import AggregateOptions, ProveOptions, SolveOptions
 from crowdopt.results.answers import check_kept
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from crowdopt.results.solution_proof import ProofSolution
 
 _S = TypeVar("_S", bound=Solution)
+_R = TypeVar("_R", bound=Solution | Solutions)
 
 OnGroup = Callable[[int, int], bool]
 """Called with the number of groups that are done, and of all; returning True asks to stop."""
@@ -106,7 +108,7 @@ def aggregate(
     job = _Job.of(data, options, group, on_phase)
     with _closed_on_error(job.workspace):
         job.on_phase("reading")
-        return job.find_consensus_by_group(on_group) if group else job.find_consensus()
+        return _doubted(job.find_consensus_by_group(on_group) if group else job.find_consensus())
 
 
 @overload
@@ -176,7 +178,18 @@ def prove(
     job = _Job.of(data, options, group, on_phase)
     with _closed_on_error(job.workspace):
         job.on_phase("reading")
-        return job.prove_by_group(on_group) if group else job.prove(on_progress)
+        return _doubted(job.prove_by_group(on_group) if group else job.prove(on_progress))
+
+
+def _doubted(result: _R) -> _R:
+    """Warns of what there is to doubt in a result of :func:`aggregate` or :func:`prove`, to the caller of these."""
+    said = list(getattr(result, "doubts", ()))
+    if isinstance(result, Solutions):
+        doubts = {group: one.doubts[0] for group, one in result.items() if one.doubts}
+        said = [f"{len(doubts):,} of {len(result):,} groups; {group!r}: {why}" for group, why in doubts.items()][:1]
+    for doubt in said:
+        warnings.warn(f"CHECK: {doubt}", CheckWarning, stacklevel=4)  # behind the function and what wraps it
+    return result
 
 
 @dataclass(frozen=True, eq=False)

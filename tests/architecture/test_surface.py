@@ -70,7 +70,7 @@ def test_the_command_line_starts_without_a_database(arguments):
     assert modules_after(code).isdisjoint(set(HEAVY) - {"rich", "typer"})
 
 
-@pytest.mark.parametrize("name", ["prove", "Solution"])
+@pytest.mark.parametrize("name", ["aggregate", "prove", "Consensus", "Solution"])
 def test_names_imported_later_do_not_load_pandas(name):
     assert modules_after(f"from crowdopt import {name}").isdisjoint({"pandas", "polars", "sklearn", "openpyxl"})
 

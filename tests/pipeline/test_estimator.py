@@ -1,4 +1,4 @@
-"""GlobalOptimum: crowd-kit's columns and names, scikit-learn's manners."""
+"""Consensus and GlobalOptimum: crowd-kit's columns and names, scikit-learn's manners."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from crowdopt import GlobalOptimum, Proof, prove
-from crowdopt.errors import CrowdoptError, DuplicateError, InputError
+from crowdopt import Consensus, GlobalOptimum, Proof, aggregate, prove
+from crowdopt.errors import CheckWarning, CrowdoptError, DuplicateError, InputError
 
 
 def crowd(seed: int = 0, n_tasks: int = 60, labels=("no", "yes")) -> pd.DataFrame:
@@ -132,16 +132,23 @@ def test_options_reach_the_engine():
 def test_labels_off_the_scale_and_missing_values_cannot_be_predicted():
     model = GlobalOptimum().fit(crowd())
     new = pd.DataFrame({"task": ["x", "y"], "worker": [1, 1], "label": ["maybe", "no"]})
-    with pytest.raises(InputError, match="label 'maybe' is not on the scale no, yes"):
+    with pytest.raises(InputError, match="1 label not on the scale no, yes: 'maybe'"):
         model.predict(new)
-    with pytest.raises(InputError, match="1 of 2 rows have no task or no label"):
+    with pytest.raises(InputError, match="1 of 2 rows are incomplete"):
         model.predict_proba(new.assign(label=[None, "no"]))
 
 
+@pytest.mark.parametrize("kind", [Consensus, GlobalOptimum])
 @pytest.mark.parametrize("method", ["predict", "predict_proba"])
-def test_predicting_before_fitting_is_an_error(method):
-    with pytest.raises(CrowdoptError, match="not fitted yet"):
-        getattr(GlobalOptimum(), method)(crowd())
+def test_predicting_before_fitting_is_an_error(kind, method):
+    with pytest.raises(CrowdoptError, match=f"this {kind.__name__} is not fitted yet"):
+        getattr(kind(), method)(crowd())
+
+
+@pytest.mark.parametrize("kind", [Consensus, GlobalOptimum])
+def test_only_pandas_frames_are_taken(kind):
+    with pytest.raises(InputError, match=f"{kind.__name__} takes pandas frames, not list"):
+        kind().fit([("a", "b", "c")])
 
 
 def test_scikit_learn_can_clone_and_set():
@@ -188,3 +195,108 @@ def test_classes_have_errors_of_their_own_and_predict():
     found = model.solution_.predict(new, probabilities=True)
     assert model.predict(new).tolist() == found["label"].tolist()
     assert model.predict_proba(new).to_numpy().tolist() == found[["p_0", "p_1"]].to_numpy().tolist()
+
+
+# ---- Consensus ----
+
+KNOWN = [{}, {"label_shares": {"no": 0.7, "yes": 0.3}}, {"labels": ["yes", "no"], "scale": "nominal"}]
+
+
+@pytest.fixture(params=KNOWN, ids=["plain", "shares", "labels"])
+def knowledge(request):
+    return request.param
+
+
+def test_a_consensus_has_the_attributes_of_crowd_kit(knowledge):
+    data = crowd()
+    model = Consensus(**knowledge)
+    assert model.fit(data) is model
+    solution = aggregate(data, **knowledge)
+    answers = solution.answers_frame(probabilities=True).set_index("task")
+    values = list(solution.scale.values)
+    assert (model.labels_.name, model.labels_.index.name) == ("agg_label", "task")
+    assert model.labels_.to_dict() == answers["label"].to_dict()
+    assert model.probas_.columns.tolist() == values == knowledge.get("labels", ["no", "yes"])
+    assert model.probas_.to_numpy() == pytest.approx(answers[[f"p_{one}" for one in values]].to_numpy(), abs=1e-12)
+    assert model.priors_.index.tolist() == values
+    assert model.priors_.sum() == pytest.approx(1)
+    if "label_shares" in knowledge:
+        assert model.priors_.tolist() == pytest.approx([0.7, 0.3])
+    pd.testing.assert_series_equal(model.fit_predict(data), model.labels_)
+    pd.testing.assert_frame_equal(model.fit_predict_proba(data), model.probas_)
+
+
+def test_a_consensus_knows_every_worker():
+    data = crowd(n_tasks=200)
+    careless = data["worker"] == 1
+    data.loc[careless, "label"] = np.random.default_rng(1).choice(["no", "yes"], careless.sum())
+    model = Consensus().fit(data)
+    table = model.solution_.workers().set_index("worker")
+    assert (model.skills_.name, model.skills_.index.name) == ("skill", "worker")
+    assert model.skills_.to_dict() == table["skill"].to_dict()
+    assert model.skills_.idxmin() == 1
+    assert model.errors_.index.names == ["worker", "label"]
+    assert set(model.errors_.index.get_level_values("worker")) == set(data["worker"])
+    matrices = model.solution_.parameters.workers["tilted_matrix"]
+    for worker in data["worker"].unique():
+        block = model.errors_.loc[worker]
+        assert block.sum().to_numpy() == pytest.approx(np.ones(2))
+        number = model.solution_.worker_names.index(str(worker))
+        assert block.to_numpy().tolist() == matrices[number].T.tolist()
+
+
+def test_a_consensus_predicts_its_own_data_and_new_ones(knowledge):
+    for seed in range(3):
+        data = crowd(seed)
+        model = Consensus(**knowledge).fit(data)
+        found = model.predict_proba(data)
+        assert found.columns.tolist() == model.probas_.columns.tolist()
+        assert found.to_numpy() == pytest.approx(model.probas_.to_numpy(), abs=1e-9)
+        pd.testing.assert_series_equal(model.predict(data), model.labels_)
+    new = pd.DataFrame({"task": ["x", "x", "x", "y"], "worker": [1, 2, 3, 99], "label": ["yes", "yes", "yes", "no"]})
+    assert model.predict(new).to_dict() == {"x": "yes", "y": "no"}
+
+
+def test_gold_and_repeated_responses_reach_a_consensus():
+    data = crowd()
+    flipped = {"t000": "yes" if Consensus().fit(data).labels_["t000"] == "no" else "no"}
+    model = Consensus(gold=flipped).fit(data)
+    assert model.labels_["t000"] == flipped["t000"]
+    assert model.probas_.loc["t000", flipped["t000"]] == 1
+    twice = pd.concat([data, data])
+    assert Consensus().fit(twice).solution_.totals.n_responses == 2 * len(data)
+    with pytest.raises(DuplicateError):
+        Consensus(duplicates="error").fit(twice)
+    kept = Consensus(missing="drop").fit(data.assign(label=data["label"].where(data["worker"] > 0)))
+    assert kept.labels_.isna().sum() == (data.groupby("task").size() == 1).sum() > 0
+    assert set(kept.errors_.index.get_level_values("worker")) == set(data["worker"])
+
+
+def test_scikit_learn_can_clone_and_set_a_consensus():
+    model = Consensus(labels=["no", "yes"], label_shares={"no": 0.5, "yes": 0.5})
+    assert clone(model).get_params() == model.get_params()
+    assert list(model.get_params()) == ["labels", "scale", "gold", "label_shares", "duplicates", "missing"]
+    assert not hasattr(clone(model.fit(crowd())), "solution_")
+    assert model.set_params(missing="drop").missing == "drop"
+    with pytest.raises(InputError, match="Consensus has no parameter 'engine'"):
+        model.set_params(engine="vote")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'engine'"):
+        Consensus(engine="vote")
+    assert repr(Consensus()) == "Consensus()"
+    assert repr(Consensus(["a", "b"], missing="drop")) == "Consensus(labels=['a', 'b'], missing='drop')"
+
+
+def test_fitting_warns_of_what_there_is_to_doubt():
+    alone = pd.DataFrame([("a", "ann", "yes"), ("b", "bob", "no")], columns=["task", "worker", "label"])
+    with pytest.warns(CheckWarning, match="CHECK: no task has two responses"):
+        Consensus().fit(alone)
+    rng = np.random.default_rng(5)
+    rare = rng.random(400) < 0.1
+    rows = [
+        (task, worker, "yes" if rng.random() < (0.75 if rare[task] else 0.2) else "no")
+        for task in range(400)
+        for worker in range(3)
+    ]
+    data = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    with pytest.warns(UserWarning, match="CHECK: the proved labels overrule"):
+        assert GlobalOptimum().fit(data).solution_.doubts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Unpack
@@ -29,7 +30,7 @@ from crowdopt.cli.reproduce import reproduce
 from crowdopt.cli.simulate import simulate
 from crowdopt.cli.solution_commands import next_tasks, predict, workers
 from crowdopt.data.readers.addresses import database_of
-from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
+from crowdopt.errors import CheckWarning, CrowdoptError, InputError, MissingExtraError
 from crowdopt.options import AggregateOptions, ProveOptions, VerifyOptions
 from crowdopt.results.write.in_place import forget_written, what_was_written
 
@@ -170,7 +171,8 @@ def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any
     from crowdopt.cli.console import Console, print_failures, print_result
 
     data, target = _checked(inputs, options)
-    with Console(quiet=options["quiet"]) as console:
+    with Console(quiet=options["quiet"]) as console, warnings.catch_warnings():
+        warnings.simplefilter("ignore", CheckWarning)  # which the summary repeats
         called: dict[str, Any] = {"on_phase": console.on_phase, "on_group": console.on_group}
         called |= {"on_progress": console.on_progress} if progress else {}
         result = run(data, group=options["group"], **{**wanted, "table": "", "query": ""}, **called)  # part of the data

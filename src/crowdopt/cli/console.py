@@ -245,7 +245,8 @@ def print_summary(summary: Summary, labels: list[str], written: str) -> None:
 
     console = RichConsole(highlight=False)
     word, _, rest = summary.headline.partition(":")
-    style = {"PROVED": "bold green", "BOUNDED": "bold yellow"}.get(word, "bold red")
+    # What stands below CHECK has no colour: it must not look as if all were well.
+    style = {"PROVED": "bold green", "CONSENSUS": "bold blue", "BOUNDED": "bold yellow"}.get(word, "bold red")
     # Sentences and paths are left to the terminal to wrap: a pipe or a copied path must not get line breaks.
     console.print(Text.assemble((word, style), ":", rest), soft_wrap=True)
     console.print()

@@ -21,8 +21,6 @@ from crowdopt.options import (
     ProveOptions,
     ResourceOptions,
     SourceOptions,
-    TimeOptions,
-    TruthOptions,
 )
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -164,11 +162,8 @@ class ProveCommand(
     """The options of ``crowdopt prove``."""
 
 
-class CompareCommand(CompareOptions, TruthOptions, TimeOptions, ReportOptions, ShowOptions, total=False):
+class CompareCommand(CompareOptions, ReportOptions, ShowOptions, total=False):
     """The options of ``crowdopt compare``."""
-
-    methods: Annotated[str, Option("", "Methods to run; all that fit if not given.", metavar="NAME,...")]
-    seed: Annotated[int, Option(0, "Seed of random choices.")]
 
 
 def command_with(group: type) -> Callable[[Command], Command]:

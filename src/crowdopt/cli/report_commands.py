@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
-from crowdopt._option import complete, split_texts
+from crowdopt._option import complete
 from crowdopt.cli.console import Console, print_json, print_rows
 from crowdopt.cli.options import CompareCommand, Inputs, QuietOptions, SolutionFile, command_with
 from crowdopt.data.readers.addresses import database_of, shown_argument
@@ -48,7 +48,7 @@ def report(
         console.on_phase("reading")
         solved = Solution.load(solution)
         with reread(solved, data, **complete(ResourceOptions, options)) as source:
-            solved = replace(solved, scale=source.responses.scale, source=source)
+            solved = solved.with_source(source)
             if truth is not None:
                 console.on_phase("comparing with the truth")
                 solved = replace(solved, accuracy=accuracy(solved, truth))
@@ -60,17 +60,14 @@ def report(
 
 @command_with(CompareCommand)
 def compare(inputs: Inputs, **options: Unpack[CompareCommand]) -> None:
-    """Run the exact engines, majority vote, EM and crowd-kit's methods on the same rows, each in its own process."""
+    """Run the consensus, the exact engines, majority vote, EM and crowd-kit's methods on the same rows."""
     data, truth, report = database_of(inputs, options["table"], options["query"]), options["truth"], options["report"]
     check_report(report, [*inputs, *([truth] if truth else [])])
     from crowdopt.studies.compare.comparison import compare as run
 
     with Console(quiet=options["quiet"]) as console:
         wanted: CompareOptions = {**complete(CompareOptions, options), "table": "", "query": ""}  # part of the data
-        found = run(
-            data, truth=truth, methods=split_texts(options["methods"]), time_limit=options["time_limit"],
-            seed=options["seed"], on_phase=console.on_phase, **wanted,
-        )  # fmt: skip
+        found = run(data, on_phase=console.on_phase, **wanted)
         if report is not None:
             console.on_phase("writing")
             found.report(report, command=command_line())
@@ -103,12 +100,13 @@ def _show(found: Comparison, report: str | None) -> None:
     failed = [f"{one.method} failed: {one.error}" for one in found.outcomes if one.error is not None]
     print_rows(
         f"{found.n_tasks:,} tasks{truth}, {found.n_responses:,} responses",
-        ["method", "loglik", "less by", "accuracy", "seconds", "MiB", "proved over"],
+        ["method", "accuracy", "log-loss", "agrees", "seconds", "MiB", "proved"],
         [_cells(one) for one in found.outcomes],
         [
             *failed,
             *found.notes,
-            "log-likelihoods in nats, all of the model that OPT maximises; MiB above those at the start of the method",
+            "agrees: with the consensus; log-loss: of the probability of the label, lower is better",
+            "proved: over which answers, and the log-likelihood in nats; MiB above those at the start of the method",
             f"page in {report}" if report else "add --report compared.html for a page, with the agreement of all pairs",
         ],
     )
@@ -117,17 +115,22 @@ def _show(found: Comparison, report: str | None) -> None:
 def _cells(one: MethodResult) -> list[str]:
     if one.error is not None:
         return [one.method, *[""] * 5, "failed"]
-    proof = one.proof
-    gap = f", gap {proof['gap']:,.3g}" if proof and proof["proof"] == "BOUNDED" else ""
     return [
         one.method,
-        _number(one.log_likelihood, ",.2f") or "impossible",
-        _number(one.loss, ",.2f"),
         _number(one.accuracy, ".4f"),
+        _number(one.log_loss, ".3f"),
+        _number(one.agrees, ".1%"),
         _number(one.seconds, ",.3f"),
         _number(one.memory, ",.1f"),
-        f"{proof['space']}{gap}" if proof else "",
+        _proof(one),
     ]
+
+
+def _proof(one: MethodResult) -> str:
+    if one.proof is None:
+        return ""
+    gap = f", gap {one.proof['gap']:,.3g}" if one.proof["proof"] == "BOUNDED" else ""
+    return f"{one.proof['space']}: {_number(one.log_likelihood, ',.2f')}{gap}"
 
 
 def _number(value: float | None, form: str) -> str:

@@ -29,7 +29,7 @@ _FITS = {"vote": fit_vote, "tilted": fit_tilted, "kinds": fit_kinds}
 
 
 @dataclass(frozen=True, eq=False)
-class Consensus:
+class FoundConsensus:
     """What the members agree on.
 
     Attributes:
@@ -47,7 +47,7 @@ class Consensus:
 
 def find_consensus(
     rows: Rows, *, shares: Floats | None = None, on_member: Callable[[str], None] | None = None
-) -> Consensus:
+) -> FoundConsensus:
     """Fits the members and takes their mean.
 
     A label that nobody answered, and that no task is known to have, gets no probability, unless shares are given: so a
@@ -67,7 +67,7 @@ def find_consensus(
         parameters = parameters.joined(found)
     parameters = parameters.with_all_labels(labels, rows.n_labels)
     members = members_of(rows, parameters)
-    return Consensus(mean_of(members), parameters, members, rounds)
+    return FoundConsensus(mean_of(members), parameters, members, rounds)
 
 
 def probabilities_of(rows: Rows, parameters: Parameters) -> Floats:

@@ -64,7 +64,9 @@ def fit_kinds(rows: Rows, shares: Floats | None = None) -> tuple[Parameters, int
     matrix = np.tile(prior, (rows.n_workers, 1, 1))
     matrix[cells.worker, cells.label] += last
     population = {"kinds_shares": state_shares, "kinds_matrix": normalised(prior).T}
-    return Parameters(population, {"kinds_matrix": np.ascontiguousarray(np.swapaxes(normalised(matrix), 1, 2))}), n_rounds
+    return Parameters(
+        population, {"kinds_matrix": np.ascontiguousarray(np.swapaxes(normalised(matrix), 1, 2))}
+    ), n_rounds
 
 
 def kinds_states(rows: Rows, parameters: Parameters) -> States:

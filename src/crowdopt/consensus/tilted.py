@@ -84,7 +84,16 @@ def fit_tilted(rows: Rows, shares: Floats | None = None) -> tuple[Parameters, in
         pool = _pooled(pool, cells, found, weights, warm=beta > 0)
         weights = _class_weights(pool, cells, found, weights)
         tilted_matrices(
-            found.counts, found.pulled, cells.index, weights, pool.alpha, pool.strength, np.expm1(BETA), LEAST, matrix, other
+            found.counts,
+            found.pulled,
+            cells.index,
+            weights,
+            pool.alpha,
+            pool.strength,
+            np.expm1(BETA),
+            LEAST,
+            matrix,
+            other,
         )
         population = {
             "tilted_shares": _normal(found.labels + prior_labels) if shares is None else shares,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from crowdopt._version import __version__
 from crowdopt.report.page import PAGE_SUFFIXES, check_report_installed, fill
 from crowdopt.report.safe_text import visible
-from crowdopt.report.solution_charts import loss_chart
+from crowdopt.report.solution_charts import share_chart
 from crowdopt.results.write.files import check_target, write_text
 
 if TYPE_CHECKING:
@@ -31,8 +31,10 @@ def write_comparison(facts: Mapping[str, Any], path: str | Path, command: str = 
 
 def render_comparison(facts: Mapping[str, Any], command: str = "") -> str:
     """The page as HTML."""
-    done = [{"name": row["title"], "loss": row["loss"]} for row in facts["methods"] if row["loss"] is not None]
-    chart = loss_chart(done, "than the likeliest") if done else ""
+    by = "accuracy" if facts["n_truth"] else "agrees"
+    done = [{"name": row["title"], "share": row[by]} for row in facts["methods"] if row[by] is not None]
+    title = "How many labels are right" if facts["n_truth"] else "How many labels are those of the consensus"
+    chart = share_chart(done, title) if done else ""
     return fill("compared.html", facts=facts, chart=chart, again=_again(command), data={})
 
 

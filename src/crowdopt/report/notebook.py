@@ -5,32 +5,31 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from crowdopt.errors import MissingExtraError
-from crowdopt.report.charts import GREEN, ORANGE, RED
+from crowdopt.errors import CrowdoptError
+from crowdopt.report.charts import BLUE, GREEN, ORANGE, RED
 from crowdopt.report.colours import ink_on
 from crowdopt.report.safe_text import with_safe_names
-from crowdopt.results.sentences import verdict_of
-from crowdopt.results.summary import summarise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crowdopt.results.solution_proof import ProofSolution
+    from crowdopt.results.solution import Solution
 
 MAX_MATRIX_LABELS = 12
 """Labels up to which matrices are shown."""
 
-_GROUND = {"PROVED": GREEN, "BOUNDED": ORANGE}
+_GROUND = {"PROVED": GREEN, "CONSENSUS": BLUE, "BOUNDED": ORANGE}
 
 
-def cell_of(solution: ProofSolution) -> str:
-    """A solution as HTML: verdict, facts, matrices, and the histogram of confidence where charts can be drawn."""
+def cell_of(solution: Solution) -> str:
+    """A solution as HTML: verdict, facts, matrices, and the histogram of confidence where it can be drawn."""
     solution = with_safe_names(solution)
-    verdict, summary = verdict_of(solution), summarise(solution)
-    ground = _GROUND.get(verdict.word, RED)
+    summary = solution.words()
+    verdict, ground = summary.verdict, _GROUND.get(summary.verdict.word, RED)
     look = f"background:{ground};color:{ink_on(ground)};padding:.1em .6em;border-radius:1em"
     parts = [
         f'<p><strong style="{look}">{verdict.word}</strong> <strong>{escape(verdict.sentence)}</strong></p>',
+        *(f"<p>{escape(line)}</p>" for line in verdict.more if solution.doubts),
         *(f"<p>Beware: {escape(line)}</p>" for line in summary.warnings),
         _table([], [[name, value] for name, value in summary.facts.items()]),
     ]
@@ -55,11 +54,11 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table>{f'<thead><tr>{head}</tr></thead>' if head else ''}<tbody>{body}</tbody></table>"
 
 
-def _drawing(solution: ProofSolution) -> str:
-    """The chart, if the packages for it are there: a notebook must show a solution in any case."""
+def _drawing(solution: Solution) -> str:
+    """The chart, if the packages for it and the tasks are there: a notebook must show a solution in any case."""
     from crowdopt.report.solution_charts import confidence_chart
 
     try:
         return confidence_chart(solution)
-    except MissingExtraError:
+    except CrowdoptError:
         return ""

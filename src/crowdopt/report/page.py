@@ -29,7 +29,7 @@ def check_report_installed() -> None:
 
 
 def render(facts: Mapping[str, Any], charts: Mapping[str, str]) -> str:
-    """The report of a solution, from what ``content.gather`` and ``solution_charts`` return."""
+    """The report of a proof, from what ``content.gather`` and ``solution_charts`` return."""
     lattice = facts["lattice"]
     script = {"problem": lattice["problem"], "cuts": lattice["cuts"], "labels": facts["labels"]}
     script |= {"colours": lattice["colours"], "inks": lattice["inks"]}

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from crowdopt.results.solution_proof import ProofSolution
+    from crowdopt.results.solution import Solution
+
+_S = TypeVar("_S", bound="Solution")
 
 CONTROLS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 """All characters whose only use is to change the direction of text."""
@@ -53,9 +55,10 @@ def clip(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def with_safe_names(solution: ProofSolution) -> ProofSolution:
+def with_safe_names(solution: _S) -> _S:
     """The solution with names of labels and classes that can stand within sentences: for words, not for data."""
     labels = tuple(map(isolated, solution.scale.labels))
     classes = tuple(replace(one, name=isolated(one.name)) for one in solution.classes)
-    advice = tuple(map(visible, solution.advice))
-    return replace(solution, scale=replace(solution.scale, labels=labels), classes=classes, advice=advice)
+    doubts, advice = (tuple(map(visible, said)) for said in (solution.doubts, solution.advice))
+    scale = replace(solution.scale, labels=labels)
+    return replace(solution, scale=scale, classes=classes, doubts=doubts, advice=advice)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -12,21 +12,23 @@ from crowdopt.results.sentences import nats
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from crowdopt.results.solution import Solution
     from crowdopt.results.solution_proof import ProofSolution
 
 N_BINS = 20
 """Bars of the histogram of confidence."""
 
 
-def confidence_bins(solution: ProofSolution) -> list[dict[str, Any]]:
+def confidence_bins(solution: Solution) -> list[dict[str, Any]]:
     """How many tasks have how probable a label, from the least probable one on."""
-    place = np.minimum((_confidence(solution) * N_BINS).astype(np.int64), N_BINS - 1)
-    tasks = np.bincount(place, solution.buckets.weights, minlength=N_BINS).astype(np.int64)
+    confidence, weights = solution.confidences()
+    place = np.minimum((confidence * N_BINS).astype(np.int64), N_BINS - 1)
+    tasks = np.bincount(place, weights, minlength=N_BINS).astype(np.int64)
     first = int(np.flatnonzero(tasks)[0])
     return [{"low": b / N_BINS, "high": (b + 1) / N_BINS, "n": int(tasks[b])} for b in range(first, N_BINS)]
 
 
-def confidence_chart(solution: ProofSolution) -> str:
+def confidence_chart(solution: Solution) -> str:
     """The histogram of the probability of labels, as SVG."""
     words = "; ".join(
         f"{one['low']:.0%} to {one['high']:.0%}: {one['n']:,} tasks" for one in confidence_bins(solution) if one["n"]
@@ -34,14 +36,15 @@ def confidence_chart(solution: ProofSolution) -> str:
     return described(svg_of(_histogram(solution)), f"Histogram of the probability of labels. {words}.")
 
 
-def _histogram(solution: ProofSolution) -> dict[str, Any]:
-    bins = confidence_bins(solution)
-    mean = float(_confidence(solution) @ solution.buckets.weights / solution.buckets.n_tasks)
+def _histogram(solution: Solution) -> dict[str, Any]:
+    bins, (confidence, weights) = confidence_bins(solution), solution.confidences()
+    mean = float(confidence @ weights / weights.sum())
+    model = " under the fitted model" if solution.kind == "proof" else ""
     return histogram(
         bins,
         title="How probable the labels are",
         subtitle=f"tasks by the probability of their label; {mean:.1%} on average",
-        x_axis=Axis("probability of the label under the fitted model", values=_tens(bins[0]["low"])),
+        x_axis=Axis(f"probability of the label{model}", values=_tens(bins[0]["low"])),
         y_axis=Axis("tasks"),
     )
 
@@ -61,18 +64,23 @@ def _bars(rows: Sequence[Mapping[str, Any]], than: str) -> dict[str, Any]:
     )
 
 
-def charts_of(solution: ProofSolution) -> dict[str, Any]:
+def share_chart(rows: Sequence[Mapping[str, Any]], title: str) -> str:
+    """Shares of tasks by method, as SVG; rows have a name and a share."""
+    told = [{"name": row["name"], "value": row["share"], "text": f"{row['share']:.1%}"} for row in rows]
+    drawn = bars(told, title=title, subtitle="of all that can be compared", x_axis=Axis("share of the tasks"))
+    words = "; ".join(f"{row['name']}: {row['text']}" for row in told)
+    return described(svg_of(drawn), f"Bars. {title}. {words}.")
+
+
+def charts_of(solution: Solution) -> dict[str, Any]:
     """The charts of a solution by name, as Altair has them: to show in a notebook, to change, or to save."""
     from crowdopt.report.content import compare_engines
 
     charts = {"confidence": chart_of(_histogram(solution))}
-    if rows := [row for row in compare_engines(solution) if row.get("loss") is not None]:
-        charts["methods"] = chart_of(_bars(rows, "than these answers"))
+    if solution.kind == "proof":
+        rows = [row for row in compare_engines(cast("ProofSolution", solution)) if row.get("loss") is not None]
+        charts |= {"methods": chart_of(_bars(rows, "than these answers"))} if rows else {}
     return charts
-
-
-def _confidence(solution: ProofSolution) -> Any:
-    return solution.posterior[np.arange(solution.buckets.n_buckets), solution.mapping]
 
 
 def _tens(first: float) -> list[float]:

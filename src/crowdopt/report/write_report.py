@@ -1,11 +1,12 @@
-"""The report: one HTML file that shows what was found, how sure it is, and lets one try to do better."""
+"""The report: one HTML file that shows what was found and how sure it is; of a proof, it lets one try to do better."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from crowdopt.report.content import gather
-from crowdopt.report.page import PAGE_SUFFIXES, check_report_installed, render
+from crowdopt.report.content_consensus import gather_consensus
+from crowdopt.report.page import PAGE_SUFFIXES, check_report_installed, fill, render
 from crowdopt.report.solution_charts import confidence_chart, loss_chart
 from crowdopt.results.reread import reread
 from crowdopt.results.write.files import check_target, write_text
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_consensus import ConsensusSolution
+    from crowdopt.results.solution_proof import ProofSolution
 
 
 def write_report(solution: Solution, path: str | Path, data: Any = None, command: str = "") -> None:
@@ -28,8 +31,16 @@ def write_report(solution: Solution, path: str | Path, data: Any = None, command
     check_target(path, PAGE_SUFFIXES)
     check_report_installed()
     with reread(solution, data) as source:
-        facts = gather(solution, source, command)
+        page = _page(solution if source is solution.source else solution.with_source(source), command)
+    write_text(path, page)
+
+
+def _page(solution: Solution, command: str) -> str:
     charts = {"confidence": confidence_chart(solution)}
+    if solution.kind == "consensus":
+        found = gather_consensus(cast("ConsensusSolution", solution), command)
+        return fill("consensus.html", facts=found, charts=charts, data={})
+    facts = gather(cast("ProofSolution", solution), command)
     if compared := [row for row in facts["others"] if row.get("loss") is not None]:
         charts["others"] = loss_chart(compared, "than these answers")
-    write_text(path, render(facts, charts))
+    return render(facts, charts)

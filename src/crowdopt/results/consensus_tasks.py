@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from crowdopt.consensus.consensus import probabilities_of
+from crowdopt.consensus.consensus import mean_of, members_of, probabilities_of
 from crowdopt.consensus.rows import Rows
 from crowdopt.data.encode import encode_responses
 from crowdopt.data.responses import by_name, silent_tasks
@@ -20,7 +20,7 @@ from crowdopt.results.labelling import Labelled
 from crowdopt.results.predict import PREDICTED_COLUMNS
 
 if TYPE_CHECKING:
-    from crowdopt._arrays import Floats, Ints
+    from crowdopt._arrays import Bools, Floats, Ints
     from crowdopt.data.encode import Coded, Encoded
     from crowdopt.data.load import Source
     from crowdopt.data.responses import TaskCounts
@@ -55,6 +55,16 @@ class ConsensusTasks:
     probabilities: Floats
     known: Ints
     members: dict[str, Floats]
+
+    @classmethod
+    def of(cls, encoded: Encoded, known: Ints, scale: Scale, members: dict[str, Floats]) -> ConsensusTasks:
+        """The tasks of coded responses, the labels that are known, and what the members of the consensus say."""
+        return cls(encoded.tasks, scale, votes_of(encoded.coded), mean_of(members), known, members)
+
+    @property
+    def free(self) -> Bools:
+        """Which tasks have a label that was found, and not one that was known."""
+        return np.asarray(self.known < 0)
 
     @cached_property
     def labelled(self) -> Labelled:
@@ -127,12 +137,25 @@ def votes_of(coded: Coded) -> Ints:
     return np.bincount(at, coded.times, minlength=length).reshape(-1, coded.n_labels).astype(np.int64)
 
 
+def tasks_again(solution: ConsensusSolution, source: Source) -> ConsensusTasks:
+    """The tasks of the data that a consensus was made from, by its parameters: what they were when it was found."""
+    encoded, known = encode_tasks(source)
+    parameters = solution.parameters.aligned(_places(solution, encoded))
+    members = members_of(Rows.of(encoded.coded, known), parameters)
+    return ConsensusTasks.of(encoded, known, source.responses.scale, members)
+
+
+def _places(solution: ConsensusSolution, encoded: Encoded) -> Ints:
+    """The place of each worker among those of a consensus, or -1."""
+    index = {name: at for at, name in enumerate(solution.worker_names)}
+    return np.array([index.get(name, -1) for name in encoded.workers.to_pylist()])
+
+
 def judge_responses(solution: ConsensusSolution, source: Source) -> JudgedTasks:
     """The tasks of a source, judged by the last step of a consensus: workers that it does not know are average ones."""
     encoded = encode_responses(source.responses)
     coded = encoded.coded
-    index = {name: at for at, name in enumerate(solution.worker_names)}
-    place = np.array([index.get(name, -1) for name in encoded.workers.to_pylist()])
+    place = _places(solution, encoded)
     rows = Rows.of(replace(coded, n_tasks=coded.n_tasks + 1))  # the last has no response
     probabilities = probabilities_of(rows, solution.parameters.aligned(place))
     labelled = label_probabilities(probabilities, solution.scale, votes_of(coded).sum(axis=0))

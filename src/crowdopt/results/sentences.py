@@ -12,6 +12,8 @@ from crowdopt.model.certificate import Proof, Space, Stop
 from crowdopt.model.claims import titles
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crowdopt.results.solution_proof import ProofSolution
 
 
@@ -66,7 +68,7 @@ class ReportVerdict:
     """What the top of the report says.
 
     Attributes:
-        word: PROVED, BOUNDED or NOT PROVED.
+        word: PROVED, BOUNDED, NOT PROVED or CONSENSUS; CHECK if the answers are doubted, whatever else is true of them.
         sentence: What that means here.
         more: What else to know: why it stopped, and what "likely" means.
     """
@@ -76,8 +78,25 @@ class ReportVerdict:
     more: tuple[str, ...]
 
 
+def doubtful(doubts: Sequence[str], *more: str) -> ReportVerdict:
+    """The verdict on answers that are doubted: why, and behind it what else is to be said."""
+    return ReportVerdict("CHECK", " ".join(f"{doubt[0].upper()}{doubt[1:]}." for doubt in doubts), more)
+
+
+def after_doubts(doubts: Sequence[str], line: str) -> str:
+    """A line of the summary, below one that says CHECK and why if there is something to doubt."""
+    return f"CHECK: {'; '.join(doubts)}\n{line}" if doubts else line
+
+
 def verdict_of(solution: ProofSolution) -> ReportVerdict:
-    """The verdict on a solution."""
+    """The verdict on a proof."""
+    found = _undoubted(solution)
+    if not solution.doubts:
+        return found
+    return doubtful(solution.doubts, f"{found.word}: {found.sentence}", *found.more)
+
+
+def _undoubted(solution: ProofSolution) -> ReportVerdict:
     certificate, model = solution.certificate, _model(solution)
     among = f"{_space(solution)}{_given(certificate.given)}"
     if certificate.proof is Proof.NONE:

@@ -11,7 +11,7 @@ from crowdopt.errors import CrowdoptError, InputError, SolutionFileError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from crowdopt._arrays import Ints
+    from crowdopt._arrays import Floats, Ints
     from crowdopt.data.counts import Totals
     from crowdopt.data.load import Source
     from crowdopt.data.readers.addresses import Database
@@ -202,7 +202,7 @@ class Solution(ABC):
         return next_frame(self, data, n, classes=classes, class_=class_)
 
     def report(self, path: str | Path, data: Any = None, *, command: str = "") -> None:
-        """Writes one HTML file that shows the answers, how sure they are, and lets one try to do better.
+        """Writes one HTML file that shows the answers and how sure they are; a proof lets one try to do better.
 
         Args:
             path: Where to; ends in .html. It is written whole or not at all.
@@ -221,8 +221,8 @@ class Solution(ABC):
         """The charts of the report by name, as Altair charts: for notebooks, to change them, or to save them.
 
         Returns:
-            ``confidence``, how probable the labels are, and ``methods``, how much less likely the labels of the usual
-            methods are.
+            ``confidence``, how probable the labels are, and of a proof ``methods``, how much less likely the labels of
+            the usual methods are.
 
         Raises:
             MissingExtraError: The packages of the extra ``report`` are not installed.
@@ -232,7 +232,7 @@ class Solution(ABC):
         return charts_of(self)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the verdict, the main facts, how workers answer."""
+        """What a notebook shows: the verdict, or why it is to be checked; the main facts, how workers answer."""
         from crowdopt.report.notebook import cell_of
 
         return cell_of(self)
@@ -255,6 +255,14 @@ class Solution(ABC):
     def scored(self, accuracy: Accuracy) -> Accuracy:
         """The accuracy with what else can be said of it."""
         return accuracy
+
+    @abstractmethod
+    def with_source(self, source: Source) -> Self:
+        """The solution with the tasks of the data that it was made from, read again, and what they give to doubt."""
+
+    @abstractmethod
+    def confidences(self) -> tuple[Floats, Ints]:
+        """The probability of the label of each row, and how many tasks the row stands for; without known labels."""
 
     @abstractmethod
     def check_same(self, source: Source) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
 
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.results.solution import Kind, Solution
 
 if TYPE_CHECKING:
-    from crowdopt._arrays import Ints
+    from crowdopt._arrays import Floats, Ints
     from crowdopt.consensus.parameters import Parameters
     from crowdopt.data.load import Source
     from crowdopt.data.tables.table import Table
@@ -96,6 +98,19 @@ class ConsensusSolution(Solution):
     def scored(self, accuracy: Accuracy) -> Accuracy:
         """The accuracy with the log-loss of the confidences, and that of majority vote beside it."""
         return self.need_tasks().scored(accuracy)
+
+    def with_source(self, source: Source) -> Self:
+        """The solution with the tasks of the data that it was made from, read again, and what they give to doubt."""
+        from crowdopt.results.consensus_tasks import tasks_again
+        from crowdopt.results.doubts import doubts_about_crowd
+
+        scale, doubts = source.responses.scale, doubts_about_crowd(source.counts.buckets)
+        return replace(self, scale=scale, source=source, tasks=tasks_again(self, source), doubts=doubts)
+
+    def confidences(self) -> tuple[Floats, Ints]:
+        """The probability of the label of each task, and a one for each."""
+        tasks = self.need_tasks()
+        return tasks.labelled.confidence[tasks.free], np.ones(int(tasks.free.sum()), np.int64)
 
     def check_same(self, source: Source) -> None:
         """Raises if the responses are not those behind the labels."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -119,8 +119,7 @@ class ProofSolution(Solution):
     @property
     def share_uncertain(self) -> float:
         """Share of the answered tasks whose label is less probable than UNCERTAIN_BELOW."""
-        confidence = self.posterior[np.arange(self.buckets.n_buckets), self.mapping]
-        weights = self.buckets.weights
+        confidence, weights = self.confidences()
         return float(weights[confidence < UNCERTAIN_BELOW].sum() / weights.sum())
 
     def judged(self, source: Source) -> JudgedTasks:
@@ -140,6 +139,17 @@ class ProofSolution(Solution):
         from crowdopt.results.answers import placed_by_bucket
 
         return placed_by_bucket(self.need_source().counts), self.mapping
+
+    def with_source(self, source: Source) -> Self:
+        """The solution with the tasks of the data that it was made from, read again, and what they give to doubt."""
+        from crowdopt.results.doubts import doubts_about_proof
+
+        again = replace(self, scale=source.responses.scale, source=source)
+        return replace(again, doubts=doubts_about_proof(again))
+
+    def confidences(self) -> tuple[Floats, Ints]:
+        """The probability of the label of each bucket, and its tasks."""
+        return self.posterior[np.arange(self.buckets.n_buckets), self.mapping], self.buckets.weights
 
     def check_same(self, source: Source) -> None:
         """Raises if the responses, counted by task, are not those behind the labels."""

@@ -11,7 +11,7 @@ from crowdopt.consensus.rows import Rows
 from crowdopt.errors import InputError
 from crowdopt.model.agreement import agreement
 from crowdopt.model.objective import read_shares
-from crowdopt.results.consensus_tasks import ConsensusTasks, votes_of
+from crowdopt.results.consensus_tasks import ConsensusTasks
 from crowdopt.results.doubts import doubts_about_crowd
 from crowdopt.results.solution import UNCERTAIN_BELOW
 from crowdopt.results.solution_consensus import ConsensusSolution
@@ -42,19 +42,11 @@ def solve_consensus(
         label_shares: The known shares of the labels, as the user says them; None if they are not known.
         on_member: Called with the name of each member of the consensus before it is fitted.
     """
-    scale, coded = counted.scale, encoded.coded
+    scale = counted.scale
     shares = read_label_shares(label_shares, scale)
-    rows = Rows.of(coded, known)
-    found = find_consensus(rows, shares=shares, on_member=on_member)
-    tasks = ConsensusTasks(
-        names=encoded.tasks,
-        scale=scale,
-        votes=votes_of(coded),
-        probabilities=found.probabilities,
-        known=known,
-        members=found.members,
-    )
-    free, labelled = known < 0, tasks.labelled
+    found = find_consensus(Rows.of(encoded.coded, known), shares=shares, on_member=on_member)
+    tasks = ConsensusTasks.of(encoded, known, scale, found.members)
+    free, labelled = tasks.free, tasks.labelled
     confidence = labelled.confidence[free]
     return ConsensusSolution(
         scale=scale,

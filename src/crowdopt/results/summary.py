@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdopt.results.facts import next_best
-from crowdopt.results.sentences import headline
+from crowdopt.results.sentences import after_doubts, headline, verdict_of
 from crowdopt.results.solution import UNCERTAIN_BELOW
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from crowdopt._arrays import Floats, Ints
     from crowdopt.data.reading import Reading
+    from crowdopt.results.sentences import ReportVerdict
     from crowdopt.results.solution import Solution
     from crowdopt.results.solution_proof import ProofSolution
 
@@ -24,10 +25,11 @@ if TYPE_CHECKING:
 class Summary:
     """The parts of a summary: a headline, facts by name, how each class of workers answers, and what to beware of.
 
-    Where all workers are alike, their one matrix has no name.
+    Where all workers are alike, their one matrix has no name. The verdict is what a page has in place of the headline.
     """
 
     headline: str
+    verdict: ReportVerdict
     facts: dict[str, str]
     matrices: dict[str, list[list[str]]]
     warnings: tuple[str, ...]
@@ -54,7 +56,8 @@ def summarise(solution: ProofSolution) -> Summary:
     facts |= accuracy_in_words(solution)
     names = [one.name for one in solution.classes] or [""]
     matrices = {name: matrix_cells(solution, matrix) for name, matrix in zip(names, solution.matrix, strict=True)}
-    return Summary(headline(solution), facts, matrices, solution.advice)
+    said = after_doubts(solution.doubts, headline(solution))
+    return Summary(said, verdict_of(solution), facts, matrices, solution.advice)
 
 
 def input_facts(solution: Solution, workers: str, per_task: str) -> dict[str, str]:

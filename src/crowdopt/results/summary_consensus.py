@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from crowdopt.results.sentences import ReportVerdict, after_doubts, doubtful
 from crowdopt.results.solution import UNCERTAIN_BELOW
 from crowdopt.results.summary import Summary, accuracy_in_words, input_facts, labels_in_words, matrix_cells
 
@@ -26,12 +27,22 @@ def summarise_consensus(solution: ConsensusSolution) -> Summary:
     )
     facts |= accuracy_in_words(solution)
     matrix = matrix_cells(solution, solution.parameters.population["tilted_matrix"])
-    return Summary(consensus_headline(solution), facts, {"": matrix}, solution.advice)
+    headline = after_doubts(solution.doubts, f"CONSENSUS: {_expected(solution)}")
+    return Summary(headline, consensus_verdict(solution), facts, {"": matrix}, solution.advice)
 
 
-def consensus_headline(solution: ConsensusSolution) -> str:
-    """The first line: the share of labels that is expected to be right, or why they are to be checked."""
-    expected = f"about {solution.mean_confidence:.0%} of the labels are expected to be right"
+def consensus_verdict(solution: ConsensusSolution) -> ReportVerdict:
+    """The verdict on a consensus: the share of labels that is expected to be right, or why they are to be checked."""
+    expected = f"{_expected(solution).capitalize()}."
     if solution.doubts:
-        return f"CHECK: {'; '.join(solution.doubts)}"
-    return f"CONSENSUS: {expected}"
+        return doubtful(solution.doubts, expected)
+    means = (
+        "That is the mean of their probabilities: an estimate, by three methods together that fail in different "
+        "places. Tasks whose label is less probable are worth a second look."
+    )
+    return ReportVerdict("CONSENSUS", expected, (means,))
+
+
+def _expected(solution: ConsensusSolution) -> str:
+    said = f"about {solution.mean_confidence:.0%} of the labels are expected to be right"
+    return f"by their probabilities {said}; do not rely on that" if solution.doubts else said

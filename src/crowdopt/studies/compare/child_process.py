@@ -13,17 +13,15 @@ import threading
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from crowdopt.engines.base import Limits
 from crowdopt.model.objective import Objective
 from crowdopt.model.offsets import Offsets
-from crowdopt.studies.compare.methods import OUR_METHODS, MethodInput, prepared_method
-
-if TYPE_CHECKING:
-    from crowdopt._arrays import Ints
+from crowdopt.model.scale import Scale
+from crowdopt.studies.compare.methods import OUR_METHODS, MethodInput, MethodLabels, prepared_method
 
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 """Where Linux tells the memory of a process, and forgets its peak."""
@@ -37,14 +35,18 @@ def write_input(folder: Path, rows: MethodInput, smoothing: float, time_limit: f
     """Leaves what a child needs."""
     np.savez(folder / "rows.npz", task=rows.task, worker=rows.worker, label=rows.label)
     objective = {"kind": rows.objective.kind, "shares": list(rows.objective.shares), "smoothing": smoothing}
-    options = objective | {"n_labels": rows.n_labels, "time_limit": time_limit, "seed": seed}
+    scale = {"labels": list(rows.scale.labels), "scale": rows.scale.kind}
+    options = objective | scale | {"time_limit": time_limit, "seed": seed}
     (folder / "options.json").write_text(json.dumps(options), encoding="utf-8")
 
 
-def read_result(folder: Path, method: str) -> tuple[dict[str, Any], Ints | None]:
+def read_result(folder: Path, method: str) -> tuple[dict[str, Any], MethodLabels | None]:
     """What a child left: facts, and the label of each task if there is one."""
     facts: dict[str, Any] = json.loads((folder / f"{method}.json").read_text(encoding="utf-8"))
-    return facts, None if "error" in facts else np.load(folder / f"{method}.npy")
+    if "error" in facts:
+        return facts, None
+    found = np.load(folder / f"{method}.npz")
+    return facts, MethodLabels(found["labels"], found.get("confidence"), facts["proof"])
 
 
 def main(folder: Path, method: str) -> None:
@@ -52,9 +54,11 @@ def main(folder: Path, method: str) -> None:
     warnings.simplefilter("ignore")  # of other libraries about each other
     options = json.loads((folder / "options.json").read_text(encoding="utf-8"))
     columns = np.load(folder / "rows.npz")
-    offsets = Offsets.of(options["n_labels"], smoothing=options["smoothing"])
+    labels = tuple(options["labels"])
+    offsets = Offsets.of(len(labels), smoothing=options["smoothing"])
     objective = Objective(options["kind"], tuple(options["shares"]), offsets)
-    rows = MethodInput(columns["task"], columns["worker"], columns["label"], options["n_labels"], objective)
+    scale = Scale(labels, labels, options["scale"], inferred=False, occurring=frozenset(range(len(labels))))
+    rows = MethodInput(columns["task"], columns["worker"], columns["label"], scale, objective)
     try:
         fit = prepared_method(
             method, rows, lambda: Limits(options["time_limit"], seed=options["seed"]), options["seed"]
@@ -63,9 +67,14 @@ def main(folder: Path, method: str) -> None:
             _stop_after(options["time_limit"], folder / f"{method}.json")
         before = _start_memory()
         started = time.perf_counter()
-        labels, said = fit()
-        facts = {"seconds": time.perf_counter() - started, "memory": _memory_since(before), **said}
-        np.save(folder / f"{method}.npy", labels)
+        found = fit()
+        facts: dict[str, Any] = {
+            "seconds": time.perf_counter() - started,
+            "memory": _memory_since(before),
+            "proof": found.proof,
+        }
+        said: dict[str, Any] = {"labels": found.labels, "confidence": found.confidence}
+        np.savez(folder / f"{method}.npz", **{name: column for name, column in said.items() if column is not None})
     except Exception as error:  # noqa: BLE001 -- whatever a method raises is what its row says
         facts = {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
     _leave(facts, folder / f"{method}.json")

@@ -1,32 +1,36 @@
-"""The comparison of methods on the same rows: likelihood, accuracy, agreement, seconds, memory."""
+"""The comparison of methods on the same rows: accuracy, log-loss, agreement, seconds, memory, likelihood."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import narwhals as nw
 import numpy as np
 
-from crowdopt._option import declared, taking
+from crowdopt._option import complete, declared, taking
 from crowdopt.data.columns import choose_truth
 from crowdopt.data.load import opened, paths_of
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.tables.table import coded, fetch_integers
 from crowdopt.errors import InputError, MissingExtraError
 from crowdopt.model.offsets import checked_number
-from crowdopt.options import DEFAULT_TIME_LIMIT, CompareOptions, ProveOptions
+from crowdopt.options import AggregateOptions, CompareOptions, ProveOptions
 from crowdopt.pipeline import prove
 from crowdopt.results.accuracy import NO_LABEL, known_labels
+from crowdopt.results.consensus_tasks import SURE
 from crowdopt.studies.compare.child_process import read_result, write_input
 from crowdopt.studies.compare.methods import (
+    CONSENSUS,
     CROWD_KIT,
     OUR_METHODS,
+    SLOW,
     MethodInput,
+    MethodLabels,
     has_crowd_kit,
     title_of,
 )
@@ -47,7 +51,7 @@ NO_TRUTH = -2
 
 
 def _not_taken(function: str, name: str) -> Exception:
-    if name in declared(ProveOptions) or name in {"group", "on_group", "on_progress"}:
+    if name in {*declared(ProveOptions), *declared(AggregateOptions), "group", "on_group", "on_progress"}:
         return InputError(f"compare has no option {name!r}: not every method could heed it")
     return TypeError(f"{function}() got an unexpected keyword argument {name!r}")
 
@@ -60,9 +64,12 @@ class MethodResult:
         method: Its short name.
         title: What it is called.
         error: Why it failed; None if it did not.
-        log_likelihood: Of its labels, under the model that all share.
-        loss: Nats that they are less likely than the likeliest labels of all methods.
         accuracy: Share of right labels among the tasks of known truth; None if no truth was given.
+        log_loss: Mean of −ln of the probability that it gave to what came true of these labels, right or wrong; None
+            without a truth, and of methods that say no probabilities.
+        agrees: Share of the tasks that it labels as the consensus does; None if that did not run.
+        log_likelihood: Of its labels, under the model that the engines maximise.
+        loss: Nats that they are less likely than the likeliest labels of all methods.
         seconds: That it took, without starting Python and importing libraries.
         memory: MiB that its process had at most above those at the start; None where the system does not tell.
         proof: What was proved, over which space, within which gap; None for methods that prove nothing.
@@ -72,9 +79,11 @@ class MethodResult:
     method: str
     title: str
     error: str | None = None
+    accuracy: float | None = None
+    log_loss: float | None = None
+    agrees: float | None = None
     log_likelihood: float | None = None
     loss: float | None = None
-    accuracy: float | None = None
     seconds: float | None = None
     memory: float | None = None
     proof: dict[str, Any] | None = None
@@ -86,7 +95,8 @@ class Comparison:
     """All methods on the same rows.
 
     Attributes:
-        outcomes: One per method.
+        outcomes: One per method: the consensus, then the best first by accuracy, or, where no truth is known, by
+            agreement with the consensus; those that failed are last.
         labels: The scale.
         n_tasks: Tasks with a response.
         n_workers: Workers.
@@ -113,7 +123,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain JSON values: what ``crowdopt compare --json`` prints."""
-        names = ("method", "title", "error", "log_likelihood", "loss", "accuracy", "seconds", "memory", "proof")
+        names = [one.name for one in fields(MethodResult) if one.name != "labels"]
         return {
             "n_tasks": self.n_tasks,
             "n_workers": self.n_workers,
@@ -135,25 +145,14 @@ class Comparison:
 
 @taking(CompareOptions, _not_taken)
 def compare(
-    data: Any,
-    *,
-    truth: Any = None,
-    methods: Sequence[str] = (),
-    time_limit: float = DEFAULT_TIME_LIMIT,
-    seed: int = 0,
-    on_phase: Callable[[str], None] | None = None,
-    **options: Unpack[CompareOptions],
+    data: Any, *, on_phase: Callable[[str], None] | None = None, **options: Unpack[CompareOptions]
 ) -> Comparison:
     """Runs every method on the same rows, each in a process of its own, one after the other.
 
     Args:
-        data: The responses, in any form that ``prove`` takes.
-        truth: Known true labels (a path or table with the task and label columns), to compute accuracies.
-        methods: Names of methods; all that fit if empty. Those of crowd-kit need the extra ``compare``.
-        time_limit: Seconds for each method. Our engines then answer with what they have; others are stopped.
-        seed: Of random choices.
+        data: The responses, in any form that ``aggregate`` takes.
         on_phase: Called with a word when a new phase of the work begins.
-        options: How to read the data, and what the likelihood is: see ``CompareOptions``.
+        options: How to read the data, which methods to run, and what the likelihood is: see ``CompareOptions``.
 
     Returns:
         One outcome per method; one that fails says why.
@@ -161,14 +160,15 @@ def compare(
     Raises:
         InputError: With what is wrong with the data or an option.
     """
-    phase = on_phase or (lambda _: None)
-    solution = prove(data, engine="vote", seed=seed, time_limit=time_limit, on_phase=phase, **options)
+    phase, truth, time_limit = on_phase or (lambda _: None), options["truth"], options["time_limit"]
+    how = complete(ProveOptions, {**options, "engine": "vote", "truth": None})
+    solution = prove(data, on_phase=phase, **how)
     try:
         if solution.reading.gold:
             raise InputError(
                 "the export has tasks of known label, which not every method could heed: add --ignore-gold"
             )
-        wanted, notes = methods_for(solution, methods)
+        wanted, notes = methods_for(solution, options["methods"], all_methods=options["all_methods"])
         smoothing = 0.0 if options["smoothing"] is None else checked_number(options["smoothing"], "smoothing")
         rows = _rows(solution)
         true = None if truth is None else _truth(solution, truth)
@@ -177,12 +177,12 @@ def compare(
             solution.source.workspace.close()
     outcomes = []
     with tempfile.TemporaryDirectory(prefix="crowdopt-compare-") as folder:
-        write_input(Path(folder), rows, smoothing, time_limit, seed)
+        write_input(Path(folder), rows, smoothing, time_limit, options["seed"])
         for method in wanted:
             phase(f"running {title_of(method)}")
             outcomes.append(_run(method, Path(folder), rows, true, time_limit))
     return Comparison(
-        outcomes=_with_losses(outcomes),
+        outcomes=_ordered(_with_losses(_with_agreement(outcomes))),
         labels=solution.scale.labels,
         n_tasks=rows.n_tasks,
         n_workers=rows.n_workers,
@@ -193,21 +193,28 @@ def compare(
     )
 
 
-def methods_for(solution: ProofSolution, named: Sequence[str] = ()) -> tuple[list[str], tuple[str, ...]]:
-    """The methods to run, and what is to be said of those that cannot."""
+def methods_for(
+    solution: ProofSolution, named: Sequence[str] = (), *, all_methods: bool = False
+) -> tuple[list[str], tuple[str, ...]]:
+    """The methods to run, and what is to be said of those that are left out."""
     known = [*OUR_METHODS, *CROWD_KIT]
     if unknown := [name for name in named if name not in known]:
         raise InputError(f"there is no method {unknown[0]!r}; there are {', '.join(known)}")
-    ordered, notes = solution.scale.kind == "ordinal" or solution.scale.n_labels <= 2, []
+    ordered = solution.scale.kind == "ordinal" or solution.scale.n_labels <= 2
     if "opt-dominance" in named and not ordered:
         raise InputError("opt-dominance needs ordered labels: say --scale ordinal, or --labels from lowest to highest")
-    wanted = list(dict.fromkeys(named)) or [name for name in known if ordered or name != "opt-dominance"]
     if not has_crowd_kit():
-        if named and set(named) & set(CROWD_KIT):
+        if set(named) & set(CROWD_KIT):
             raise MissingExtraError("comparing with crowd-kit", "compare")
-        wanted = [name for name in wanted if name in OUR_METHODS]
-        notes.append("crowd-kit's methods are left out: pip install 'crowdopt[compare]'")
-    return wanted, tuple(notes)
+        known = list(OUR_METHODS)
+    left_out = {
+        "crowd-kit's methods are left out: pip install 'crowdopt[compare]'": len(known) == len(OUR_METHODS),
+        f"crowd-kit's slow methods are left out ({', '.join(SLOW)}): add --all": not (named or all_methods)
+        and len(known) > len(OUR_METHODS),
+    }
+    unfit = {*(() if ordered else ("opt-dominance",)), *(() if solution.scale.n_labels == 2 else ("KOS",))}
+    fitting = [name for name in known if name not in unfit and (all_methods or name not in SLOW)]
+    return list(dict.fromkeys(named)) or fitting, tuple(note for note, said in left_out.items() if said)
 
 
 def _rows(solution: ProofSolution) -> MethodInput:
@@ -228,7 +235,7 @@ def _rows(solution: ProofSolution) -> MethodInput:
     # In an order that does not depend on the one of the rows: sums of fractions do.
     order = np.lexsort((columns["label"], columns["worker_number"], columns["task_number"]))
     task, worker, label = (columns[name][order] for name in ("task_number", "worker_number", "label"))
-    return MethodInput(task, worker, label, scale.n_labels, solution.objective)
+    return MethodInput(task, worker, label, scale, solution.objective)
 
 
 def _truth(solution: ProofSolution, truth: Any) -> Ints:
@@ -259,24 +266,50 @@ def _run(method: str, folder: Path, rows: MethodInput, true: Ints | None, time_l
     if not (folder / f"{method}.json").exists():
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
         return MethodResult(method, title, error=f"its process ended with {done.returncode}: {' '.join(last)}")
-    facts, labels = read_result(folder, method)
-    if labels is None:
+    facts, found = read_result(folder, method)
+    if found is None:
         return MethodResult(method, title, error=facts["error"])
-    value = rows.log_likelihood(labels)
+    value = rows.log_likelihood(found.labels)
     return MethodResult(
         method,
         title,
+        accuracy=None if true is None else float((found.labels == true)[true != NO_TRUTH].mean()),
+        log_loss=None if true is None else _log_loss(found, true),
         log_likelihood=value if np.isfinite(value) else None,
-        accuracy=None if true is None else float((labels == true)[true != NO_TRUTH].mean()),
         seconds=facts["seconds"],
         memory=facts["memory"],
-        proof={name: facts[name] for name in ("proof", "space", "gap")} if facts.get("gap") is not None else None,
-        labels=labels,
+        proof=found.proof or None,
+        labels=found.labels,
     )
 
 
-def _with_losses(outcomes: list[MethodResult]) -> tuple[MethodResult, ...]:
+def _log_loss(found: MethodLabels, true: Ints) -> float | None:
+    if found.confidence is None:
+        return None
+    known = true != NO_TRUTH
+    right, sure = (found.labels == true)[known], np.clip(found.confidence[known], SURE, 1 - SURE)
+    return float(-np.where(right, np.log(sure), np.log1p(-sure)).mean())
+
+
+def _with_agreement(outcomes: list[MethodResult]) -> list[MethodResult]:
+    first = next((one.labels for one in outcomes if one.method == CONSENSUS), None)
+    if first is None:
+        return outcomes
+    return [one if one.labels is None else replace(one, agrees=float((one.labels == first).mean())) for one in outcomes]
+
+
+def _ordered(outcomes: Sequence[MethodResult]) -> tuple[MethodResult, ...]:
+    """The consensus, then the best first, then what failed; equals stay in their order."""
+
+    def place(one: MethodResult) -> tuple[bool, bool, float]:
+        worth = one.agrees if one.accuracy is None else one.accuracy
+        return one.method != CONSENSUS, one.error is not None, -(worth or 0.0)
+
+    return tuple(sorted(outcomes, key=place))
+
+
+def _with_losses(outcomes: list[MethodResult]) -> list[MethodResult]:
     values = [one.log_likelihood for one in outcomes if one.log_likelihood is not None]
-    return tuple(
+    return [
         one if one.log_likelihood is None else replace(one, loss=max(values) - one.log_likelihood) for one in outcomes
-    )
+    ]

@@ -1,11 +1,12 @@
-"""The methods that are compared: our engines, and crowd-kit's aggregators where it is installed.
+"""The methods that are compared: the consensus, our engines, and crowd-kit's aggregators where it is installed.
 
-All get the same rows (task, worker, label as whole numbers) and give one label for each task.
+All get the same rows (task, worker, label as whole numbers) and give one label for each task; some also say how
+probable it is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -19,21 +20,31 @@ from crowdopt.model.problem import Problem
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crowdopt._arrays import Ints
+    from crowdopt._arrays import Floats, Ints
     from crowdopt.engines.base import Limits
     from crowdopt.model.objective import Objective
+    from crowdopt.model.scale import Scale
 
-OUR_METHODS = {
+CONSENSUS = "consensus"
+"""What ``aggregate`` gives."""
+
+ENGINE_METHODS = {
     "opt-dominance": ("OPT, respecting the order", "auto", Space.DOMINANCE),
     "opt-all": ("OPT, over all answers", "auto", Space.ALL),
     **{name: (title, name, Space.ALL) for name, title in titles().items()},
 }
-"""Our own by name: what they are called, the engine, and the space it searches."""
+"""Our engines by name: what they are called, the engine, and the space it searches."""
+
+OUR_METHODS = {CONSENSUS: CONSENSUS} | {name: title for name, (title, _, _) in ENGINE_METHODS.items()}
+"""Our own methods by name, and what they are called."""
 
 CROWD_KIT = (
     "MajorityVote", "Wawa", "ZeroBasedSkill", "DawidSkene", "OneCoinDawidSkene", "GLAD", "MACE", "KOS", "MMSR"
 )  # fmt: skip
 """The aggregators of crowd-kit that answer with one label per task, and need nothing but the responses."""
+
+SLOW = ("GLAD", "MACE", "MMSR")
+"""Those of them that take more than ten seconds for 25,000 responses."""
 
 SEEDED = ("KOS", "MACE", "MMSR")
 """Those of them that take a seed; others draw from NumPy's global state, or not at all."""
@@ -47,15 +58,20 @@ class MethodInput:
         task: Index of the task of each response.
         worker: Index of its worker.
         label: Index of the label answered.
-        n_labels: Labels on the scale.
+        scale: The labels.
         objective: What the likelihood is.
     """
 
     task: Ints
     worker: Ints
     label: Ints
-    n_labels: int
+    scale: Scale
     objective: Objective
+
+    @property
+    def n_labels(self) -> int:
+        """Labels on the scale."""
+        return self.scale.n_labels
 
     @property
     def n_tasks(self) -> int:
@@ -81,7 +97,7 @@ class MethodInput:
 
 def title_of(method: str) -> str:
     """What a method is called."""
-    return OUR_METHODS[method][0] if method in OUR_METHODS else f"crowd-kit {method}"
+    return OUR_METHODS.get(method, f"crowd-kit {method}")
 
 
 def has_crowd_kit() -> bool:
@@ -100,24 +116,66 @@ def _crowd_kit(method: str) -> Callable[..., Any]:
     return type(method, (getattr(aggregation, method), BaseEstimator), {})
 
 
+@dataclass(frozen=True, eq=False)
+class MethodLabels:
+    """What a method gives.
+
+    Attributes:
+        labels: Index of the label of each task.
+        confidence: How probable the method says that the label is; None if it does not.
+        proof: What it proves, over which space, within which gap; empty if nothing.
+    """
+
+    labels: Ints
+    confidence: Floats | None = None
+    proof: dict[str, Any] = field(default_factory=dict)
+
+
 def prepared_method(
     method: str, rows: MethodInput, limits: Callable[[], Limits], seed: int
-) -> Callable[[], tuple[Ints, dict[str, Any]]]:
+) -> Callable[[], MethodLabels]:
     """A function that does the work of a method and nothing else: what it needs is imported, and is there."""
-    if method in OUR_METHODS:
-        from crowdopt.engines.registry import run
+    if method == CONSENSUS:
+        return _prepared_consensus(rows)
+    if method in ENGINE_METHODS:
+        return _prepared_engine(method, rows, limits)
+    return _prepared_peer(method, rows, seed)
 
-        _, engine, space = OUR_METHODS[method]
 
-        def solve() -> tuple[Ints, dict[str, Any]]:
-            buckets, index = Buckets.from_arrays(rows.counts())
-            names = [str(j) for j in range(rows.n_labels)]
-            solved = run(Problem(buckets, space, rows.objective), limits(), labels=names, engine=engine)
-            certificate = solved.certificate
-            said = {"proof": certificate.proof.value, "space": certificate.space.value, "gap": certificate.gap}
-            return solved.mapping[index], said
+def _prepared_consensus(rows: MethodInput) -> Callable[[], MethodLabels]:
+    from crowdopt.consensus.consensus import find_consensus
+    from crowdopt.consensus.rows import Rows
+    from crowdopt.data.encode import Coded
+    from crowdopt.results.consensus_tasks import label_probabilities, votes_of
 
-        return solve
+    # Loads the compiled loops, which other methods import.
+    find_consensus(Rows.of(Coded.of(np.arange(2), np.arange(2), np.arange(2), 2)))
+
+    def find() -> MethodLabels:
+        coded = Coded.of(rows.task, rows.worker, rows.label, rows.n_labels)
+        found = find_consensus(Rows.of(coded))
+        labelled = label_probabilities(found.probabilities, rows.scale, votes_of(coded).sum(axis=0))
+        return MethodLabels(labelled.labels, labelled.confidence)
+
+    return find
+
+
+def _prepared_engine(method: str, rows: MethodInput, limits: Callable[[], Limits]) -> Callable[[], MethodLabels]:
+    from crowdopt.engines.registry import run
+
+    _, engine, space = ENGINE_METHODS[method]
+
+    def solve() -> MethodLabels:
+        buckets, index = Buckets.from_arrays(rows.counts())
+        solved = run(Problem(buckets, space, rows.objective), limits(), labels=rows.scale.labels, engine=engine)
+        certificate = solved.certificate
+        proof = {"proof": certificate.proof.value, "space": certificate.space.value, "gap": certificate.gap}
+        return MethodLabels(solved.mapping[index], proof=proof if certificate.gap is not None else {})
+
+    return solve
+
+
+def _prepared_peer(method: str, rows: MethodInput, seed: int) -> Callable[[], MethodLabels]:
     import pandas as pd
 
     frame = pd.DataFrame({"task": rows.task, "worker": rows.worker, "label": rows.label})
@@ -125,10 +183,15 @@ def prepared_method(
     options = {"random_state": seed} if method in SEEDED else {}
     aggregator = _crowd_kit(method)(**options)
 
-    def fit() -> tuple[Ints, dict[str, Any]]:
-        found = aggregator.fit_predict(frame).reindex(range(rows.n_tasks))
+    def fit() -> MethodLabels:
+        tasks = range(rows.n_tasks)
+        found = aggregator.fit_predict(frame).reindex(tasks)
         if missing := int(found.isna().sum()):
             raise ValueError(f"it gave no label to {missing} of {rows.n_tasks} tasks")
-        return found.to_numpy().astype(np.int64), {}
+        labels = found.to_numpy().astype(np.int64)
+        if (probas := getattr(aggregator, "probas_", None)) is None:
+            return MethodLabels(labels)
+        table = probas.reindex(index=tasks, columns=range(rows.n_labels)).fillna(0.0).to_numpy()
+        return MethodLabels(labels, table[np.arange(len(labels)), labels] / table.sum(axis=1))
 
     return fit

@@ -1,0 +1,109 @@
+"""Everything that the report of a consensus shows, gathered once, as plain JSON values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crowdopt.report.content_shared import (
+    how_to_repeat,
+    least_certain,
+    plain_numbers,
+    shared_content,
+    truth_by_label,
+)
+from crowdopt.report.safe_text import isolated
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crowdopt.results.consensus_tasks import ConsensusTasks
+    from crowdopt.results.solution_consensus import ConsensusSolution
+
+CONFIDENCE_EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
+"""Between these confidences it is counted how many labels are right."""
+
+
+def gather_consensus(solution: ConsensusSolution, command: str = "") -> dict[str, Any]:
+    """All facts of the report of a consensus.
+
+    Args:
+        solution: The solution, with its tasks.
+        command: The command that made it; empty if it was made in Python.
+    """
+    tasks = solution.need_tasks()
+    unsure = least_certain(solution, ("confidence", "n_responses", "status"))
+    for row, second in zip(unsure["rows"], _seconds(tasks, unsure["names"]), strict=True):
+        row.update(second)
+    return shared_content(solution) | {
+        "mean_confidence": solution.mean_confidence,
+        "matrix": _typical(solution),
+        "tasks": unsure,
+        "vote": _beside_vote(solution, tasks),
+        "accuracy": truth_by_label(solution, tasks.labels),
+        "calibration": calibration(solution),
+        "reproduce": how_to_repeat(solution, command, solution.fingerprint),
+    }
+
+
+def _typical(solution: ConsensusSolution) -> list[dict[str, Any]]:
+    """How a worker of whom nothing is known is expected to answer, and the tasks of each label."""
+    rows = zip(
+        solution.scale.labels, solution.label_tasks, solution.parameters.population["tilted_matrix"], strict=True
+    )
+    return [{"label": isolated(label), "n_tasks": n, "shares": plain_numbers(row)} for label, n, row in rows]
+
+
+def _seconds(tasks: ConsensusTasks, names: Sequence[str]) -> list[dict[str, Any]]:
+    """The second label of some tasks, and its probability; none if there is but one label."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if tasks.scale.n_labels == 1:
+        return [{"second": "", "p_second": None}] * len(names)
+    at = pc.index_in(pa.array(names, tasks.names.type), value_set=tasks.names).to_numpy()
+    others = tasks.probabilities[at].copy()
+    others[np.arange(len(at)), tasks.labels[at]] = -1.0
+    labels = [isolated(label) for label in tasks.scale.labels]
+    return [{"second": labels[row.argmax()], "p_second": float(row.max())} for row in others]
+
+
+def _beside_vote(solution: ConsensusSolution, tasks: ConsensusTasks) -> dict[str, Any]:
+    """On how many tasks another label has more responses, and which of the two is right where the truth is known.
+
+    Labels that share the most responses are all labels of the vote: each is right for its part.
+    """
+    labels, rows = tasks.labels, np.arange(len(tasks.labels))
+    top = tasks.votes == tasks.votes.max(axis=1, keepdims=True)
+    outvoted = tasks.free & ~top[rows, labels]
+    facts: dict[str, Any] = {
+        "n_tasks": int(tasks.free.sum()),
+        "n_different": int(outvoted.sum()),
+        "n_tied": int((tasks.free & (top.sum(axis=1) > 1)).sum()),
+    }
+    if solution.accuracy is None or solution.accuracy.by_row is None:
+        return facts
+    true, top = solution.accuracy.by_row[:, outvoted], top[outvoted]
+    return facts | {
+        "accuracy": solution.accuracy.vote,
+        "n_truth": int(true.sum()),
+        "n_right": int(true[labels[outvoted], np.arange(len(top))].sum()),
+        "n_vote_right": float((true[:-1].T * top / top.sum(axis=1, keepdims=True)).sum()),
+    }
+
+
+def calibration(solution: ConsensusSolution) -> list[dict[str, Any]] | None:
+    """Labels by their confidence: how many should be right, and how many are; None if no truth was given."""
+    if solution.accuracy is None or solution.accuracy.by_row is None:
+        return None
+    tasks, true = solution.need_tasks(), solution.accuracy.by_row
+    confidence, known = tasks.labelled.confidence, true.sum(axis=0)
+    right = true[tasks.labels, np.arange(len(tasks.labels))]
+    place = np.searchsorted(CONFIDENCE_EDGES[1:-1], confidence, side="right")
+    numbers = [np.bincount(place, weights, len(CONFIDENCE_EDGES) - 1) for weights in (known, known * confidence, right)]
+    return [
+        {"low": low, "high": high, "n_tasks": int(n), "expected": expected / n, "right": found / n}
+        for low, high, n, expected, found in zip(CONFIDENCE_EDGES, CONFIDENCE_EDGES[1:], *numbers, strict=False)
+        if n
+    ]
