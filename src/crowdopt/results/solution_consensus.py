@@ -99,7 +99,7 @@ class ConsensusSolution(Solution):
 
     def check_same(self, source: Source) -> None:
         """Raises if the responses are not those behind the labels."""
-        if source.fingerprint != self.fingerprint:
+        if source.counted.fingerprint != self.fingerprint:
             raise InputError("these are not the responses that the solution was made from: aggregate them anew")
 
     def words(self) -> Summary:

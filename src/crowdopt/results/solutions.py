@@ -154,16 +154,21 @@ class Solutions(Mapping[str, Solution]):
     @classmethod
     def load(cls, path: str | Path) -> Solutions:
         """Reads a file of solutions."""
-        from crowdopt.results.file_format import read_json
+        from crowdopt.results.file_format import read_file
 
-        return cls.from_dict(read_json(path))
+        return cls.decoded(*read_file(path))
 
     @classmethod
     def from_dict(cls, data: Any) -> Solutions:
         """The inverse of :meth:`to_dict`. Checks form, not truth: that is what ``verify`` is for."""
+        return cls.decoded(data, {})
+
+    @classmethod
+    def decoded(cls, data: Any, beside: dict[str, Any]) -> Solutions:
+        """The solutions of a file, and of the one beside it that has the parameters of workers."""
         from crowdopt.results.file_format import decode_groups
 
-        groups, failures, reading = decode_groups(data)
+        groups, failures, reading = decode_groups(data, beside)
         return cls(with_own_readings(groups, reading), failures, reading)
 
     def __repr__(self) -> str:
@@ -175,10 +180,11 @@ class Solutions(Mapping[str, Solution]):
 
 def read_solution_file(path: str | Path) -> Solution | Solutions:
     """What is in a solution file: one solution, or those of groups."""
-    from crowdopt.results.file_format import GROUPS_FORMAT, format_of, read_json
+    from crowdopt.results.file_format import decode, format_of, read_file
+    from crowdopt.results.file_parts import GROUPS_FORMAT
 
-    data = read_json(path)
-    return (Solutions if format_of(data) == GROUPS_FORMAT else Solution).from_dict(data)
+    data, beside = read_file(path)
+    return Solutions.decoded(data, beside) if format_of(data) == GROUPS_FORMAT else decode(data, beside)
 
 
 def with_own_readings(groups: Mapping[str, Solution], reading: Reading) -> dict[str, Solution]:

@@ -31,7 +31,9 @@ def summarise_consensus(solution: ConsensusSolution) -> Summary:
 
 def consensus_headline(solution: ConsensusSolution) -> str:
     """The first line: the share of labels that is expected to be right, or why they are to be checked."""
-    expected = f"about {solution.mean_confidence:.0%} of the labels are expected to be right"
-    if solution.doubts:
-        return f"CHECK: {'; '.join(solution.doubts)}"
-    return f"CONSENSUS: {expected}"
+    return f"CHECK: {'; '.join(solution.doubts)}" if solution.doubts else expectation(solution)
+
+
+def expectation(solution: ConsensusSolution) -> str:
+    """What a consensus says of its labels."""
+    return f"CONSENSUS: about {solution.mean_confidence:.0%} of the labels are expected to be right"

@@ -132,8 +132,12 @@ _FILES: ContextVar[list[_File] | None] = ContextVar("files", default=None)
 def together() -> Iterator[None]:
     """What is written inside takes its place at the end: every file, or none if one of them cannot be written.
 
-    Standard output and databases have their own ways: what goes there is best written last.
+    Standard output and databases have their own ways: what goes there is best written last. Within another one, that
+    one's end is the end.
     """
+    if _FILES.get() is not None:
+        yield
+        return
     files: list[_File] = []
     token = _FILES.set(files)
     try:
