@@ -61,5 +61,5 @@ class Verification:
     def with_answers(self, differences: tuple[str, ...]) -> Verification:
         """The verdict after answers were compared, with what differs in them."""
         if not differences:
-            return self
+            return replace(self, claim=f"{self.claim}; the answers are the same, task by task")
         return replace(self, verdict=Verdict.REJECTED, reasons=(*differences, *self.reasons))
