@@ -243,9 +243,9 @@ def verify(solution: SolutionFile, inputs: Inputs, **options: Unpack[VerifyComma
         facts = {"check": list(result.check), "claim": result.claim, "reasons": list(result.reasons)}
         print_json({"verdict": result.verdict.value} | facts)
     elif not options["quiet"]:
-        check = [f"CHECK: {line}" for line in shortened(result.check)]
-        claim = [] if result.verdict is Verdict.REJECTED else [printable(result.claim)]
-        lines = [*claim, *shortened(result.reasons)]
+        rejected = result.verdict is Verdict.REJECTED  # what is wrong says nothing more that counts
+        check = [] if rejected else [f"CHECK: {line}" for line in shortened(result.check)]
+        lines = [*([] if rejected else [printable(result.claim)]), *shortened(result.reasons)]
         print("\n".join([*check, result.verdict.value, *(f"  {line}" for line in lines)]))
     raise typer.Exit(result.exit_code)
 

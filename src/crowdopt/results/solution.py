@@ -283,21 +283,21 @@ class Solution(ABC):
 
         The parameters of very many workers go to a file beside it, ``<name>.workers.parquet``; keep both together.
         """
-        from crowdopt.results.file_format import save
+        from crowdopt.results.solution_file.format import save
 
         save(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Reads a solution file."""
-        from crowdopt.results.file_format import decode, read_file
+        from crowdopt.results.solution_file.format import decode, read_file
 
         return cls._checked(decode(*read_file(path)))
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
         """The inverse of :meth:`to_dict`. Checks form, not truth: that is what ``verify`` is for."""
-        from crowdopt.results.file_format import decode
+        from crowdopt.results.solution_file.format import decode
 
         return cls._checked(decode(data))
 

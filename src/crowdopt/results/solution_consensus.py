@@ -116,7 +116,7 @@ class ConsensusSolution(Solution):
 
     def to_dict(self) -> dict[str, Any]:
         """The whole solution as plain JSON values: what is in the file."""
-        from crowdopt.results.file_consensus import encode_consensus
+        from crowdopt.results.solution_file.consensus import encode_consensus
 
         return encode_consensus(self)
 

@@ -168,7 +168,7 @@ class ProofSolution(Solution):
 
     def to_dict(self) -> dict[str, Any]:
         """The whole solution as plain JSON values: what is in the file."""
-        from crowdopt.results.file_proof import encode_proof
+        from crowdopt.results.solution_file.proof import encode_proof
 
         return encode_proof(self)
 

@@ -115,7 +115,7 @@ def _claim(solution: ProofSolution) -> str:
 def _is_solution_file(data: Any) -> bool:
     """Whether what should be data is a solution, as when the two were exchanged."""
     from crowdopt.data.load import paths_of
-    from crowdopt.results.file_format import format_of, read_json
+    from crowdopt.results.solution_file.format import format_of, read_json
 
     paths = paths_of(data)
     if len(paths) != 1 or Path(paths[0]).suffix.lower() != ".json":

@@ -1,7 +1,7 @@
 """The solution file: JSON with a format version, strict on the way in; which kind it is, and those of groups.
 
-``file_parts`` has what both kinds have in common, ``file_proof`` and ``file_consensus`` the rest. Beyond a million
-numbers the parameters of the workers of a consensus are in a file beside it (``file_workers``).
+``parts`` has what both kinds have in common, ``proof`` and ``consensus`` the rest. Beyond a million
+numbers the parameters of the workers of a consensus are in a file beside it (``workers``).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from crowdopt._version import __version__
 from crowdopt.data.readers.addresses import check_path
 from crowdopt.errors import InputError, SolutionFileError
-from crowdopt.results.file_consensus import decode_consensus, encode_consensus
-from crowdopt.results.file_parts import (
+from crowdopt.results.solution_file.consensus import decode_consensus, encode_consensus
+from crowdopt.results.solution_file.parts import (
     FORMAT,
     FORMAT_VERSION,
     GROUPS_FORMAT,
@@ -26,8 +26,8 @@ from crowdopt.results.file_parts import (
     parse_reading,
     texts,
 )
-from crowdopt.results.file_proof import decode_proof, encode_proof
-from crowdopt.results.file_workers import MOST_INSIDE, n_numbers, read_workers, save_workers
+from crowdopt.results.solution_file.proof import decode_proof, encode_proof
+from crowdopt.results.solution_file.workers import MOST_INSIDE, n_numbers, read_workers, save_workers
 from crowdopt.results.solution import Solution
 from crowdopt.results.solution_consensus import ConsensusSolution
 from crowdopt.results.solution_proof import ProofSolution

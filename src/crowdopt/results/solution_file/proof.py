@@ -18,7 +18,7 @@ from crowdopt.model.objective import Objective
 from crowdopt.model.offsets import Offsets
 from crowdopt.model.strict_json import how_many, of_kind, share_of_one
 from crowdopt.results.facts import nested
-from crowdopt.results.file_parts import (
+from crowdopt.results.solution_file.parts import (
     COMMON_PARTS,
     check_derived,
     check_parts,

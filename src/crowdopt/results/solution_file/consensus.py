@@ -14,7 +14,7 @@ import numpy as np
 from crowdopt.consensus.parameters import Parameters
 from crowdopt.model.agreement import Agreement
 from crowdopt.model.strict_json import checked_list, finite_number, how_many, share_of_one
-from crowdopt.results.file_parts import (
+from crowdopt.results.solution_file.parts import (
     COMMON_PARTS,
     check_derived,
     check_parts,
@@ -179,7 +179,7 @@ def _check_together(solution: ConsensusSolution) -> None:
     most = (sure + solution.n_uncertain * UNCERTAIN_BELOW) / max(n_tasks, 1) if n_tasks else 1.0
     if not least - ROUNDING <= solution.mean_confidence <= most + ROUNDING:
         raise damaged("its mean confidence is not that of so many uncertain labels")
-    if len(solution.worker_names) > totals.n_workers or totals.n_workers > totals.n_responses:
+    if len(solution.worker_names) != totals.n_workers or totals.n_workers > totals.n_responses:
         raise damaged("its workers are not as many as it says")
     if solution.given_shares:
         _check_given(np.array(solution.given_shares), solution.parameters.population)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt.errors import SolutionFileError
-from crowdopt.results.file_parts import damaged
+from crowdopt.results.solution_file.parts import damaged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
