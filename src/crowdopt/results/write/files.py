@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from crowdopt.data.columns import check_answer_columns
 from crowdopt.data.readers.addresses import Database, check_path, is_address
 from crowdopt.data.readers.formats import FILE_FORMATS
-from crowdopt.data.tables.table import adopt
+from crowdopt.data.tables.table import adopt, fetch_arrow
 from crowdopt.data.tables.workspace import Workspace, literal, query_errors, quote
 from crowdopt.errors import InputError, OutputError
 from crowdopt.results.write.in_place import note_written
@@ -262,7 +262,7 @@ def _in_workspace(table: Table, workspace: Workspace) -> duckdb.DuckDBPyRelation
     if table.implementation.is_duckdb():
         native: duckdb.DuckDBPyRelation = table.to_native()
         return native
-    return workspace.connection.from_arrow(table.collect().to_arrow())
+    return workspace.connection.from_arrow(fetch_arrow(table))
 
 
 def _copy(table: Table, path: Path, suffix: str, workspace: Workspace, *, spreadsheet_safe: bool) -> None:
