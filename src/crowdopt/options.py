@@ -450,6 +450,16 @@ class ProveOptions(
 class VerifyOptions(SourceOptions, ResourceOptions, JobOptions, total=False):
     """What ``verify`` takes: all else stands in the solution."""
 
+    answers: Annotated[
+        Any,
+        Option(
+            None,
+            "Answers to check as well, task by task: what -o wrote.",
+            more="The answers to check as well, task by task: a path (CSV, TSV, Parquet, JSON Lines) or a table, as "
+            "``aggregate`` or ``prove`` give them.",
+            metavar="FILE",
+        ),
+    ]
     time_limit: Annotated[
         float,
         Option(

@@ -73,7 +73,7 @@ def test_what_checks_a_certificate_reaches_no_engine(module):
 
 def test_the_whole_check_is_looked_at():
     reached = reached_from("crowdopt.verify.verify", DECLARED)
-    assert {"crowdopt.data.load", "crowdopt.results.file_format", "crowdopt.verify.groups"} <= reached
+    assert {"crowdopt.data.load", "crowdopt.results.solution_file.format", "crowdopt.verify.groups"} <= reached
     assert {f"crowdopt.verify.{name}" for name in CORE} <= reached
 
 

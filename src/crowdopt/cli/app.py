@@ -227,10 +227,10 @@ class VerifyCommand(VerifyOptions, ShowOptions, total=False):
 @app.command()
 @command_with(VerifyCommand)
 def verify(solution: SolutionFile, inputs: Inputs, **options: Unpack[VerifyCommand]) -> None:
-    """Check a solution against the data, without trusting the engine that made it.
+    """Check a solution against the data: a proof without trusting who made it, a consensus by computing it again.
 
-    Exits with 0 (CONFIRMED), 1 (REJECTED: the data contradict the solution, or its file is damaged), 2 (nothing was
-    checked: a file is not there or the data cannot be read) or 3 (BOUND NOT RE-CHECKED).
+    Exits with 0 (CONFIRMED or REPRODUCED), 1 (REJECTED: the data contradict the solution or the answers, or its file is
+    damaged), 2 (nothing was checked: a file is not there or the data cannot be read) or 3 (BOUND NOT RE-CHECKED).
     """
     from crowdopt.cli.console import Console
     from crowdopt.verify.verdict import Verdict
@@ -242,11 +242,13 @@ def verify(solution: SolutionFile, inputs: Inputs, **options: Unpack[VerifyComma
         wanted: VerifyOptions = {**complete(VerifyOptions, options), "table": "", "query": ""}  # part of the data
         result = run(solution, data, on_group=console.on_group, **wanted)
     if options["as_json"]:
-        print_json({"verdict": result.verdict.value, "claim": result.claim, "reasons": list(result.reasons)})
+        facts = {"check": list(result.check), "claim": result.claim, "reasons": list(result.reasons)}
+        print_json({"verdict": result.verdict.value} | facts)
     elif not options["quiet"]:
-        claim = [] if result.verdict is Verdict.REJECTED else [result.claim]
-        lines = [*claim, *shortened(result.reasons)]
-        print("\n".join([result.verdict.value, *(f"  {line}" for line in lines)]))
+        rejected = result.verdict is Verdict.REJECTED  # what is wrong says nothing more that counts
+        check = [] if rejected else [f"CHECK: {line}" for line in shortened(result.check)]
+        lines = [*([] if rejected else [printable(result.claim)]), *shortened(result.reasons)]
+        print("\n".join([*check, result.verdict.value, *(f"  {line}" for line in lines)]))
     raise typer.Exit(result.exit_code)
 
 

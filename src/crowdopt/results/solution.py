@@ -287,27 +287,32 @@ class Solution(ABC):
         """The whole solution as plain JSON values: what is in the file."""
 
     def save(self, path: str | Path) -> None:
-        """Writes the solution file, whole or not at all."""
-        from crowdopt.results.file_format import save
+        """Writes the solution file, whole or not at all.
+
+        The parameters of very many workers go to a file beside it, ``<name>.workers.parquet``; keep both together.
+        """
+        from crowdopt.results.solution_file.format import save
 
         save(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Reads a solution file."""
-        from crowdopt.results.file_format import decode, read_json
+        from crowdopt.results.solution_file.format import decode, read_file
 
-        return cls._checked(decode(read_json(path)))
+        return cls._checked(decode(*read_file(path)))
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
         """The inverse of :meth:`to_dict`. Checks form, not truth: that is what ``verify`` is for."""
-        from crowdopt.results.file_format import decode
+        from crowdopt.results.solution_file.format import decode
 
         return cls._checked(decode(data))
 
     @classmethod
     def _checked(cls, solution: Solution) -> Self:
         if not isinstance(solution, cls):
-            raise SolutionFileError(f"this is the file of a {solution.kind}, and another kind of solution is needed")
+            raise SolutionFileError(
+                f"this is the file of a {solution.kind}, and one of a {getattr(cls, 'kind', 'solution')} is needed"
+            )
         return solution

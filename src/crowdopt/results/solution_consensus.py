@@ -114,7 +114,7 @@ class ConsensusSolution(Solution):
 
     def check_same(self, source: Source) -> None:
         """Raises if the responses are not those behind the labels."""
-        if source.fingerprint != self.fingerprint:
+        if source.counted.fingerprint != self.fingerprint:
             raise InputError("these are not the responses that the solution was made from: aggregate them anew")
 
     def words(self) -> Summary:
@@ -131,7 +131,7 @@ class ConsensusSolution(Solution):
 
     def to_dict(self) -> dict[str, Any]:
         """The whole solution as plain JSON values: what is in the file."""
-        from crowdopt.results.file_consensus import encode_consensus
+        from crowdopt.results.solution_file.consensus import encode_consensus
 
         return encode_consensus(self)
 

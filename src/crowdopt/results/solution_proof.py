@@ -178,9 +178,9 @@ class ProofSolution(Solution):
 
     def to_dict(self) -> dict[str, Any]:
         """The whole solution as plain JSON values: what is in the file."""
-        from crowdopt.results.file_format import encode
+        from crowdopt.results.solution_file.proof import encode_proof
 
-        return encode(self)
+        return encode_proof(self)
 
     def __repr__(self) -> str:
         certificate = self.certificate

@@ -141,29 +141,34 @@ class Solutions(Mapping[str, Solution]):
 
     def to_dict(self) -> dict[str, Any]:
         """All solutions as plain JSON values: what is in the file."""
-        from crowdopt.results.file_format import encode_groups
+        from crowdopt.results.solution_file.format import encode_groups
 
         return encode_groups(self)
 
     def save(self, path: str | Path) -> None:
         """Writes one file with the solutions of all groups, whole or not at all."""
-        from crowdopt.results.file_format import save
+        from crowdopt.results.solution_file.format import save
 
         save(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> Solutions:
         """Reads a file of solutions."""
-        from crowdopt.results.file_format import read_json
+        from crowdopt.results.solution_file.format import read_file
 
-        return cls.from_dict(read_json(path))
+        return cls.decoded(*read_file(path))
 
     @classmethod
     def from_dict(cls, data: Any) -> Solutions:
         """The inverse of :meth:`to_dict`. Checks form, not truth: that is what ``verify`` is for."""
-        from crowdopt.results.file_format import decode_groups
+        return cls.decoded(data, {})
 
-        groups, failures, reading = decode_groups(data)
+    @classmethod
+    def decoded(cls, data: Any, beside: dict[str, Any]) -> Solutions:
+        """The solutions of a file, and of the one beside it that has the parameters of workers."""
+        from crowdopt.results.solution_file.format import decode_groups
+
+        groups, failures, reading = decode_groups(data, beside)
         return cls(with_own_readings(groups, reading), failures, reading)
 
     def __repr__(self) -> str:
@@ -175,10 +180,11 @@ class Solutions(Mapping[str, Solution]):
 
 def read_solution_file(path: str | Path) -> Solution | Solutions:
     """What is in a solution file: one solution, or those of groups."""
-    from crowdopt.results.file_format import GROUPS_FORMAT, format_of, read_json
+    from crowdopt.results.solution_file.format import decode, format_of, read_file
+    from crowdopt.results.solution_file.parts import GROUPS_FORMAT
 
-    data = read_json(path)
-    return (Solutions if format_of(data) == GROUPS_FORMAT else Solution).from_dict(data)
+    data, beside = read_file(path)
+    return Solutions.decoded(data, beside) if format_of(data) == GROUPS_FORMAT else decode(data, beside)
 
 
 def with_own_readings(groups: Mapping[str, Solution], reading: Reading) -> dict[str, Solution]:

@@ -77,4 +77,5 @@ def read_label_shares(given: Any, scale: Scale) -> Floats | None:
     shares = np.array(read_shares(given, scale.labels, "label_shares"))
     if not ((shares > 0) & (shares <= 1)).all() or abs(shares.sum() - 1) > 1e-6:
         raise InputError(f"the label shares must be above 0 and sum to 1, not {shares.tolist()}")
-    return np.asarray(shares / shares.sum())
+    exact = abs(shares.sum() - 1) < 1e-12  # as those of a solution file are, which must come out as they were
+    return shares if exact else np.asarray(shares / shares.sum())

@@ -27,13 +27,13 @@ def summarise_consensus(solution: ConsensusSolution) -> Summary:
     )
     facts |= accuracy_in_words(solution)
     matrix = matrix_cells(solution, solution.parameters.population["tilted_matrix"])
-    headline = after_doubts(solution.doubts, f"CONSENSUS: {_expected(solution)}")
+    headline = after_doubts(solution.doubts, f"CONSENSUS: {expectation(solution)}")
     return Summary(headline, consensus_verdict(solution), facts, {"": matrix}, solution.advice)
 
 
 def consensus_verdict(solution: ConsensusSolution) -> ReportVerdict:
     """The verdict on a consensus: the share of labels that is expected to be right, or why they are to be checked."""
-    expected = f"{_expected(solution).capitalize()}."
+    expected = f"{expectation(solution).capitalize()}."
     if solution.doubts:
         return doubtful(solution.doubts, expected)
     means = (
@@ -43,6 +43,7 @@ def consensus_verdict(solution: ConsensusSolution) -> ReportVerdict:
     return ReportVerdict("CONSENSUS", expected, (means,))
 
 
-def _expected(solution: ConsensusSolution) -> str:
+def expectation(solution: ConsensusSolution) -> str:
+    """What a consensus says of its labels."""
     said = f"about {solution.mean_confidence:.0%} of the labels are expected to be right"
     return f"by their probabilities {said}; do not rely on that" if solution.doubts else said

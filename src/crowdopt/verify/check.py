@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from crowdopt._arrays import Ints
-    from crowdopt.data.counts import Totals
+    from crowdopt.data.counts import CountedProblem, Totals
     from crowdopt.data.known_labels import GoldCounts
     from crowdopt.data.worker_classes import WorkerClass
     from crowdopt.model.buckets import Buckets
@@ -35,6 +35,16 @@ if TYPE_CHECKING:
     from crowdopt.model.problem import Problem
     from crowdopt.model.scale import Scale
     from crowdopt.results.solution_proof import ProofSolution
+
+
+def check_proof(solution: ProofSolution, counted: CountedProblem, time_limit: float) -> Verification:
+    """Checks a proof against what was counted, and repeats what its file says is to be checked.
+
+    These doubts came from other methods than the proof, so nothing here vouches for them.
+    """
+    known = (counted.scale, counted.buckets, counted.totals, counted.gold, counted.classes)
+    found = check_against(solution, *known, digest=counted.digest, time_limit=time_limit)
+    return replace(found, check=tuple(f"the file says: {doubt}" for doubt in solution.doubts))
 
 
 def check_against(

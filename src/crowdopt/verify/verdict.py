@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from crowdopt.errors import one_line
@@ -18,8 +18,18 @@ class Verdict(StrEnum):
     """
     BOUND_NOT_RECHECKED = "BOUND NOT RE-CHECKED"
     """Likelihood, labels and counts are right; time or size stopped the check of the bound, margins or ties."""
+    REPRODUCED = "REPRODUCED"
+    """The data give the same consensus once more, number by number. Nothing is proved by that."""
     REJECTED = "REJECTED"
     """Something is wrong."""
+
+
+EXIT_CODES = {
+    Verdict.CONFIRMED: 0,
+    Verdict.REPRODUCED: 0,
+    Verdict.REJECTED: 1,
+    Verdict.BOUND_NOT_RECHECKED: 3,
+}
 
 
 @dataclass(frozen=True)
@@ -29,17 +39,27 @@ class Verification:
     Attributes:
         reasons: What is wrong, or why the bound was not checked.
         claim: What the solution says, of which that is the verdict: an unproved answer is confirmed as unproved.
+        check: Why the answers should be checked all the same, in words. Of a consensus these doubts follow from the
+            data; of a proof they are what its file says.
     """
 
     verdict: Verdict
     reasons: tuple[str, ...] = ()
     claim: str = ""
+    check: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reasons", tuple(map(one_line, self.reasons)))
         object.__setattr__(self, "claim", one_line(self.claim))
+        object.__setattr__(self, "check", tuple(map(one_line, self.check)))
 
     @property
     def exit_code(self) -> int:
-        """0, 3 or 1: confirmed, bound not re-checked, rejected."""
-        return {Verdict.CONFIRMED: 0, Verdict.BOUND_NOT_RECHECKED: 3, Verdict.REJECTED: 1}[self.verdict]
+        """0, 3 or 1: confirmed or reproduced, bound not re-checked, rejected."""
+        return EXIT_CODES[self.verdict]
+
+    def with_answers(self, differences: tuple[str, ...]) -> Verification:
+        """The verdict after answers were compared, with what differs in them."""
+        if not differences:
+            return replace(self, claim=f"{self.claim}; the answers are the same, task by task")
+        return replace(self, verdict=Verdict.REJECTED, reasons=(*differences, *self.reasons))

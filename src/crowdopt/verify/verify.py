@@ -1,7 +1,8 @@
-"""Checking a solution against the data, without trusting the engine that made it.
+"""Checking a solution against the data, without trusting whoever made it.
 
-Nothing here imports an engine. The data are read and counted again; the likelihood, the matrix, the order,
-the margins and the bound are computed anew, the bound by the plainest way that can work (recheck.py).
+Of a proof, nothing here imports an engine. The data are read and counted again; the likelihood, the matrix, the order,
+the margins and the bound are computed anew, the bound by the plainest way that can work (recheck.py). Of a consensus
+nothing was proved: it is computed again, by what made it, and compared number by number (consensus.py).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from crowdopt.verify.verdict import Verdict, Verification
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from crowdopt.data.load import Source
     from crowdopt.results.solution_proof import ProofSolution
     from crowdopt.results.solutions import Solutions
 
@@ -44,12 +46,9 @@ def verify(
         InputError: The data cannot be read at all, or there is no solution file.
     """
     # Here, and not above, as ``import crowdopt`` offers this function and should be quick.
-    from crowdopt.data.load import load, workspace_for
     from crowdopt.results.solutions import read_solution_file
-    from crowdopt.verify.check import check_against
 
     data = database_of(data, options["table"], options["query"])
-    time_limit, limits = options["time_limit"], complete(ResourceOptions, options)
     if isinstance(solution, str | Path):
         try:
             solution = read_solution_file(solution)
@@ -59,23 +58,49 @@ def verify(
                     "the solution comes first and the data second; here it is the other way round"
                 ) from error
             return Verification(Verdict.REJECTED, (str(error),))
-    if not isinstance(solution, Solution):
-        from crowdopt.verify.groups import verify_groups  # here, as pools of processes take time to import
+    if isinstance(solution, Solution):
+        return _verify_one(solution, data, options)
+    from crowdopt.verify.groups import verify_groups  # here, as pools of processes take time to import
 
-        return verify_groups(solution, data, time_limit=time_limit, jobs=options["jobs"], on_group=on_group, **limits)
-    workspace = workspace_for(data, **limits)
+    return verify_groups(solution, data, options, on_group)
+
+
+def _verify_one(solution: Solution, data: Any, options: VerifyOptions) -> Verification:
+    from crowdopt.data.load import load, paths_of, unchanged, workspace_for
+    from crowdopt.data.readers.open_files import explain_errors
+
+    workspace = workspace_for(data, **complete(ResourceOptions, options))
     try:
         source = load(data, solution.reading, workspace, resolved=True)
-        scale, buckets = source.responses.scale, source.counts.buckets
-        numbers, gold, classes = source.totals, source.counts.gold, source.responses.classes
-        digest = source.digest
+        found, answered = _checked(solution, source, options["time_limit"])
+        if options["answers"] is None or found.verdict is Verdict.REJECTED or answered is None:
+            return found
+        from crowdopt.verify.answers import answer_differences
+
+        with unchanged(workspace), explain_errors(paths_of(data)):
+            return found.with_answers(answer_differences(answered, source, options["answers"]))
     except (ClassError, GoldError) as error:
         return Verification(Verdict.REJECTED, (str(error),))
     finally:
         if workspace is not None:
             workspace.close()
-    found = check_against(solution, scale, buckets, numbers, gold, classes, digest=digest, time_limit=time_limit)
-    return replace(found, claim=_claim(solution))
+
+
+def _checked(solution: Solution, source: Source, time_limit: float) -> tuple[Verification, Solution | None]:
+    """The verdict, and the solution that the answers should be of, with its tasks."""
+    from crowdopt.results.solution_consensus import ConsensusSolution
+    from crowdopt.results.solution_proof import ProofSolution
+
+    if isinstance(solution, ConsensusSolution):
+        from crowdopt.verify.consensus import check_source
+
+        return check_source(solution, source)
+    if not isinstance(solution, ProofSolution):
+        raise TypeError(f"no check is known for a {type(solution).__name__}")
+    from crowdopt.verify.check import check_proof
+
+    found = replace(check_proof(solution, source.counted, time_limit), claim=_claim(solution))
+    return found, replace(solution, source=source, scale=source.responses.scale)
 
 
 def _claim(solution: ProofSolution) -> str:
@@ -89,7 +114,7 @@ def _claim(solution: ProofSolution) -> str:
 def _is_solution_file(data: Any) -> bool:
     """Whether what should be data is a solution, as when the two were exchanged."""
     from crowdopt.data.load import paths_of
-    from crowdopt.results.file_format import format_of, read_json
+    from crowdopt.results.solution_file.format import format_of, read_json
 
     paths = paths_of(data)
     if len(paths) != 1 or Path(paths[0]).suffix.lower() != ".json":

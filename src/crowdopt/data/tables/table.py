@@ -185,8 +185,8 @@ def fetch_integers(table: Table) -> dict[str, Ints]:
 
 
 def fetch_arrow(table: Table) -> Any:
-    """Brings a table of any length into an Arrow table."""
-    return table.collect().to_arrow()
+    """Brings a table of any length into an Arrow table, without the index that pandas would leave in it."""
+    return table.collect().to_arrow().select(table.collect_schema().names())
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from crowdopt.data.columns import check_answer_columns
 from crowdopt.data.readers.addresses import Database, check_path, is_address
 from crowdopt.data.readers.formats import FILE_FORMATS
-from crowdopt.data.tables.table import adopt
+from crowdopt.data.tables.table import adopt, fetch_arrow
 from crowdopt.data.tables.workspace import Workspace, literal, query_errors, quote
 from crowdopt.errors import InputError, OutputError
 from crowdopt.results.write.in_place import note_written
@@ -132,8 +132,12 @@ _FILES: ContextVar[list[_File] | None] = ContextVar("files", default=None)
 def together() -> Iterator[None]:
     """What is written inside takes its place at the end: every file, or none if one of them cannot be written.
 
-    Standard output and databases have their own ways: what goes there is best written last.
+    Standard output and databases have their own ways: what goes there is best written last. Within another one, that
+    one's end is the end.
     """
+    if _FILES.get() is not None:
+        yield
+        return
     files: list[_File] = []
     token = _FILES.set(files)
     try:
@@ -258,7 +262,7 @@ def _in_workspace(table: Table, workspace: Workspace) -> duckdb.DuckDBPyRelation
     if table.implementation.is_duckdb():
         native: duckdb.DuckDBPyRelation = table.to_native()
         return native
-    return workspace.connection.from_arrow(table.collect().to_arrow())
+    return workspace.connection.from_arrow(fetch_arrow(table))
 
 
 def _copy(table: Table, path: Path, suffix: str, workspace: Workspace, *, spreadsheet_safe: bool) -> None:
