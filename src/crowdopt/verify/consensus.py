@@ -70,7 +70,7 @@ def _claim(found: ConsensusSolution) -> str:
     """What a consensus says, and about how much of the data."""
     dropped = found.totals.n_dropped
     left_out = f"; {dropped:,} incomplete rows left out" if dropped else ""
-    return f"{expectation(found)}; computed again from the data, nothing is proved{left_out}"
+    return f"CONSENSUS: {expectation(found)}; computed again from the data, nothing is proved{left_out}"
 
 
 def _about_responses(stored: ConsensusSolution, counted: CountedProblem) -> Iterator[str]:
