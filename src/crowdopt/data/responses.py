@@ -21,7 +21,7 @@ from crowdopt.model.buckets import Buckets
 from crowdopt.model.scale import Scale
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from crowdopt.data.readers.postgres_counts import Server
@@ -225,8 +225,12 @@ def by_name(columns: Mapping[str, Any], names: Any, counts: TaskCounts) -> Table
 
 def silent_tasks(counts: TaskCounts) -> list[str]:
     """The tasks without any response, as texts."""
-    none = reduce(and_, (nw.col(name) == 0 for name in counts.columns))
-    return fetch(with_text(counts.table.filter(none)).select(TASK_TEXT))[TASK_TEXT]
+    return fetch(with_text(counts.table.filter(no_response(counts.columns))).select(TASK_TEXT))[TASK_TEXT]
+
+
+def no_response(columns: Iterable[str]) -> nw.Expr:
+    """Whether all of some count columns are zero."""
+    return reduce(and_, (nw.col(name) == 0 for name in columns))
 
 
 def _taken(column: Any, at: Sequence[int]) -> Any:
