@@ -218,7 +218,7 @@ def by_name(columns: Mapping[str, Any], names: Any, counts: TaskCounts) -> Table
     texts = names.to_pylist()
     silent = sorted(set(silent_tasks(counts)).difference(texts)) if counts.has_silent else []
     at = [*range(len(texts)), *[len(texts)] * len(silent)]
-    repeated = {name: _taken(column, at) for name, column in columns.items()}
+    repeated = {name: rows_at(column, at) for name, column in columns.items()}
     known = small_table({TASK_TEXT: [*texts, *silent]} | repeated, like=counts.table)
     return with_text(counts.table.select("task")).join(known, on=TASK_TEXT, how="left").drop(TASK_TEXT)
 
@@ -233,5 +233,6 @@ def no_response(columns: Iterable[str]) -> nw.Expr:
     return reduce(and_, (nw.col(name) == 0 for name in columns))
 
 
-def _taken(column: Any, at: Sequence[int]) -> Any:
+def rows_at(column: Any, at: Sequence[int]) -> Any:
+    """Some entries of a column, an array or a list, some of them perhaps several times."""
     return column[at] if isinstance(column, np.ndarray) else [column[i] for i in at]

@@ -196,7 +196,7 @@ class Solutions(Mapping[str, S_co], Generic[S_co]):
         from crowdopt.results.file_format import decode_groups
 
         groups, failures, reading = decode_groups(data)
-        return cls(with_own_readings(groups, reading), failures, reading)
+        return Solutions(with_own_readings(groups, reading), failures, reading)
 
     def __repr__(self) -> str:
         facts = self.summary()

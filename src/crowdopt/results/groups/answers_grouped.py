@@ -11,7 +11,7 @@ import numpy as np
 from crowdopt.data.columns import check_answer_columns
 from crowdopt.data.known_labels import TASK_TEXT, labelled_tasks, with_text
 from crowdopt.data.prepare import GROUP_VALUE
-from crowdopt.data.responses import no_response
+from crowdopt.data.responses import no_response, rows_at
 from crowdopt.data.tables.table import Table, fetch, folds_case, small_table, with_texts
 from crowdopt.errors import InputError
 from crowdopt.model.scale import canonical_text
@@ -66,7 +66,7 @@ def _joined_by_name(names: Mapping[str, Any], source: GroupedSource, columns: di
         tasks += own + others
         at += [*range(first, first + len(own)), *[first + len(own)] * len(others)]
         first += len(own) + 1
-    taken = {name: [column[row] for row in at] for name, column in columns.items()}
+    taken = {name: rows_at(column, at) for name, column in columns.items()}
     known = small_table({"group": groups, TASK_TEXT: tasks} | taken, like=table)
     return table.join(known, on=["group", TASK_TEXT], how="inner").drop(TASK_TEXT)
 
