@@ -268,7 +268,12 @@ def test_the_command_line(monkeypatch, tmp_path, invoke):
     assert "".join(cells).count("CHECK") == 1
     assert any(line.startswith("CHECK: group once: no task has two responses") for line in lines)
     answers, figures = pd.read_csv("answers.csv"), pd.read_csv("groups.csv")
-    assert list(answers) == [*COLUMNS, *(name for name in EVERY_LABEL if name[2:] not in SCALES["colour"]), "p_a", "p_b"]
+    assert list(answers) == [
+        *COLUMNS,
+        *(name for name in EVERY_LABEL if name[2:] not in SCALES["colour"]),
+        "p_a",
+        "p_b",
+    ]
     assert len(answers) == 85
     assert figures["failure"].notna().sum() == 1
     assert figures["n_doubts"].sum() == 1
