@@ -3,8 +3,9 @@
 python benchmarks/next_responses.py [--quick] [--json FILE]
 
 Every crowd begins with some responses to each task. Then further ones come in rounds, to the tasks that
-``solution.next_tasks`` names, or to random ones, one each; after every round all is aggregated anew. The k-th answer to
-a task is the same either way. Prints a table in Markdown between two comments, for docs/workers.md: the share of the
+``solution.next_tasks`` names, or to random ones, one each; after every round all is solved anew. The k-th answer to a
+task, and who gives it, is the same either way. Prints two tables in Markdown between two comments, for docs/workers.md:
+(a) crowds of workers who are alike, proved, (b) crowds of unlike workers, aggregated. They have the share of the
 further responses after which the named tasks have the accuracy that the random ones have at the end, by the means over
 all seeds. Progress goes to standard error.
 """
@@ -38,6 +39,8 @@ class Setting:
         shares: How frequent each label is.
         begin: Responses that each task has at first.
         options: Of ``prove``.
+        n_workers: Workers; each task is answered by some of them. If 0, the k-th response to every task is of one.
+        guessing: The share of the workers who answer at random.
     """
 
     name: str
@@ -45,6 +48,8 @@ class Setting:
     shares: list[float]
     begin: int
     options: dict[str, Any] = field(default_factory=dict)
+    n_workers: int = 0
+    guessing: float = 0.0
 
 
 def even(n_labels: int, accuracy: float) -> list[list[float]]:
@@ -52,7 +57,7 @@ def even(n_labels: int, accuracy: float) -> list[list[float]]:
     return rows
 
 
-SETTINGS = (
+PROVED = (
     Setting("yes/no, 80 % right", even(2, 0.8), [0.5, 0.5], 3),
     Setting("yes/no, 70 % right", even(2, 0.7), [0.5, 0.5], 3),
     Setting("the same, 5 to begin with", even(2, 0.7), [0.5, 0.5], 5),
@@ -67,28 +72,42 @@ SETTINGS = (
     ),
 )
 
+AGGREGATED = (
+    Setting("yes/no, 80 % right, all alike", even(2, 0.8), [0.5, 0.5], 3, n_workers=40),
+    Setting("yes/no, 85 % right, a third guess", even(2, 0.85), [0.5, 0.5], 3, n_workers=40, guessing=1 / 3),
+    Setting("15 % yes, 85 % right, a third guess", even(2, 0.85), [0.85, 0.15], 3, n_workers=40, guessing=1 / 3),
+    Setting("4 labels, 75 % right, a third guess", even(4, 0.75), [0.25] * 4, 3, n_workers=40, guessing=1 / 3),
+)
+
 
 class Crowd:
     """Tasks with a truth and with answers in store."""
 
     def __init__(self, setting: Setting, n_tasks: int, most: int, seed: int) -> None:
         rng = np.random.default_rng(seed)
-        self.setting = setting
-        self.truth = rng.choice(len(setting.shares), n_tasks, p=setting.shares)
+        self.setting, n_labels = setting, len(setting.shares)
+        self.truth = rng.choice(n_labels, n_tasks, p=setting.shares)
         edges = np.cumsum(setting.matrix, axis=1)[self.truth, None, :-1]
         self.store = (rng.random((n_tasks, most, 1)) > edges).sum(axis=2)
+        self.workers = np.tile(np.arange(most), (n_tasks, 1))
+        if setting.n_workers:
+            self.workers = np.argsort(rng.random((n_tasks, setting.n_workers)), axis=1)[:, :most]
+            guesses = self.workers < setting.guessing * setting.n_workers
+            self.store = np.where(guesses, rng.integers(n_labels, size=guesses.shape), self.store)
         self.sizes = np.full(n_tasks, setting.begin)
 
     def ask(self, tasks: Ints) -> None:
         """One more response to each of some tasks."""
         self.sizes[tasks] += 1
 
-    def prove(self) -> crowdopt.Solution:
+    def solve(self) -> crowdopt.Solution:
         """The solution of all responses so far."""
         task = np.repeat(np.arange(len(self.sizes)), self.sizes)
-        worker = np.concatenate([np.arange(size) for size in self.sizes])
-        table = pa.table({"task": task, "worker": worker, "label": self.store[task, worker]})
+        at = np.concatenate([np.arange(size) for size in self.sizes])
+        table = pa.table({"task": task, "worker": self.workers[task, at], "label": self.store[task, at]})
         labels = list(range(len(self.setting.shares)))
+        if self.setting.n_workers:
+            return crowdopt.aggregate(table, labels=labels, scale="nominal")
         return crowdopt.prove(table, labels=labels, **self.setting.options)
 
     def accuracy(self, solution: crowdopt.Solution) -> float:
@@ -104,9 +123,9 @@ def curves(setting: Setting, n_tasks: int, further: int, seed: int) -> tuple[lis
     rng = np.random.default_rng([seed, 1])
     found: tuple[list[float], list[float]] = ([], [])
     for step in range(ROUNDS + 1):
-        solution = named.prove()
+        solution = named.solve()
         found[0].append(named.accuracy(solution))
-        found[1].append(random.accuracy(random.prove()) if step % (ROUNDS // 4) == 0 else float("nan"))
+        found[1].append(random.accuracy(random.solve()) if step % (ROUNDS // 4) == 0 else float("nan"))
         if step < ROUNDS:
             named.ask(np.array(solution.next_tasks(n=batch)["task"]))
             random.ask(rng.choice(n_tasks, batch, replace=False))
@@ -142,31 +161,36 @@ def run(setting: Setting, n_tasks: int, further: int, seeds: int) -> dict[str, A
 def main() -> None:
     arguments = parser("Asking where it is worth most, against asking anywhere.").parse_args()
     n_tasks, further, seeds = (100, 200, 2) if arguments.quick else (500, 1000, 50)
-    found = []
-    for setting in SETTINGS[:2] if arguments.quick else SETTINGS:
-        found.append(run(setting, n_tasks, further, seeds))
-        say(f"{setting.name}: {found[-1]['share']}")
+    found = {}
+    for name, settings in (("(a) proved", PROVED), ("(b) aggregated", AGGREGATED)):
+        found[name] = []
+        for setting in settings[:2] if arguments.quick else settings:
+            found[name].append(run(setting, n_tasks, further, seeds))
+            say(f"{setting.name}: {found[name][-1]['share']}")
+        caption = (
+            f"{name.capitalize()}; {n_tasks} tasks, {further} further responses in {ROUNDS} rounds, {seeds} seeds; "
+            f"accuracy with random tasks / with those named. {describe(environment())}"
+        )
+        show(f"next_responses.py {name[:3]}", caption, COLUMNS, [cells(one) for one in found[name]])
+    write_json(arguments.json, {"settings": [one for settings in found.values() for one in settings]})
+
+
+COLUMNS = (
+    "crowd", "responses each", "at first", "after a quarter", "after half", "after all", "share needed", "ahead",
+)  # fmt: skip
+
+
+def cells(one: dict[str, Any]) -> list[str]:
+    """A row of the table."""
     quarter = ROUNDS // 4
-    rows = [
-        [
-            one["setting"]["name"],
-            str(one["setting"]["begin"]),
-            f"{one['random'][0]:.3f}",
-            *(f"{one['random'][i]:.3f} / {one['named'][i * quarter]:.3f}" for i in (1, 2, 4)),
-            "never" if one["share"] is None else f"{one['share']:.0%}",
-            f"{one['ahead']} of {one['seeds']}",
-        ]
-        for one in found
+    return [
+        one["setting"]["name"],
+        str(one["setting"]["begin"]),
+        f"{one['random'][0]:.3f}",
+        *(f"{one['random'][i]:.3f} / {one['named'][i * quarter]:.3f}" for i in (1, 2, 4)),
+        "never" if one["share"] is None else f"{one['share']:.0%}",
+        f"{one['ahead']} of {one['seeds']}",
     ]
-    caption = (
-        f"{n_tasks} tasks, {further} further responses in {ROUNDS} rounds, {seeds} seeds; accuracy with random tasks / "
-        f"with those named. {describe(environment())}"
-    )
-    columns = [
-        "crowd", "responses each", "at first", "after a quarter", "after half", "after all", "share needed", "ahead",
-    ]  # fmt: skip
-    show("next_responses.py", caption, columns, rows)
-    write_json(arguments.json, {"settings": found})
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ _Result = TypeVar("_Result")
 _Lost = TypeVar("_Lost")
 
 ALONE = 2.0
-"""Seconds of work in this process before others are started, which takes about as long."""
+"""Seconds of work in this process before others are started, which takes about as long, unless it is known to pay."""
 
 MAX_CHUNK = 16
 """Most items that are sent to a process at once; fewer towards the end, so that none is left with much to do."""
@@ -53,6 +53,7 @@ def run_all(
     lost: _Lost,
     on_done: Callable[[int], bool] = lambda _: False,
     here: Callable[[_Item, Callable[[], bool]], _Result] | None = None,
+    alone: float | None = None,
 ) -> dict[int, _Result | _Lost]:
     """The results by the index of their item, whatever ``jobs`` is; all of them unless ``on_done`` stops it.
 
@@ -64,9 +65,10 @@ def run_all(
             it, as the system does where memory is short.
         on_done: Called in this thread now and then with the number of items that are done; returns whether to stop.
         here: The same function for this process, which also asks now and then whether to stop with the best so far.
+        alone: Seconds of work in this process before others are started; ALONE if None.
     """
     results: dict[int, _Result | _Lost] = {}
-    deadline = time.monotonic() + ALONE if jobs > 1 else math.inf
+    deadline = time.monotonic() + (ALONE if alone is None else alone) if jobs > 1 else math.inf
     for at, item in enumerate(items):
         over = _Over(deadline if at < len(items) - 1 else math.inf, lambda: on_done(len(results)))
         if over.late:

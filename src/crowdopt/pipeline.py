@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from numbers import Integral
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from crowdopt._option import complete, declared, taking
-from crowdopt._parallel import n_cores, run_all
+from crowdopt._parallel import n_cores
 from crowdopt.data.bins import parse_bins
 from crowdopt.data.columns import choose_group_truth, choose_truth
 from crowdopt.data.load import OnPhase, Source, load, opened, paths_of, unchanged, workspace_for
@@ -23,14 +22,14 @@ from crowdopt.engines.base import Limits, OnProgress
 from crowdopt.errors import CheckWarning, ClassError, InputError
 from crowdopt.model.offsets import checked_number
 from crowdopt.options import AggregateOptions, ProveOptions, SolveOptions
-from crowdopt.results.answers import check_kept
-from crowdopt.results.consensus_tasks import encode_tasks
+from crowdopt.results.answers import ANSWER_COLUMNS, check_kept
+from crowdopt.results.consensus_tasks import consensus_columns, encode_tasks
 from crowdopt.results.doubts import doubts_about_proof
 from crowdopt.results.found_classes import checked_n_classes, with_found_classes
+from crowdopt.results.groups.solve_groups import OnGroup, aggregate_groups, prove_groups
 from crowdopt.results.solution import Solution
-from crowdopt.results.solutions import NOT_SOLVED_YET, Solutions, with_own_readings
 from crowdopt.results.solve_consensus import solve_consensus
-from crowdopt.results.solve_counts import LOST, solve_counted, solve_group
+from crowdopt.results.solve_counts import solve_counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,12 +39,10 @@ if TYPE_CHECKING:
     from crowdopt.results.accuracy import Accuracy
     from crowdopt.results.solution_consensus import ConsensusSolution
     from crowdopt.results.solution_proof import ProofSolution
+    from crowdopt.results.solutions import Solutions
 
 _S = TypeVar("_S", bound=Solution)
 _R = TypeVar("_R", bound=Solution | Solutions)
-
-OnGroup = Callable[[int, int], bool]
-"""Called with the number of groups that are done, and of all; returning True asks to stop."""
 
 
 def _belongs_to_prove(function: str, name: str) -> Exception:
@@ -71,7 +68,7 @@ def aggregate(
     on_phase: OnPhase | None = None,
     on_group: OnGroup | None = None,
     **options: Unpack[AggregateOptions],
-) -> Solutions: ...
+) -> Solutions[ConsensusSolution]: ...
 @taking(AggregateOptions, _belongs_to_prove)
 def aggregate(
     data: Any,
@@ -80,7 +77,7 @@ def aggregate(
     on_phase: OnPhase | None = None,
     on_group: OnGroup | None = None,
     **options: Unpack[AggregateOptions],
-) -> ConsensusSolution | Solutions:
+) -> ConsensusSolution | Solutions[ConsensusSolution]:
     """Finds the label of every task that is most likely right, with a probability that means what it says.
 
     Args:
@@ -130,7 +127,7 @@ def prove(
     on_phase: OnPhase | None = None,
     on_group: OnGroup | None = None,
     **options: Unpack[ProveOptions],
-) -> Solutions: ...
+) -> Solutions[ProofSolution]: ...
 @taking(ProveOptions)
 def prove(
     data: Any,
@@ -140,7 +137,7 @@ def prove(
     on_phase: OnPhase | None = None,
     on_group: OnGroup | None = None,
     **options: Unpack[ProveOptions],
-) -> ProofSolution | Solutions:
+) -> ProofSolution | Solutions[ProofSolution]:
     """Estimates the true label of every task by maximum likelihood, with a certificate.
 
     Args:
@@ -222,13 +219,11 @@ class _Job:
     def load(self) -> Source:
         """Reads and counts one problem."""
         options = self.options
-        source = load(
+        return load(
             self.data, self.reading, self.workspace,
             n_bins=self.n_bins, gold=options["gold"], classes=options.get("classes"),
             each=options.get("each", False), on_phase=self.on_phase,
         )  # fmt: skip
-        check_kept(source.reading)
-        return source
 
     def with_accuracy(self, solution: _S) -> _S:
         """The solution with its accuracy, if there is a truth."""
@@ -240,6 +235,7 @@ class _Job:
     def find_consensus(self) -> ConsensusSolution:
         """Reads, counts and aggregates one problem."""
         source = self.load()
+        check_kept(source.reading, consensus_columns([source.responses.scale]))
         self.on_phase("coding")
         with unchanged(self.workspace), explain_errors(paths_of(self.data)):
             encoded, known = encode_tasks(source)
@@ -252,6 +248,7 @@ class _Job:
     def prove(self, on_progress: OnProgress | None) -> ProofSolution:
         """Reads, counts and solves one problem."""
         options, source, wanted = self.options, self.load(), self.wanted
+        check_kept(source.reading, ANSWER_COLUMNS)
         if (n_classes := options["find_classes"]) is not None:
             self.on_phase("finding classes")
             source, wanted = with_found_classes(source, checked_n_classes(n_classes), wanted)
@@ -261,25 +258,51 @@ class _Job:
         self.on_phase("comparing with the consensus")
         return self.with_accuracy(replace(solution, doubts=doubts_about_proof(solution)))
 
-    def prove_by_group(self, on_group: OnGroup | None) -> Solutions:
-        """Reads and counts all groups, and solves each as a problem of its own."""
+    def find_consensus_by_group(self, on_group: OnGroup | None) -> Solutions[ConsensusSolution]:
+        """Reads and counts all groups, and aggregates each as a problem of its own."""
+        groups = self.load_groups()
+        check_kept(groups.reading, consensus_columns(counted.scale for counted in groups.groups.values()))
+        self.on_phase("coding")
+        with unchanged(self.workspace), explain_errors(paths_of(self.data)):
+            encoded = groups.encoded()
+        self.on_phase("weighing")
+        shares = self.options["label_shares"]
+        return self.with_group_accuracy(
+            aggregate_groups(groups, encoded, shares, jobs=self.jobs, on_group=on_group), groups
+        )
+
+    def prove_by_group(self, on_group: OnGroup | None) -> Solutions[ProofSolution]:
+        """Reads and counts all groups, and proves each as a problem of its own."""
+        groups, options = self.load_groups(), self.options
+        check_kept(groups.reading, ANSWER_COLUMNS)
+        self.on_phase("solving")
+        solutions = prove_groups(
+            groups, self.wanted, options["time_limit"], parse_bytes(options["memory_limit"]),
+            jobs=self.jobs, on_group=on_group,
+        )  # fmt: skip
+        return self.with_group_accuracy(solutions, groups)
+
+    @property
+    def jobs(self) -> int:
+        """How many processes work on groups."""
+        return n_cores() if self.options["jobs"] is None else int(self.options["jobs"])
+
+    def load_groups(self) -> GroupedSource:
+        """Reads and counts all groups."""
         from crowdopt.data.groups import load_groups
 
-        options = self.options
-        groups = load_groups(
+        return load_groups(
             self.data, self.reading, self.workspace,
-            n_bins=self.n_bins, classes=options["classes"], each=options["each"], on_phase=self.on_phase,
+            n_bins=self.n_bins, classes=self.options.get("classes"), each=self.options.get("each", False),
+            on_phase=self.on_phase,
         )  # fmt: skip
-        check_kept(groups.reading)
-        self.on_phase("solving")
-        solutions = solve_groups(
-            groups, self.wanted, options["time_limit"], parse_bytes(options["memory_limit"]),
-            jobs=n_cores() if options["jobs"] is None else options["jobs"], on_group=on_group,
-        )  # fmt: skip
-        if options["truth"] is not None:
-            self.on_phase("comparing with the truth")
-            solutions = replace(solutions, accuracy=group_accuracy(solutions, groups, options["truth"]))
-        return solutions
+
+    def with_group_accuracy(self, solutions: Solutions[_S], groups: GroupedSource) -> Solutions[_S]:
+        """The solutions with their accuracy, if there is a truth."""
+        if self.options["truth"] is None:
+            return solutions
+        self.on_phase("comparing with the truth")
+        return replace(solutions, accuracy=group_accuracy(solutions, groups, self.options["truth"]))
 
 
 def _check_options(options: AggregateOptions | ProveOptions, group: str) -> tuple[int, tuple[float, ...]]:
@@ -336,51 +359,12 @@ def accuracy(solution: Solution, truth: Any) -> Accuracy:
         return accuracy_of(solution, table, same_place=workspace is not None and table is not truth)
 
 
-def group_accuracy(solutions: Solutions, source: GroupedSource, truth: Any) -> dict[str | None, Accuracy]:
+def group_accuracy(solutions: Solutions[Any], source: GroupedSource, truth: Any) -> dict[str | None, Accuracy]:
     """The same for groups: of each of them, and of all."""
-    from crowdopt.results.answers_grouped import accuracy_by_group
+    from crowdopt.results.groups.answers_grouped import accuracy_by_group
 
     with opened(truth, choose_group_truth(solutions.reading), solutions.reading, source.workspace) as table:
         return accuracy_by_group(solutions, source, table)
-
-
-def solve_groups(
-    source: GroupedSource,
-    wanted: SolveOptions,
-    seconds: float,
-    n_bytes: int | None = None,
-    *,
-    jobs: int = 1,
-    on_group: OnGroup | None = None,
-) -> Solutions:
-    """Solves every group, within some seconds and bytes each, in several processes.
-
-    Raises:
-        InputError: No group can be answered.
-        KeyboardInterrupt: Someone asked to stop before any group was solved.
-    """
-    prior = wanted["prior_matrix"]
-    if isinstance(prior, str | Path) and Path(prior).suffix.lower() == ".json":
-        wanted = {**wanted, "prior_matrix": Solution.load(prior)}  # once for all groups
-    reading = replace(source.reading, classes=())  # solving does not need them, and there may be many
-    room = None if n_bytes is None else n_bytes // jobs
-    items = [(replace(counted, reading=reading), wanted, seconds, room) for counted in source.groups.values()]
-    report = on_group or (lambda done, total: False)  # noqa: ARG005
-    found = run_all(solve_group, items, jobs, LOST, lambda done: report(done, len(items)), here=solve_group)
-    solved: dict[str, Solution] = {}
-    failures = dict(source.failures)
-    for at, group in enumerate(source.groups):
-        outcome = found.get(at, NOT_SOLVED_YET)
-        if isinstance(outcome, str):
-            failures[group] = outcome
-        else:
-            solved[group] = outcome
-    if not solved and NOT_SOLVED_YET in failures.values():
-        raise KeyboardInterrupt("no group was solved yet; nothing was written")
-    if not solved:
-        group, reason = next(iter(failures.items()))
-        raise InputError(f"none of the {len(failures)} groups can be answered; {group!r}: {reason}")
-    return Solutions(with_own_readings(solved, source.reading), failures, source.reading, source=source)
 
 
 @contextmanager

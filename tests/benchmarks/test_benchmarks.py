@@ -144,9 +144,10 @@ def test_groups(tmp_path):
 
 def test_next_responses(tmp_path):
     path = tmp_path / "figures.json"
-    shown = tables(run("next_responses.py", "--quick", "--json", str(path)))["next_responses.py"]
+    printed = tables(run("next_responses.py", "--quick", "--json", str(path)))
+    shown = [*printed["next_responses.py (a)"], *printed["next_responses.py (b)"]]
     figures = json.loads(path.read_text(encoding="utf-8"))["settings"]
-    assert len(shown) == len(figures) == 2
+    assert len(shown) == len(figures) == 4
     for row, figure in zip(shown, figures, strict=True):
         assert row["after all"] == f"{figure['random'][-1]:.3f} / {figure['named'][-1]:.3f}"
         assert figure["random"][0] == figure["named"][0]  # both begin with the same responses

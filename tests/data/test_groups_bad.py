@@ -88,7 +88,7 @@ BAD = {
     "no such column": (b"q,t,w,yes\n", ["--group", "grop"], ["no column named 'grop'", "did you mean --group group?"]),
     "no rows": (b"", ["--group", "group"], ["there are no responses"]),
     "the column of tasks": (b"q,t,w,yes\n", ["--group", "task"], ["must be different columns"]),
-    "gold": (b"q,t,w,yes\n", ["--group", "group", "--gold", "data.csv"], ["do not go with --group: prove"]),
+    "gold": (b"q,t,w,yes\n", ["--group", "group", "--gold", "data.csv"], ["do not go with --group: take"]),
     "a summary of no groups": (b"q,t,w,yes\n", ["--group-summary", "s.csv"], ["only with --group"]),
     "a bad place": (b"q,t,w,yes\n", ["--group", "group", "--group-summary", "s.txt"], ["the name must end in"]),
 }  # fmt: skip

@@ -144,6 +144,30 @@ def test_workers_confusion_and_predictions_are_tables_of_spark(spark):
         assert plain(found) == plain(table)
 
 
+def test_a_consensus_is_the_same_as_from_any_other_table(spark):
+    table = to_arrow([*ROWS, (500, "w1", None)])
+    data, there = table.to_pandas(), placed(table, spark)
+    asked = {"missing": "drop", "gold": {7: "yes"}, "keep": ["worker"]}
+    solution, expected = (crowdopt.aggregate(source, **asked) for source in (there, data))
+    assert np.array_equal(solution.tasks.probabilities, expected.tasks.probabilities)
+    for found, wanted in [
+        (solution.answers_frame(probabilities=True), expected.answers_frame(probabilities=True)),
+        (solution.probabilities, expected.probabilities),
+        (solution.predict(there), expected.predict(data)),
+        (solution.next_tasks(n=5), expected.next_tasks(n=5)),
+    ]:
+        assert type(found) is type(there)
+        assert plain(found) == plain(wanted)
+    batched = there.selectExpr("*", "task % 2 AS batch")
+    found, wanted = (
+        crowdopt.aggregate(source, group="batch", missing="drop")
+        for source in (batched, data.assign(batch=data["task"] % 2))
+    )
+    assert list(found) == list(wanted) == ["0", "1"]
+    assert type(found.answers) is type(there)
+    assert plain(found.answers_frame(probabilities=True)) == plain(wanted.answers_frame(probabilities=True))
+
+
 def test_workers_who_answer_a_task_twice_are_measured_alike(spark):
     rows = [*ROWS, *ROWS[:20]]
     solution = prove(placed(to_arrow(rows), spark), duplicates="all")

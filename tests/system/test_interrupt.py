@@ -1,4 +1,4 @@
-"""Ctrl-C: while solving, the best answers so far; before, nothing at all."""
+"""Ctrl-C: while proving, the best answers so far; before, and while aggregating, nothing at all."""
 
 from __future__ import annotations
 
@@ -193,6 +193,33 @@ def test_interrupt_of_groups_keeps_those_that_are_solved(program, terminal, grou
     assert {one["group"] for one in saved["groups"]} == answered
     assert list((tmp_path / "temporary").iterdir()) == []
     assert left_running(tmp_path) == []
+
+
+def assert_nothing_is_left(folder):
+    assert [*(folder / "work").iterdir(), *(folder / "temporary").iterdir(), *left_running(folder)] == []
+
+
+def test_interrupt_while_aggregating_writes_nothing(program, terminal, hard, tmp_path):
+    weighing = program("aggregate", hard, "-o", "answers.csv", "--solution", "s.json", stderr=terminal.theirs)
+    wait_for(lambda: terminal.shows(b"weighing"), "the consensus to be looked for")
+    weighing.send_signal(signal.SIGINT)
+    out, _ = weighing.communicate(timeout=60)
+    assert (weighing.returncode, out) == (130, b"")
+    assert b"crowdopt: interrupted; nothing was written" in terminal.rest()
+    assert_nothing_is_left(tmp_path)
+
+
+@pytest.mark.parametrize(("jobs", "n_processes"), [(1, 1), (2, 3)], ids=["here", "elsewhere"])
+def test_interrupt_while_aggregating_groups_writes_nothing(program, terminal, groups, tmp_path, jobs, n_processes):
+    options = ("--group", "batch", "--jobs", jobs, "-o", "answers.csv", "--group-summary", "groups.csv")
+    weighing = program("aggregate", groups, *options, stderr=terminal.theirs)
+    wait_for(lambda: terminal.shows(b"weighing"), "the groups to be aggregated")
+    wait_for(lambda: not Path("/proc").exists() or len(left_running(tmp_path)) >= n_processes, "the processes")
+    weighing.send_signal(signal.SIGINT)
+    out, _ = weighing.communicate(timeout=60)
+    assert (weighing.returncode, out) == (130, b"")
+    assert b"crowdopt: interrupted; nothing was written" in terminal.rest()
+    assert_nothing_is_left(tmp_path)
 
 
 def test_quiet_shows_no_progress_on_a_terminal(program, terminal, hard):

@@ -261,7 +261,7 @@ app.command()(compare)
 app.command()(reproduce)
 
 
-def _write(result: Solution | Solutions, target: str | Database | None, options: Any) -> None:
+def _write(result: Solution | Solutions[Any], target: str | Database | None, options: Any) -> None:
     """Writes what is wanted, all or nothing; after that, nothing needs the database any more."""
     from crowdopt.results.solutions import Solutions
     from crowdopt.results.write.files import together

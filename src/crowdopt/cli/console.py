@@ -140,7 +140,7 @@ def print_failures(failures: Mapping[str, str]) -> None:
         sys.stderr.write(f"crowdopt: {line}\n")
 
 
-def print_result(result: Solution | Solutions, output: str | None, **others: str | None) -> None:
+def print_result(result: Solution | Solutions[Any], output: str | None, **others: str | None) -> None:
     """Prints the summary of a solution, or of those of groups, for people, and where the answers and others went."""
     from crowdopt.results.solution import Solution
 
@@ -169,7 +169,7 @@ def _bar(called: str, total: int) -> Progress:
     return bar
 
 
-def print_groups(solutions: Solutions, written: str) -> None:
+def print_groups(solutions: Solutions[Any], written: str) -> None:
     """Prints a line for all groups, and a table of those that need a look first."""
     from rich.console import Console as RichConsole
     from rich.table import Table
@@ -178,49 +178,76 @@ def print_groups(solutions: Solutions, written: str) -> None:
     from crowdopt.results.summary import export_words
 
     console, facts = RichConsole(highlight=False), solutions.summary()
-    proofs = ", ".join(f"{number:,} {proof}" for proof, number in facts["proofs"].items())
-    accuracy = f"; accuracy {facts['accuracy']:.4f} on {facts['n_truth']:,} tasks" if "accuracy" in facts else ""
-    failed = f", {facts['n_failures']:,} failed" if solutions.failures else ""
-    numbers = f"{facts['n_tasks']:,} tasks, {facts['n_responses']:,} responses"
-    left_out = f" ({facts['n_without_group']:,} rows without a group left out)" if facts.get("n_without_group") else ""
-    console.print(f"{facts['n_groups']:,} groups: {proofs}{failed}; {numbers}{left_out}{accuracy}", soft_wrap=True)
+    console.print(Text(_about_groups(facts)), soft_wrap=True)
     if export := export_words(solutions.reading):
         console.print(Text(printable(export)), soft_wrap=True)
-    rows = sorted((row for row in solutions.rows() if not row["failure"]), key=_least_certain)
-    columns = {name: cell for name, cell in _CELLS.items() if name != "accuracy" or accuracy}
+    rows = sorted((row for row in solutions.rows() if not row["failure"]), key=_LEAST_CERTAIN[solutions.kind])
+    hidden = {"accuracy": "accuracy" not in facts, "check": not facts["n_check"]}
+    columns = [name for name in _COLUMNS[solutions.kind] if not hidden.get(name)]
     table = Table(title="Groups, the least certain first", title_justify="left", title_style="bold")
-    for at, name in enumerate(columns):
-        table.add_column(name, justify="left" if at < 2 else "right")
+    for name in columns:
+        table.add_column(name, justify="left" if name in _WORDS else "right")
     for row in rows[:MAX_GROUPS]:
-        table.add_row(*(Text(printable(cell(row))) for cell in columns.values()))
+        table.add_row(*(Text(printable(_CELLS[name](row))) for name in columns))
     console.print(table)
     if len(rows) > MAX_GROUPS:
         console.print(f"… and {len(rows) - MAX_GROUPS:,} more; --group-summary FILE.csv has all of them")
-    advised = {group: one.advice for group, one in solutions.items() if one.advice}
-    for group, advice in list(advised.items())[:3]:
-        warning = printable(f"group {group}: {advice[0]}")
-        console.print(Text.assemble(("warning: ", "bold yellow"), warning), soft_wrap=True)
-    if len(advised) > 3:
-        console.print(f"… and warnings of {len(advised) - 3:,} more groups; --json has them")
+    _print_sentences(console, "CHECK", "bold red", {group: one.doubts for group, one in solutions.items()})
+    _print_sentences(console, "warning", "bold yellow", {group: one.advice for group, one in solutions.items()})
     console.print(Text(written, style="dim"), soft_wrap=True)
 
 
-def _least_certain(row: dict[str, Any]) -> tuple[bool, float, float]:
-    return row["proof"] == "PROVED", -(row["gap"] or 0.0), -row["uncertain"]
+def _about_groups(facts: dict[str, Any]) -> str:
+    """The first line."""
+    from crowdopt.results.solutions import group_verdict
 
+    done = "groups aggregated" if facts["kind"] == "consensus" else "groups"
+    left_out = f" ({facts['n_without_group']:,} rows without a group left out)" if facts.get("n_without_group") else ""
+    accuracy = f"; accuracy {facts['accuracy']:.4f} on {facts['n_truth']:,} tasks" if "accuracy" in facts else ""
+    numbers = f"{facts['n_tasks']:,} tasks, {facts['n_responses']:,} responses{left_out}{accuracy}"
+    return f"{facts['n_groups']:,} {done}: {group_verdict(facts)}; {numbers}"
+
+
+def _print_sentences(console: Any, word: str, style: str, sentences: dict[str, Sequence[str]]) -> None:
+    """Prints the first sentence about each of the first groups that have any, and how many more there are."""
+    from rich.text import Text
+
+    some = {group: said[0] for group, said in sentences.items() if said}
+    for group, said in list(some.items())[:3]:
+        console.print(Text.assemble((f"{word}: ", style), printable(f"group {group}: {said}")), soft_wrap=True)
+    if len(some) > 3:
+        console.print(f"… and {word} of {len(some) - 3:,} more groups; --json has all of them")
+
+
+_LEAST_CERTAIN: dict[str, Callable[[dict[str, Any]], tuple[Any, ...]]] = {
+    "consensus": lambda row: (not row["n_doubts"], row["mean_confidence"]),
+    "proof": lambda row: (not row["n_doubts"], row["proof"] == "PROVED", -(row["gap"] or 0.0), -row["uncertain"]),
+}
+"""What groups are sorted by, by the kind of their solutions."""
+
+_COLUMNS = {
+    "consensus": ("group", "check", "tasks", "responses", "labels", "confidence", "uncertain", "alpha", "accuracy"),
+    "proof": ("group", "check", "proof", "tasks", "responses", "labels", "gap", "alpha", "uncertain", "accuracy"),
+}
+"""The columns of the table of groups."""
+
+_WORDS = {"group", "check", "proof"}
+"""Those that hold words."""
 
 _CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
     "group": lambda row: row["group"],
+    "check": lambda row: "CHECK" if row["n_doubts"] else "",
     "proof": lambda row: row["proof"],
     "tasks": lambda row: f"{row['n_tasks']:,}",
     "responses": lambda row: f"{row['n_responses']:,}",
     "labels": lambda row: str(row["n_labels"]),
+    "confidence": lambda row: f"{row['mean_confidence']:.1%}",
     "gap": lambda row: "" if row["gap"] is None else f"{row['gap']:,.3g}",
     "alpha": lambda row: "" if row["alpha"] is None else f"{row['alpha']:.3f}",
     "uncertain": lambda row: f"{row['uncertain']:.1%}",
     "accuracy": lambda row: "" if row["accuracy"] is None else f"{row['accuracy']:.4f}",
 }
-"""The columns of the table of groups."""
+"""Their cells."""
 
 
 def _matrix(title: str, labels: list[str], rows: list[list[str]]) -> Table:

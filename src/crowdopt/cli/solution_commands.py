@@ -23,6 +23,7 @@ from crowdopt.options import ResourceOptions
 
 if TYPE_CHECKING:
     from crowdopt.data.readers.addresses import Database
+    from crowdopt.results.solution import Solution
     from crowdopt.results.workers.table import Workers
 
 ROWS = 20
@@ -99,7 +100,7 @@ def predict(solution: SolutionFile, inputs: Inputs, **options: Unpack[PredictCom
     if options["as_json"]:
         print_json(facts)
     else:
-        print("\n".join(map(printable, _about_prediction(facts, shown(target)))))
+        print("\n".join(map(printable, _about_prediction(solved, facts, shown(target)))))
 
 
 class NextCommand(FollowUpOptions, NewClassOptions, total=False):
@@ -174,7 +175,14 @@ def _show_next(rows: list[dict[str, Any]], output: str | None) -> None:
     )
 
 
-def _about_prediction(facts: dict[str, Any], output: str | None) -> list[str]:
+_UNKNOWN = {
+    "consensus": "workers whom the solution does not know: they are taken for average ones",
+    "proof": "workers whose class is not known: the matrix of all classes together is theirs",
+}
+"""What to say of workers of whom a solution knows nothing, by its kind."""
+
+
+def _about_prediction(solution: Solution, facts: dict[str, Any], output: str | None) -> list[str]:
     from crowdopt.results.solution import UNCERTAIN_BELOW
 
     labels = ", ".join(f"{label} {n:,}" for label, n in facts["labels"].items())
@@ -188,7 +196,7 @@ def _about_prediction(facts: dict[str, Any], output: str | None) -> list[str]:
     return [
         f"{facts['n_tasks']:,} tasks, {facts['n_responses']:,} responses; {labels}",
         *(f"{n:,} {what}" for what, n in odd.items() if n),
-        *([f"{n:,} workers whose class is not known: the matrix of all classes together is theirs"] if n else []),
+        *([f"{n:,} {_UNKNOWN[solution.kind]}"] if n else []),
         f"predictions in {output}" if output else "predictions not written: add -o predictions.csv",
     ]
 

@@ -12,8 +12,12 @@ from crowdopt.data.tables.table import fetch_arrow, with_texts
 from crowdopt.model.scale import canonical_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from crowdopt._arrays import Ints
     from crowdopt.data.responses import Responses
+    from crowdopt.data.tables.table import Table
+    from crowdopt.model.scale import Scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +77,30 @@ def encode_responses(responses: Responses) -> Encoded:
     labels = [responses.scale.labels.index(canonical_text(value)) for value in values.to_pylist()]
     coded = Coded.of(task, worker, np.array(labels)[answer], responses.scale.n_labels)
     return Encoded(coded, tasks, workers)
+
+
+def encode_by_group(responses: Table, scales: Mapping[str, Scale]) -> dict[str, Encoded]:
+    """The responses of every group, coded as if it were alone; all groups are fetched at once.
+
+    Args:
+        responses: Rows of group, task, worker and label; groups are texts.
+        scales: The labels of each group; other groups are left out.
+    """
+    rows = responses.filter(~nw.col("label").is_null()).select("group", "task", "worker", "label")
+    found = fetch_arrow(with_texts(rows, ["task", "worker", "label"]))
+    groups, group = _codes(found["group"])
+    names, codes = zip(*(_codes(found[name]) for name in ("task", "worker", "label")), strict=True)
+    order = np.argsort(group, kind="stable")
+    parts = np.split(order, np.searchsorted(group, np.arange(1, len(groups)), sorter=order))
+    encoded = {}
+    for name, part in zip(groups.to_pylist(), parts, strict=True):
+        if name in scales:
+            own = [np.unique(code[part], return_inverse=True) for code in codes]
+            tasks, workers, texts = (all_.take(few) for all_, (few, _) in zip(names, own, strict=True))
+            labels = np.array([scales[name].labels.index(text) for text in texts.to_pylist()])
+            task, worker, answer = (code.reshape(-1) for _, code in own)
+            encoded[name] = Encoded(Coded.of(task, worker, labels[answer], scales[name].n_labels), tasks, workers)
+    return encoded
 
 
 def _codes(column: Any) -> tuple[Any, Ints]:

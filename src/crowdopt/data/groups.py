@@ -15,6 +15,7 @@ import numpy as np
 
 from crowdopt.data.counts import CountedProblem, Totals
 from crowdopt.data.duplicates import resolve_in_groups
+from crowdopt.data.encode import encode_by_group
 from crowdopt.data.fingerprint import digests_of_groups
 from crowdopt.data.known_labels import count_array
 from crowdopt.data.load import OnPhase, naming, open_responses, paths_of, read_classes, unchanged
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from crowdopt._arrays import Ints
+    from crowdopt.data.encode import Encoded
     from crowdopt.data.reading import Reading
     from crowdopt.data.tables.workspace import Workspace
 
@@ -63,6 +65,7 @@ class GroupedSource:
         columns: The count columns, and for each its place in a row of counts: class * labels + label.
         shape: Numbers of classes and of labels in a row of counts: the most classes, and the longest scale.
         prepared: The responses.
+        responses: One row per response of these groups.
         groups: What was counted, by group.
         failures: Why other groups have no answers.
         n_without_group: Rows that were left out as they have no group.
@@ -74,6 +77,7 @@ class GroupedSource:
     columns: dict[str, int]
     shape: tuple[int, int]
     prepared: Prepared
+    responses: Table
     groups: dict[str, CountedProblem]
     failures: dict[str, str]
     n_without_group: int
@@ -84,6 +88,10 @@ class GroupedSource:
     def reading(self) -> Reading:
         """How the data were read."""
         return self.prepared.reading
+
+    def encoded(self) -> dict[str, Encoded]:
+        """The responses of each group, coded."""
+        return encode_by_group(self.responses, {group: counted.scale for group, counted in self.groups.items()})
 
     def rows(self, group: str) -> Ints:
         """The buckets of a group as rows of counts, and behind them the one of tasks without any response."""
@@ -125,8 +133,10 @@ def load_groups(
             group, reason = min(failures.items())
             raise InputError(f"none of the {len(failures)} groups can be answered; {group!r}: {reason}")
         on_phase("counting")
+        if failures:
+            table = table.join(small_table({"group": list(facts)}, like=table), on="group", how="inner")
         counting = _Counting(prepared, facts)
-        per_task = counting.per_task(table, workspace.folder if workspace else None, everyone=not failures)
+        per_task = counting.per_task(table, workspace.folder if workspace else None)
         digests = digests_of_groups(table)
         groups = {group: replace(found, digest=digests[group]) for group, found in counting.counted(per_task).items()}
     ordered = {group: failures[group] for group in sorted_texts(failures)}
@@ -135,6 +145,7 @@ def load_groups(
         columns=counting.columns,
         shape=counting.shape,
         prepared=prepared,
+        responses=table,
         groups=groups,
         failures=ordered,
         n_without_group=overview.n_without_group,
@@ -274,10 +285,8 @@ class _Counting:
         self.shape = (max(n_classes, 1), max(known.scale.n_labels for known in facts.values()))
         self.columns = {f"c{at}": at for at in range(self.shape[0] * self.shape[1])}
 
-    def per_task(self, table: Table, folder: Path | None, *, everyone: bool) -> Table:
-        """The counts of every task of the groups that can be answered: all groups if ``everyone``."""
-        if not everyone:
-            table = table.join(small_table({"group": list(self.facts)}, like=table), on="group", how="inner")
+    def per_task(self, table: Table, folder: Path | None) -> Table:
+        """The counts of every task of the groups that can be answered."""
         table = with_texts(table.with_columns(nw.col("label").alias(LABEL_TEXT)), [LABEL_TEXT])
         table = table.join(self._codes(LABEL_TEXT, "code", table), on=["group", LABEL_TEXT], how="left")
         if self.classed:

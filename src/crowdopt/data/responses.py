@@ -21,7 +21,7 @@ from crowdopt.model.buckets import Buckets
 from crowdopt.model.scale import Scale
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from crowdopt.data.readers.postgres_counts import Server
@@ -222,16 +222,21 @@ def by_name(columns: Mapping[str, Any], names: Any, counts: TaskCounts) -> Table
     texts = names.to_pylist()
     silent = sorted(set(silent_tasks(counts)).difference(texts)) if counts.has_silent else []
     at = [*range(len(texts)), *[len(texts)] * len(silent)]
-    repeated = {name: _taken(column, at) for name, column in columns.items()}
+    repeated = {name: rows_at(column, at) for name, column in columns.items()}
     known = small_table({TASK_TEXT: [*texts, *silent]} | repeated, like=counts.table)
     return with_text(counts.table.select("task")).join(known, on=TASK_TEXT, how="left").drop(TASK_TEXT)
 
 
 def silent_tasks(counts: TaskCounts) -> list[str]:
     """The tasks without any response, as texts."""
-    none = reduce(and_, (nw.col(name) == 0 for name in counts.columns))
-    return fetch(with_text(counts.table.filter(none)).select(TASK_TEXT))[TASK_TEXT]
+    return fetch(with_text(counts.table.filter(no_response(counts.columns))).select(TASK_TEXT))[TASK_TEXT]
 
 
-def _taken(column: Any, at: Sequence[int]) -> Any:
+def no_response(columns: Iterable[str]) -> nw.Expr:
+    """Whether all of some count columns are zero."""
+    return reduce(and_, (nw.col(name) == 0 for name in columns))
+
+
+def rows_at(column: Any, at: Sequence[int]) -> Any:
+    """Some entries of a column, an array or a list, some of them perhaps several times."""
     return column[at] if isinstance(column, np.ndarray) else [column[i] for i in at]

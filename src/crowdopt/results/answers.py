@@ -30,9 +30,9 @@ NO_ROW = -1
 """Stands for the row of a task that has no answer of its own."""
 
 
-def check_kept(reading: Reading) -> None:
+def check_kept(reading: Reading, columns: Sequence[str]) -> None:
     """Raises, before anything is solved, if a column that is to be kept has the name of one of the answers."""
-    check_answer_columns([*([reading.group] if reading.group else []), *ANSWER_COLUMNS, *reading.keep])
+    check_answer_columns([*([reading.group] if reading.group else []), *columns, *reading.keep])
 
 
 def answer_table(

@@ -13,13 +13,14 @@ from crowdopt.consensus.consensus import mean_of, members_of, probabilities_of
 from crowdopt.consensus.rows import Rows
 from crowdopt.data.encode import encode_responses
 from crowdopt.data.responses import by_name, silent_tasks
-from crowdopt.model.scale import as_number
 from crowdopt.results.answers import NO_ROW, named_table
 from crowdopt.results.judged_tasks import JudgedTasks
-from crowdopt.results.labelling import Labelled
+from crowdopt.results.labelling import Labelled, numeric_scores, probability_columns
 from crowdopt.results.predict import PREDICTED_COLUMNS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from crowdopt._arrays import Bools, Floats, Ints
     from crowdopt.data.encode import Coded, Encoded
     from crowdopt.data.load import Source
@@ -80,6 +81,19 @@ class ConsensusTasks:
         """The tasks with their number, ``row``; without those of known label and without a response."""
         row = np.append(np.where(self.known < 0, np.arange(len(self.names)), NO_ROW), NO_ROW)
         return by_name({"row": row}, self.names, counts).filter(nw.col("row") != NO_ROW)
+
+    def columns(self, *, probabilities: bool) -> dict[str, Any]:
+        """The columns of the answers by task; the last row is for tasks without a response."""
+        labelled, scale = self.labelled, self.scale
+        status = np.where(self.known >= 0, "gold", np.where(labelled.tied, "tie", "ok"))
+        columns = {
+            "label": [*(scale.values[j] for j in labelled.labels), None],
+            "confidence": [*labelled.confidence.tolist(), None],
+            "n_responses": np.append(self.votes.sum(axis=1), 0),
+            "status": [*status.tolist(), "no_response"],
+        }
+        more = probability_columns(self.probabilities, scale, numeric_scores(scale), every_label=probabilities)
+        return columns | more
 
     def scored(self, accuracy: Accuracy) -> Accuracy:
         """An accuracy (see ``accuracy_of``) with the log-loss of the confidences, and that of majority vote."""
@@ -168,35 +182,17 @@ def judge_responses(solution: ConsensusSolution, source: Source) -> JudgedTasks:
         classes=np.ones(1),
         n_unknown_workers=int((place < 0).sum()),
         names=encoded.tasks,
+        scores=numeric_scores(solution.scale),
     )
 
 
 def consensus_answer_table(tasks: ConsensusTasks, source: Source, *, probabilities: bool = False) -> Table:
     """The answers of all tasks, sorted by task."""
-    columns = _answer_columns(tasks, probabilities=probabilities)
+    columns = tasks.columns(probabilities=probabilities)
     return named_table(columns, tasks.names, source.responses, source.counts, first=PREDICTED_COLUMNS)
 
 
-def _answer_columns(tasks: ConsensusTasks, *, probabilities: bool) -> dict[str, list[Any]]:
-    """The columns of the answers by task; the last row is for tasks without a response."""
-    labelled, scale = tasks.labelled, tasks.scale
-    status = np.where(tasks.known >= 0, "gold", np.where(labelled.tied, "tie", "ok"))
-    columns: dict[str, list[Any]] = {
-        "label": [*(scale.values[j] for j in labelled.labels), None],
-        "confidence": [*labelled.confidence.tolist(), None],
-        "n_responses": [*tasks.votes.sum(axis=1).tolist(), 0],
-        "status": [*status.tolist(), "no_response"],
-    }
-    if (scores := numeric_scores(scale)) is not None:
-        columns["mean"] = [*(tasks.probabilities @ scores).tolist(), None]
-    if probabilities:
-        for j, label in enumerate(scale.labels):
-            columns[f"p_{label}"] = [*tasks.probabilities[:, j].tolist(), None]
-    return columns
-
-
-def numeric_scores(scale: Scale) -> Floats | None:
-    """The labels as numbers, where they are a rating of three and more; else None."""
-    numbers = [as_number(label) for label in scale.labels]
-    rating = scale.kind == "ordinal" and scale.n_labels > 2 and None not in numbers
-    return np.array(numbers, float) if rating else None
+def consensus_columns(scales: Iterable[Scale]) -> list[str]:
+    """The columns that answers on some scales have, but for the probabilities of all labels."""
+    rated = any(numeric_scores(scale) is not None for scale in scales)
+    return [*PREDICTED_COLUMNS, *(["mean"] if rated else [])]

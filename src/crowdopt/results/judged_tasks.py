@@ -37,6 +37,7 @@ class JudgedTasks:
         classes: The share of responses that come from each class.
         n_unknown_workers: Workers of whom the solution knows nothing; None where it tells no workers apart.
         names: The tasks as an Arrow array of texts, if rows are tasks; None if rows are buckets.
+        scores: The labels as numbers, where their mean means something; else None.
     """
 
     source: Source
@@ -47,6 +48,7 @@ class JudgedTasks:
     classes: Floats
     n_unknown_workers: int | None = None
     names: Any = None
+    scores: Floats | None = None
 
     def table(self, columns: Mapping[str, Sequence[Any]], first: Sequence[str]) -> Table:
         """Columns by row as a table with a row for each task, sorted, and what is to be kept."""

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdopt.model.objective import MIN_TOLERANCE, label_scores, open_labels, posterior
+from crowdopt.model.scale import as_number
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Bools, Floats, Ints
+    from crowdopt.model.scale import Scale
     from crowdopt.results.solution_proof import ProofSolution
 
 
@@ -53,3 +55,27 @@ def label_counts(solution: ProofSolution, counts: Ints) -> Labelled:
     labels = votes.argmax(axis=1)
     tied = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1
     return Labelled(labels, tied, explained[:, 0], posterior(counts, matrix, log_shares))
+
+
+def numeric_scores(scale: Scale) -> Floats | None:
+    """The labels as numbers, where they are a rating of three and more; else None."""
+    numbers = [as_number(label) for label in scale.labels]
+    rating = scale.kind == "ordinal" and scale.n_labels > 2 and None not in numbers
+    return np.array(numbers, float) if rating else None
+
+
+def probability_columns(
+    posterior: Floats, scale: Scale, scores: Floats | None, *, every_label: bool
+) -> dict[str, list[float | None]]:
+    """What answers say of probabilities beside that of the label; the last row is for tasks without a response.
+
+    Args:
+        posterior: Probability of every label, by row.
+        scale: The labels.
+        scores: The labels as numbers, if their mean is wanted.
+        every_label: Whether the probability of every label is wanted.
+    """
+    columns = {} if scores is None else {"mean": posterior @ scores}
+    if every_label:
+        columns |= {f"p_{label}": posterior[:, j] for j, label in enumerate(scale.labels)}
+    return {name: [*column.tolist(), None] for name, column in columns.items()}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crowdopt.results.labelling import probability_columns
 from crowdopt.results.reread import as_frame, read_new
 from crowdopt.results.solution import UNCERTAIN_BELOW
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from crowdopt.results.solution import Solution
 
 PREDICTED_COLUMNS = ("task", "label", "confidence", "n_responses", "status")
-"""The columns of predictions; p_LABEL, and what is kept from the source, stand behind them."""
+"""The columns of predictions; ``mean``, p_LABEL, and what is kept from the source, stand behind them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,17 +48,15 @@ class Prediction:
 
     def table(self, *, probabilities: bool = False) -> Table:
         """One row per task, sorted; tasks without a response have no label."""
-        labelled, scale = self.judged.labelled, self.source.responses.scale
+        judged, labelled, scale = self.judged, self.judged.labelled, self.source.responses.scale
         columns: dict[str, Any] = {
             "label": [*(scale.values[j] for j in labelled.labels[:-1]), None],
             "confidence": [*labelled.confidence[:-1].tolist(), None],
-            "n_responses": self.judged.sizes,
+            "n_responses": judged.sizes,
             "status": self.status,
         }
-        if probabilities:
-            for j, label in enumerate(self.solution.scale.labels):
-                columns[f"p_{label}"] = [*labelled.posterior[:-1, j].tolist(), None]
-        return self.judged.table(columns, first=PREDICTED_COLUMNS)
+        columns |= probability_columns(labelled.posterior[:-1], scale, judged.scores, every_label=probabilities)
+        return judged.table(columns, first=PREDICTED_COLUMNS)
 
     def summary(self) -> dict[str, Any]:
         """The main facts as plain JSON values: what ``crowdopt predict --json`` prints."""

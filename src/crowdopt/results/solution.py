@@ -101,6 +101,13 @@ class Solution(ABC):
     def answers_table(self, *, probabilities: bool = False) -> Table:
         """Like :attr:`answers`, as a lazy Narwhals frame."""
 
+    @abstractmethod
+    def answer_columns(self, *, probabilities: bool = False) -> dict[str, Any]:
+        """The columns of the answers by row, of what the solution tells apart; the last is for tasks without response.
+
+        Rows of tasks of known label are not always there: groups, whose answers are made of these, have no such tasks.
+        """
+
     @property
     def probabilities(self) -> Any:
         """One row per task with the probability of every label, ``p_<label>``; the same kind of table as the input."""

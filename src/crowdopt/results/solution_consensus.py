@@ -78,6 +78,10 @@ class ConsensusSolution(Solution):
 
         return consensus_answer_table(self.need_tasks(), self.need_source(), probabilities=probabilities)
 
+    def answer_columns(self, *, probabilities: bool = False) -> dict[str, Any]:
+        """The columns of the answers by task; the last row is for tasks without response."""
+        return self.need_tasks().columns(probabilities=probabilities)
+
     def judged(self, source: Source) -> JudgedTasks:
         """The tasks of other data, judged by the last step of the consensus; unknown workers are average ones."""
         from crowdopt.results.consensus_tasks import judge_responses

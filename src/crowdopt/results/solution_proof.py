@@ -170,6 +170,12 @@ class ProofSolution(Solution):
         source = self.need_source()
         return answer_table(self, source.responses, source.counts, probabilities=probabilities)
 
+    def answer_columns(self, *, probabilities: bool = False) -> dict[str, Any]:
+        """The columns of the answers by bucket; the last row is for tasks without response."""
+        from crowdopt.results.answers import bucket_columns
+
+        return bucket_columns(self, None, probabilities=probabilities)
+
     def summary(self) -> dict[str, Any]:
         """The main facts as plain JSON values: what ``crowdopt prove --json`` prints."""
         from crowdopt.results.facts import facts_of

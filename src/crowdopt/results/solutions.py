@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from crowdopt.errors import CrowdoptError
 from crowdopt.model.scale import canonical_text
-from crowdopt.results.solution import Solution
+from crowdopt.results.solution import Kind, Solution
+from crowdopt.results.solution_consensus import ConsensusSolution
+from crowdopt.results.solution_proof import ProofSolution
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,9 +25,13 @@ if TYPE_CHECKING:
     from crowdopt.results.accuracy import Accuracy
 
 
+S_co = TypeVar("S_co", bound=Solution, covariant=True)
+_S = TypeVar("_S", bound=Solution)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Solutions(Mapping[str, Solution]):
-    """The solutions of all groups, by the text of the group.
+class Solutions(Mapping[str, S_co], Generic[S_co]):
+    """The solutions of all groups, by the text of the group; all are of one kind.
 
     Attributes:
         groups: The solutions. Each is like that of the rows of its group alone, and can go on from these: predict,
@@ -36,13 +42,13 @@ class Solutions(Mapping[str, Solution]):
         source: The tasks, while in memory.
     """
 
-    groups: dict[str, Solution]
+    groups: dict[str, S_co]
     failures: dict[str, str]
     reading: Reading
     accuracy: dict[str | None, Accuracy] = field(default_factory=dict)
     source: GroupedSource | None = None
 
-    def __getitem__(self, group: Any) -> Solution:
+    def __getitem__(self, group: Any) -> S_co:
         """The solution of a group, which may be named as the source has it."""
         text = canonical_text(group)
         if text in self.failures:
@@ -77,7 +83,7 @@ class Solutions(Mapping[str, Solution]):
 
     def answers_table(self, *, probabilities: bool = False) -> Table:
         """Like :attr:`answers`, as a lazy Narwhals frame."""
-        from crowdopt.results.answers_grouped import grouped_answer_table
+        from crowdopt.results.groups.answers_grouped import grouped_answer_table
 
         return grouped_answer_table(self, self._need_source(), probabilities=probabilities)
 
@@ -95,44 +101,70 @@ class Solutions(Mapping[str, Solution]):
             raise CrowdoptError("solutions that were loaded from a file have no tasks: answers need the data")
         return self.source
 
+    @property
+    def kind(self) -> Kind:
+        """Whether the solutions are consensuses or proofs."""
+        return next(iter(self.groups.values())).kind
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """The columns of the summary by group."""
+        return FIGURES[self.kind]
+
     def rows(self) -> list[dict[str, Any]]:
         """A row of figures for every group, those without a solution last: what ``--group-summary`` writes."""
-        rows = [self._row(group, solution) for group, solution in self.groups.items()]
-        return [*rows, *(dict.fromkeys(FIGURES) | {"group": g, "failure": why} for g, why in self.failures.items())]
+        nothing = dict.fromkeys(self.figures)
+        rows = [nothing | self._row(group, solution) for group, solution in self.groups.items()]
+        return [*rows, *(nothing | {"group": group, "failure": why} for group, why in self.failures.items())]
 
     def _row(self, group: str, solution: Solution) -> dict[str, Any]:
         facts, accuracy = solution.summary(), self.accuracy.get(group)
-        known = {name: facts[name] for name in FIGURES if name in facts}
-        return dict.fromkeys(FIGURES) | known | {
+        return {name: facts[name] for name in self.figures if name in facts} | {
             "group": group,
             "n_labels": solution.scale.n_labels,
             "alpha": solution.agreement.alpha,
             "uncertain": solution.share_uncertain,
             "accuracy": accuracy.value if accuracy else None,
+            "n_doubts": len(solution.doubts),
             "n_advice": len(solution.advice),
-        }  # fmt: skip
+        }
 
     def write_summary(self, path: str | Path, *, spreadsheet_safe: bool = False) -> None:
         """Writes :meth:`rows` to a .csv, .tsv, .parquet or .jsonl file."""
         from crowdopt.results.write.files import write_columns
 
         rows = self.rows()
-        columns = {name: np.array([row[name] for row in rows], dtype=object) for name in FIGURES}
+        columns = {name: np.array([row[name] for row in rows], dtype=object) for name in self.figures}
         write_columns(columns, path, spreadsheet_safe=spreadsheet_safe)
 
     def summary(self) -> dict[str, Any]:
-        """The main facts of all groups as plain JSON values: what ``crowdopt prove --json`` prints."""
-        whole = self.accuracy.get(None)
+        """The main facts of all groups as plain JSON values: what the option ``--json`` prints."""
+        whole, all_ = self.accuracy.get(None), self.groups.values()
         return {
+            "kind": self.kind,
             "n_groups": len(self.groups) + len(self.failures),
             "n_failures": len(self.failures),
-            "proofs": dict(sorted(Counter(one.certificate.proof.value for one in self.groups.values()).items())),
-            "n_tasks": sum(one.totals.n_tasks for one in self.groups.values()),
-            "n_responses": sum(one.totals.n_responses for one in self.groups.values()),
+            "n_check": sum(bool(one.doubts) for one in all_),
+            **self._of_kind(),
+            "n_tasks": sum(one.totals.n_tasks for one in all_),
+            "n_responses": sum(one.totals.n_responses for one in all_),
             **({"n_without_group": self.source.n_without_group} if self.source else {}),
             **({"accuracy": whole.value, "n_truth": whole.n_tasks} if whole else {}),
             "groups": [{"group": group} | self._facts(group, one) for group, one in self.groups.items()],
             "failures": [{"group": group, "reason": reason} for group, reason in self.failures.items()],
+        }
+
+    def _of_kind(self) -> dict[str, Any]:
+        """What only consensuses have, or only proofs."""
+        proofs = [one for one in self.groups.values() if isinstance(one, ProofSolution)]
+        if proofs:
+            return {"proofs": dict(sorted(Counter(one.certificate.proof.value for one in proofs).items()))}
+        found = [one for one in self.groups.values() if isinstance(one, ConsensusSolution)]
+        expected = [sum(one.label_tasks) * one.mean_confidence for one in found]
+        return {
+            "mean_confidence": sum(expected) / sum(sum(one.label_tasks) for one in found),
+            "n_uncertain": sum(one.n_uncertain for one in found),
+            "n_tied": sum(one.n_tied for one in found),
         }
 
     def _facts(self, group: str, solution: Solution) -> dict[str, Any]:
@@ -152,33 +184,42 @@ class Solutions(Mapping[str, Solution]):
         save(self, path)
 
     @classmethod
-    def load(cls, path: str | Path) -> Solutions:
+    def load(cls, path: str | Path) -> Solutions[Any]:
         """Reads a file of solutions."""
         from crowdopt.results.solution_file.format import read_file
 
         return cls.decoded(*read_file(path))
 
     @classmethod
-    def from_dict(cls, data: Any) -> Solutions:
+    def from_dict(cls, data: Any) -> Solutions[Any]:
         """The inverse of :meth:`to_dict`. Checks form, not truth: that is what ``verify`` is for."""
         return cls.decoded(data, {})
 
     @classmethod
-    def decoded(cls, data: Any, beside: dict[str, Any]) -> Solutions:
+    def decoded(cls, data: Any, beside: dict[str, Any]) -> Solutions[Any]:
         """The solutions of a file, and of the one beside it that has the parameters of workers."""
         from crowdopt.results.solution_file.format import decode_groups
 
         groups, failures, reading = decode_groups(data, beside)
-        return cls(with_own_readings(groups, reading), failures, reading)
+        return Solutions(with_own_readings(groups, reading), failures, reading)
 
     def __repr__(self) -> str:
         facts = self.summary()
-        proofs = ", ".join(f"{number} {proof}" for proof, number in facts["proofs"].items())
-        failed = f", {facts['n_failures']} failed" if self.failures else ""
-        return f"<Solutions of {facts['n_groups']} groups: {proofs}{failed}; {facts['n_tasks']} tasks>"
+        return f"<Solutions of {facts['n_groups']} groups: {group_verdict(facts)}; {facts['n_tasks']} tasks>"
 
 
-def read_solution_file(path: str | Path) -> Solution | Solutions:
+def group_verdict(facts: Mapping[str, Any]) -> str:
+    """What was found of all groups, in words, given the facts of :meth:`Solutions.summary`."""
+    found = [f"CHECK {facts['n_check']:,} of them"] if facts["n_check"] else []
+    if facts["kind"] == "proof":
+        found += [f"{number:,} {proof}" for proof, number in facts["proofs"].items()]
+    else:
+        found += [f"about {facts['mean_confidence']:.0%} of the labels are expected to be right"]
+    found += [f"{facts['n_failures']:,} failed"] if facts["n_failures"] else []
+    return ", ".join(found)
+
+
+def read_solution_file(path: str | Path) -> Solution | Solutions[Any]:
     """What is in a solution file: one solution, or those of groups."""
     from crowdopt.results.solution_file.format import decode, format_of, read_file
     from crowdopt.results.solution_file.parts import GROUPS_FORMAT
@@ -187,7 +228,7 @@ def read_solution_file(path: str | Path) -> Solution | Solutions:
     return Solutions.decoded(data, beside) if format_of(data) == GROUPS_FORMAT else decode(data, beside)
 
 
-def with_own_readings(groups: Mapping[str, Solution], reading: Reading) -> dict[str, Solution]:
+def with_own_readings(groups: Mapping[str, _S], reading: Reading) -> dict[str, _S]:
     """The solutions of groups, each read as the rows of its group alone are to be read: with the classes it has."""
     of_classes: dict[frozenset[str], Reading] = {}  # shared, as there may be many groups, and many workers
     found = {}
@@ -207,8 +248,14 @@ def with_own_readings(groups: Mapping[str, Solution], reading: Reading) -> dict[
 NOT_SOLVED_YET = "interrupted before it was solved"
 """Why a group has no solution if someone asked to stop."""
 
-FIGURES = (
-    *("group", "proof", "stop", "space", "engine", "n_tasks", "n_workers", "n_responses", "n_labels", "log_likelihood"),
-    *("gap", "alpha", "uncertain", "accuracy", "n_advice", "seconds", "failure"),
-)
+FIGURES: dict[Kind, tuple[str, ...]] = {
+    "consensus": (
+        *("group", "n_tasks", "n_workers", "n_responses", "n_labels", "mean_confidence", "n_uncertain", "n_tied"),
+        *("n_doubts", "alpha", "uncertain", "accuracy", "n_advice", "failure"),
+    ),
+    "proof": (
+        *("group", "proof", "stop", "space", "engine", "n_tasks", "n_workers", "n_responses", "n_labels"),
+        *("log_likelihood", "gap", "n_doubts", "alpha", "uncertain", "accuracy", "n_advice", "seconds", "failure"),
+    ),
+}
 """The columns of the summary by group."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from crowdopt.consensus.consensus import find_consensus
 from crowdopt.consensus.rows import Rows
-from crowdopt.errors import InputError
+from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.model.agreement import agreement
 from crowdopt.model.objective import read_shares
 from crowdopt.results.consensus_tasks import ConsensusTasks
@@ -64,6 +64,17 @@ def solve_consensus(
         doubts=doubts_about_crowd(counted.buckets),
         tasks=tasks,
     )
+
+
+def find_group_consensus(item: tuple[CountedProblem, Encoded, Any]) -> ConsensusSolution | str:
+    """The consensus of one group, given the known shares of its labels; a text says why there is none."""
+    counted, encoded, label_shares = item
+    try:
+        return solve_consensus(counted, encoded, np.full(encoded.coded.n_tasks, -1), label_shares)
+    except CrowdoptError as error:
+        return str(error)
+    except MemoryError:
+        return "there was not enough memory to aggregate it; try --jobs 1"
 
 
 def read_label_shares(given: Any, scale: Scale) -> Floats | None:

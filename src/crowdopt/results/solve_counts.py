@@ -13,6 +13,7 @@ from crowdopt.model.objective import read_selectivity
 from crowdopt.model.offsets import Offsets, checked_number
 from crowdopt.model.problem import Problem
 from crowdopt.results.advice import advise, advise_ranks, advise_scale, advise_unanswered
+from crowdopt.results.doubts import doubts_about_proof
 from crowdopt.results.prior import read_prior
 from crowdopt.results.solution_proof import ProofSolution
 
@@ -74,7 +75,8 @@ def solve_group(
     counted, wanted, seconds, n_bytes = item
     on_progress = None if stop is None else lambda _: stop()
     try:
-        return solve_counted(counted, wanted, Limits(seconds, on_progress, n_bytes, wanted["seed"]))
+        solution = solve_counted(counted, wanted, Limits(seconds, on_progress, n_bytes, wanted["seed"]))
+        return replace(solution, doubts=doubts_about_proof(solution))
     except CrowdoptError as error:
         return str(error)
     except MemoryError:

@@ -117,7 +117,9 @@ class _Comparison:
         ours, theirs = expected.table.collect_schema(), given.table.collect_schema()
         read = [name for name in texts if theirs[name] == nw.String]
         # Text in place of numbers or times comes from a text file: they are compared as such a file has them.
-        written = [name for name in read if ours[name].is_float() or ours[name].is_decimal() or ours[name].is_temporal()]
+        written = [
+            name for name in read if ours[name].is_float() or ours[name].is_decimal() or ours[name].is_temporal()
+        ]
         given.bring("crowdopt_given", workspace, texts, ())
         expected.bring("crowdopt_expected", workspace, [name for name in texts if name not in written], written)
         found = cls(names, n_keys, workspace)

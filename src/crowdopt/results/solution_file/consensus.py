@@ -14,6 +14,8 @@ import numpy as np
 from crowdopt.consensus.parameters import Parameters
 from crowdopt.model.agreement import Agreement
 from crowdopt.model.strict_json import checked_list, finite_number, how_many, share_of_one
+from crowdopt.results.solution import UNCERTAIN_BELOW
+from crowdopt.results.solution_consensus import ConsensusSolution
 from crowdopt.results.solution_file.parts import (
     COMMON_PARTS,
     check_derived,
@@ -24,8 +26,6 @@ from crowdopt.results.solution_file.parts import (
     parse_common,
     texts,
 )
-from crowdopt.results.solution import UNCERTAIN_BELOW
-from crowdopt.results.solution_consensus import ConsensusSolution
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

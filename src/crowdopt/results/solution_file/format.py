@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from crowdopt._version import __version__
 from crowdopt.data.readers.addresses import check_path
 from crowdopt.errors import InputError, SolutionFileError
+from crowdopt.results.solution import Solution
+from crowdopt.results.solution_consensus import ConsensusSolution
 from crowdopt.results.solution_file.consensus import decode_consensus, encode_consensus
 from crowdopt.results.solution_file.parts import (
     FORMAT,
@@ -28,8 +30,6 @@ from crowdopt.results.solution_file.parts import (
 )
 from crowdopt.results.solution_file.proof import decode_proof, encode_proof
 from crowdopt.results.solution_file.workers import MOST_INSIDE, n_numbers, read_workers, save_workers
-from crowdopt.results.solution import Solution
-from crowdopt.results.solution_consensus import ConsensusSolution
 from crowdopt.results.solution_proof import ProofSolution
 
 if TYPE_CHECKING:

@@ -147,9 +147,7 @@ def check_derived(derived: dict[str, Any], data: dict[str, Any], source: str) ->
 def same(ours: Any, theirs: Any) -> bool:
     """Whether two JSON values are equal, numbers up to rounding; a text, a list or true is no number."""
     if isinstance(ours, dict):
-        return (
-            isinstance(theirs, dict) and ours.keys() == theirs.keys() and all(same(ours[k], theirs[k]) for k in ours)
-        )
+        return isinstance(theirs, dict) and ours.keys() == theirs.keys() and all(same(ours[k], theirs[k]) for k in ours)
     if isinstance(ours, list):
         return isinstance(theirs, list) and len(ours) == len(theirs) and all(map(same, ours, theirs))
     if isinstance(ours, float):

@@ -1,30 +1,36 @@
-"""Answers of all groups: one row per task, made by one join of the tasks' counts with the buckets' labels."""
+"""Answers of all groups: one row per task, made by one join of the tasks with the columns of all solutions."""
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 
 from crowdopt.data.columns import check_answer_columns
-from crowdopt.data.known_labels import labelled_tasks
+from crowdopt.data.known_labels import TASK_TEXT, labelled_tasks, with_text
 from crowdopt.data.prepare import GROUP_VALUE
+from crowdopt.data.responses import no_response, rows_at
 from crowdopt.data.tables.table import Table, fetch, folds_case, small_table, with_texts
 from crowdopt.errors import InputError
+from crowdopt.model.scale import canonical_text
 from crowdopt.results.accuracy import Accuracy
-from crowdopt.results.answers import ANSWER_COLUMNS, as_typed, bucket_columns
+from crowdopt.results.answers import as_typed
+from crowdopt.results.solution_consensus import ConsensusSolution
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from crowdopt.data.groups import GroupedSource
     from crowdopt.results.solutions import Solutions
 
 
-def grouped_answer_table(solutions: Solutions, source: GroupedSource, *, probabilities: bool = False) -> Table:
+def grouped_answer_table(solutions: Solutions[Any], source: GroupedSource, *, probabilities: bool = False) -> Table:
     """The answers of all groups that have a solution, sorted by group and task."""
     columns = _columns(solutions, probabilities=probabilities)
     reading, table = source.reading, source.table
-    named = [*ANSWER_COLUMNS, *(name for name in columns if name not in ANSWER_COLUMNS), *reading.keep]
+    named = ["task", *columns, *reading.keep]
     check_answer_columns([reading.group, *named], fold=folds_case(table))
     joined = _joined(solutions, source, columns)
     if source.prepared.kept is not None:
@@ -34,8 +40,11 @@ def grouped_answer_table(solutions: Solutions, source: GroupedSource, *, probabi
     return as_typed(joined, source.prepared.types)
 
 
-def _joined(solutions: Solutions, source: GroupedSource, columns: dict[str, Any]) -> Table:
-    """The tasks of the groups that have a solution, with columns that stand for their buckets."""
+def _joined(solutions: Solutions[Any], source: GroupedSource, columns: dict[str, Any]) -> Table:
+    """The tasks of the groups that have a solution, with columns by row of the solutions (see ``answer_columns``)."""
+    names = {group: one.need_tasks().names for group, one in solutions.items() if isinstance(one, ConsensusSolution)}
+    if names:
+        return _joined_by_name(names, source, columns)
     rows = {group: source.rows(group) for group in solutions}
     counts = np.concatenate(list(rows.values()))
     keys: dict[str, Any] = {"group": [group for group, own in rows.items() for _ in own]}
@@ -44,19 +53,45 @@ def _joined(solutions: Solutions, source: GroupedSource, columns: dict[str, Any]
     return source.table.join(known, on=list(keys), how="inner").drop(*source.columns)
 
 
-def _columns(solutions: Solutions, *, probabilities: bool) -> dict[str, Any]:
-    """The columns of the answers by bucket, of all groups; a label that a group does not have has no probability."""
-    parts = [bucket_columns(solution, None, probabilities=probabilities) for solution in solutions.values()]
-    names = dict.fromkeys(name for part in parts for name in part)
-    columns: dict[str, Any] = {name: [] for name in names}
-    for part in parts:
-        missing = [None] * len(part["label"])
-        for name, column in columns.items():
-            column.extend(part.get(name, missing))
+def _joined_by_name(names: Mapping[str, Any], source: GroupedSource, columns: dict[str, Any]) -> Table:
+    """The tasks of groups with columns by task, given the names of those that have a response."""
+    table, silent = with_text(source.table).drop(*source.columns), _silent_tasks(source)
+    groups: list[str] = []
+    tasks: list[str] = []
+    at: list[int] = []
+    first = 0
+    for group, array in names.items():
+        own, others = array.to_pylist(), silent.get(group, [])
+        groups += [group] * (len(own) + len(others))
+        tasks += own + others
+        at += [*range(first, first + len(own)), *[first + len(own)] * len(others)]
+        first += len(own) + 1
+    taken = {name: rows_at(column, at) for name, column in columns.items()}
+    known = small_table({"group": groups, TASK_TEXT: tasks} | taken, like=table)
+    return table.join(known, on=["group", TASK_TEXT], how="inner").drop(TASK_TEXT)
+
+
+def _silent_tasks(source: GroupedSource) -> dict[str, list[str]]:
+    """The tasks without any response, as texts, by group."""
+    found: dict[str, list[str]] = {}
+    if any(counted.totals.n_no_response for counted in source.groups.values()):
+        rows = fetch(with_text(source.table.filter(no_response(source.columns))).select("group", TASK_TEXT))
+        for group, task in zip(rows["group"], rows[TASK_TEXT], strict=True):
+            found.setdefault(group, []).append(task)
+    return found
+
+
+def _columns(solutions: Solutions[Any], *, probabilities: bool) -> dict[str, Any]:
+    """The columns of the answers by row, of all groups; a label that a group does not have has no probability."""
+    parts = [solution.answer_columns(probabilities=probabilities) for solution in solutions.values()]
+    names = sorted({name: None for part in parts for name in part}, key=lambda name: name.startswith("p_"))
+    columns = {
+        name: list(chain.from_iterable(part.get(name, [None] * len(part["label"])) for part in parts)) for name in names
+    }
     return columns | {"n_responses": np.array(columns["n_responses"], np.int64)}
 
 
-def accuracy_by_group(solutions: Solutions, source: GroupedSource, truth: Any) -> dict[str | None, Accuracy]:
+def accuracy_by_group(solutions: Solutions[Any], source: GroupedSource, truth: Any) -> dict[str | None, Accuracy]:
     """The accuracy in every group for which the truth names tasks, and under None that of all of them together.
 
     Args:
@@ -65,7 +100,8 @@ def accuracy_by_group(solutions: Solutions, source: GroupedSource, truth: Any) -
         truth: A table of true labels, with groups and tasks.
     """
     known = _known(truth, source)
-    labels = {"answer": [v for one in solutions.values() for v in [*(one.scale.labels[j] for j in one.mapping), None]]}
+    values = chain.from_iterable(one.answer_columns()["label"] for one in solutions.values())
+    labels = {"answer": [None if value is None else canonical_text(value) for value in values]}
     answers = with_texts(_joined(solutions, source, labels).select("group", "task", "answer"), ["task"])
     joined = small_table(known, like=answers).join(answers, on=["group", "task"], how="left")
     answered = ~nw.col("answer").is_null()
