@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from crowdopt.results.solutions import Solutions
 
 _S = TypeVar("_S", bound=Solution)
-_R = TypeVar("_R", bound=Solution | Solutions)
+_R = TypeVar("_R", bound="Solution | Solutions[Any]")
 
 
 def _belongs_to_prove(function: str, name: str) -> Exception:

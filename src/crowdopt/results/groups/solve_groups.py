@@ -51,7 +51,7 @@ def aggregate_groups(
         on_group: Called when a group is done.
     """
     items = [(counted, encoded[group], label_shares) for group, counted in _for_others(source).items()]
-    large = any(one.coded.n_responses >= LARGE for one in encoded.values())
+    large = any(one.coded.times.sum() >= LARGE for one in encoded.values())
     return _solve_all(source, find_group_consensus, items, jobs, on_group, alone=0.0 if large else None)
 
 

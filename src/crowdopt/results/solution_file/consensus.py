@@ -125,7 +125,7 @@ def _parse(data: dict[str, Any], workers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_no_classes(reading: Reading) -> None:
-    if reading.class_column or reading.classes or reading.ranked or reading.classes_found:
+    if reading.class_column or reading.classes or reading.ranked or reading.found:
         raise damaged("a consensus knows no classes of workers")
 
 
