@@ -32,7 +32,7 @@ run-demo:
 	$(BIN)/crowdopt simulate -o demo/responses.csv --truth demo/truth.csv --tasks 1000 --workers 40 --responses 3-7 --selectivity 0.85,0.15 --accuracy 0.85 --careless 0.3 --hard 0.2 --seed 7
 	$(BIN)/crowdopt aggregate demo/responses.csv --truth demo/truth.csv -o demo/answers.csv --solution demo/solution.json --report demo/report.html
 	$(BIN)/crowdopt verify demo/solution.json demo/responses.csv --answers demo/answers.csv
-	$(BIN)/crowdopt prove demo/responses.csv --truth demo/truth.csv --find-classes auto --solution demo/proof.json
+	$(BIN)/crowdopt prove demo/responses.csv --truth demo/truth.csv --find-classes 2 --solution demo/proof.json
 	$(BIN)/crowdopt verify demo/proof.json demo/responses.csv
 	@echo "Answers: demo/answers.csv   Solution: demo/solution.json   Report: demo/report.html   Proof: demo/proof.json"
 

@@ -28,6 +28,7 @@ from crowdopt.results.doubts import doubts_about_proof
 from crowdopt.results.found_classes import checked_n_classes, with_found_classes
 from crowdopt.results.groups.solve_groups import OnGroup, aggregate_groups, prove_groups
 from crowdopt.results.solution import Solution
+from crowdopt.results.solutions import Solutions
 from crowdopt.results.solve_consensus import solve_consensus
 from crowdopt.results.solve_counts import solve_counted
 
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from crowdopt.results.accuracy import Accuracy
     from crowdopt.results.solution_consensus import ConsensusSolution
     from crowdopt.results.solution_proof import ProofSolution
-    from crowdopt.results.solutions import Solutions
 
 _S = TypeVar("_S", bound=Solution)
 _R = TypeVar("_R", bound="Solution | Solutions[Any]")

@@ -30,6 +30,9 @@ MAX_LINES = 20
 MAX_NAMED, MAX_SHOWN = 6, 12
 """Labels up to which the columns of the matrix have long names, and up to which it is printed at all."""
 
+MAX_MATRICES = 4
+"""Classes of workers up to which their matrices are printed; all of them are in the report."""
+
 MAX_WHOLE = 24
 """Characters up to which a cell of a table is never folded."""
 
@@ -282,7 +285,7 @@ def print_summary(summary: Summary, labels: list[str], written: str) -> None:
         facts.add_row(Text(name, style="bold"), Text(printable(value)))
     console.print(facts)
     console.print()
-    if len(labels) <= MAX_SHOWN:  # a wider one would be nothing but borders
+    if len(labels) <= MAX_SHOWN and len(summary.matrices) <= MAX_MATRICES:  # a wider one would be nothing but borders
         for name, rows in summary.matrices.items():
             console.print(
                 _matrix(f"How workers of class {name} answer" if name else "How workers answer", labels, rows)
