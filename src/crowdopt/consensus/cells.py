@@ -80,4 +80,6 @@ class Cells:
 
     def table(self, counts: Floats) -> Floats:
         """Sums over the workers (answer, state)."""
-        return np.stack([counts[self.label[: self.n_answered] == one].sum(axis=0) for one in range(self.index.shape[1])])
+        return np.stack(
+            [counts[self.label[: self.n_answered] == one].sum(axis=0) for one in range(self.index.shape[1])]
+        )

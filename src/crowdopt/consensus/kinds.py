@@ -15,7 +15,7 @@ from crowdopt.consensus.cells import Cells
 from crowdopt.consensus.grid import on_grid
 from crowdopt.consensus.parameters import Parameters
 from crowdopt.consensus.pooling import Pool, even_errors, normalised
-from crowdopt.consensus.states import NOTHING, States, by_cell, by_label, log_shares, log_table
+from crowdopt.consensus.states import States, by_cell, by_label, log_shares, log_table
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Floats
@@ -55,16 +55,17 @@ def fit_kinds(rows: Rows, shares: Floats | None = None) -> tuple[Parameters, int
         state_shares = _shares(sums, labels / labels.sum() if shares is None else shares)
         prior = _prior(pool)
         table = (counts + prior[cells.label]) / (totals + prior.sum(axis=0))[cells.worker]
-        last, counts = counts, np.zeros_like(counts)
-        tables = States.plain(cells, log_table(table), log_shares(state_shares))
-        change, kinds = tables.expect(rows, states, counts, NOTHING)
+        tables, last = States.plain(cells, log_table(table), log_shares(state_shares)), counts
+        change, kinds, counts, _ = tables.expect(rows, states)
         sums = kinds[-1]
         if change < SETTLED and n_rounds >= MIN_ROUNDS:
             break
     matrix = np.tile(prior, (rows.n_workers, 1, 1))
     matrix[cells.worker, cells.label] += last
     population = {"kinds_shares": state_shares, "kinds_matrix": normalised(prior).T}
-    return Parameters(population, {"kinds_matrix": np.ascontiguousarray(np.swapaxes(normalised(matrix), 1, 2))}), n_rounds
+    return Parameters(
+        population, {"kinds_matrix": np.ascontiguousarray(np.swapaxes(normalised(matrix), 1, 2))}
+    ), n_rounds
 
 
 def kinds_states(rows: Rows, parameters: Parameters) -> States:

@@ -110,8 +110,8 @@ def pool(counts, worker, label, weights, alpha, tables):
 
 
 @_loop
-def class_scores(counts, worker, label, alpha, sign, scores):
-    """Adds to, or takes from, ``scores`` (worker, class) the logarithms of Γ(counts + alpha) / Γ(alpha)."""
+def class_scores(counts, worker, label, alpha, scores):
+    """Adds to ``scores`` (worker, class) the logarithms of Γ(counts + alpha) / Γ(alpha)."""
     n_states = counts.shape[1]
     rows = np.empty(max(1, _BLOCK // n_states), np.int64)
     x, weight = np.empty(len(rows) * n_states), np.ones(len(scores))
@@ -125,11 +125,11 @@ def class_scores(counts, worker, label, alpha, sign, scores):
                 score = 0.0
                 for s in range(n_states):
                     score += x[i * n_states + s] - low[label[rows[i]], s]
-                scores[worker[rows[i]], k] += sign * score
+                scores[worker[rows[i]], k] += np.rint(score / GRAIN) * GRAIN
 
 
 @_loop
-def tilted_matrices(counts, pulled, index, weights, alpha, strength, lift, floor, matrix, other):
+def tilted_matrices(counts, pulled, index, weights, other, alpha, strength, lift, floor, matrix):
     """One step of the matrices (cell, label), in place: those that went into ``pulled`` are still there.
 
     ``other`` (worker, label) is what to multiply with in place of 1 / strength where a worker has no cell.

@@ -18,9 +18,10 @@ import numpy as np
 from crowdopt.consensus.cells import Cells
 from crowdopt.consensus.grid import on_grid
 from crowdopt.consensus.parameters import Parameters
-from crowdopt.consensus.pool_kernels import class_scores, tilted_matrices
+from crowdopt.consensus.pool_kernels import tilted_matrices
 from crowdopt.consensus.pooling import Pool, even_errors, normalised
-from crowdopt.consensus.states import NOTHING, States, by_cell, log_shares, log_table
+from crowdopt.consensus.states import States, by_cell, log_shares, log_table
+from crowdopt.consensus.threads import by_parts
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Floats
@@ -83,21 +84,28 @@ def fit_tilted(rows: Rows, shares: Floats | None = None) -> tuple[Parameters, in
         beta = BETA if n_rounds > WARM_UP else 0.0
         pool = _pooled(pool, cells, found, weights, warm=beta > 0)
         weights = _class_weights(pool, cells, found, weights)
-        tilted_matrices(
-            found.counts, found.pulled, cells.index, weights, pool.alpha, pool.strength, np.expm1(BETA), LEAST, matrix, other
-        )
+        _step(cells, found, weights, pool, matrix, other)
         population = {
             "tilted_shares": _normal(found.labels + prior_labels) if shares is None else shares,
             "tilted_kinds": _normal(found.kinds.T),
         }
-        counts, pulled = np.zeros_like(found.counts), np.zeros_like(matrix)
-        change, kinds = _states(cells, population, matrix, beta).expect(rows, states, counts, pulled)
-        by_kind = first_kinds + kinds if beta else first_kinds
-        found = _Found(counts, cells.totals(counts), pulled, by_kind, kinds.sum(axis=0))
+        change, kinds, counts, pulled = _states(cells, population, matrix, beta).expect(rows, states)
+        found = _Found(counts, cells.totals(counts), pulled, first_kinds + kinds * (beta > 0), kinds.sum(axis=0))
         if change < SETTLED and n_rounds >= MIN_ROUNDS:
             break
     population["tilted_matrix"] = np.maximum(np.tensordot(_sizes(weights), pool.mean, 1), LEAST).T
     return Parameters(population, {"tilted_matrix": _matrices(cells, pool, weights, matrix, other)}), n_rounds
+
+
+def _step(cells: Cells, found: _Found, weights: Floats, pool: Pool, matrix: Floats, other: Floats) -> None:
+    """Improves the matrices in place."""
+    of_class = pool.alpha, pool.strength, np.expm1(BETA), LEAST
+
+    def part(first: int, last: int) -> None:
+        of_workers = (one[first:last] for one in (cells.index, weights, other))
+        tilted_matrices(found.counts, found.pulled, *of_workers, *of_class, matrix)
+
+    by_parts(part, len(weights), 10 * matrix.size)
 
 
 def tilted_states(rows: Rows, parameters: Parameters) -> States:
@@ -108,7 +116,7 @@ def tilted_states(rows: Rows, parameters: Parameters) -> States:
 
 def _states(cells: Cells, population: dict[str, Floats], table: Floats, beta: float) -> States:
     prior = log_shares(population["tilted_shares"]) + log_shares(population["tilted_kinds"]).T
-    pull = log_table(1.0 + table * np.expm1(beta)) if beta else NOTHING
+    pull = log_table(1.0 + table * np.expm1(beta))
     return States(cells, log_table(table[: cells.n_answered]), pull, prior[-1], prior[:-1] - prior[-1], beta)
 
 
@@ -173,9 +181,7 @@ def _pooled(pool: Pool, cells: Cells, found: _Found, weights: Floats, *, warm: b
 
 def _class_weights(pool: Pool, cells: Cells, found: _Found, weights: Floats) -> Floats:
     """How likely each worker is of each class."""
-    scores, everybody = np.tile(np.log(_sizes(weights)), (len(weights), 1)), np.arange(len(weights))
-    class_scores(found.counts, cells.worker, cells.label, pool.alpha, 1.0, scores)
-    class_scores(found.totals, everybody, np.zeros_like(everybody), pool.alpha_of_rows, -1.0, scores)
+    scores = np.log(_sizes(weights)) + pool.evidence(cells, found.counts, found.totals)
     return _normal(np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf)))
 
 
