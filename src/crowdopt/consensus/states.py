@@ -13,7 +13,7 @@ from crowdopt.consensus.threads import by_parts
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Floats
-    from crowdopt.consensus.cells import Cells
+    from crowdopt.consensus.cells import AnswerCells
     from crowdopt.consensus.rows import Rows
 
 LEAST = 1e-12
@@ -37,20 +37,22 @@ class States:
         pull: Of what the worker's probabilities sum to when a tilt lifts that label, by (cell, state); empty without.
         prior: Of the state, without a tilt, by (state).
         kind: How much likelier the state is with a tilt, by (tilt, state).
+        alone: Of the state, with or without a tilt, by (state): for a task that nobody answered.
         beta: By how much a tilt lifts the logarithm of its answer; 0 if there are no tilts.
     """
 
-    cells: Cells
+    cells: AnswerCells
     answer: Floats
     pull: Floats
     prior: Floats
     kind: Floats
+    alone: Floats
     beta: float = 0.0
 
     @classmethod
-    def plain(cls, cells: Cells, answer: Floats, prior: Floats) -> States:
+    def plain(cls, cells: AnswerCells, answer: Floats, prior: Floats) -> States:
         """States without tilts."""
-        return cls(cells, answer, NOTHING, prior, np.zeros((cells.index.shape[1], len(prior))))
+        return cls(cells, answer, NOTHING, prior, np.zeros((cells.index.shape[1], len(prior))), prior)
 
     def expect(self, rows: Rows, states: Floats, *, learn: bool = True) -> tuple[float, Floats, Floats, Floats]:
         """Puts the probabilities of the states in place.
@@ -84,8 +86,8 @@ class States:
         return by_label(states, rows.n_labels)
 
     @property
-    def _tables(self) -> tuple[Floats, Floats, Floats, Floats, float]:
-        return self.answer, self.pull, self.prior, self.kind, self.beta
+    def _tables(self) -> tuple[Any, ...]:
+        return self.answer, self.pull, self.prior, self.kind, self.alone, self.beta
 
     def _flat(self, rows: Rows, first: int, last: int) -> tuple[Any, ...]:
         start, known = rows.start[first : last + 1], rows.known[first:last]
@@ -103,7 +105,7 @@ def log_table(matrix: Floats) -> Floats:
     return on_grid(np.log(np.maximum(matrix, LEAST)))
 
 
-def log_shares(shares: Floats) -> Floats:
+def logs_of_shares(shares: Floats) -> Floats:
     """Logarithms of shares, some of which may be zero."""
     return np.log(shares, where=shares > 0, out=np.full_like(shares, NEVER))
 

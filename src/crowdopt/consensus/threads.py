@@ -1,4 +1,4 @@
-"""Loops in several threads. Sums are exact (see ``grid``), so that it does not matter who adds what, and in what order."""
+"""Loops in several threads. Sums are exact (see ``grid``): it does not matter who adds what, and in what order."""
 
 from __future__ import annotations
 
