@@ -120,6 +120,14 @@ def _gather(first, last, worker, cell, index, log_answer, log_pull, given, count
 
 
 @_part
+def _take_from(full, count, x):
+    """Takes the sums over some responses from those over all."""
+    for j in range(count + 1):
+        for s in range(x.shape[1]):
+            x[j, s] = full[j, s] - x[j, s]
+
+
+@_part
 def _settle(x, given, count, votes, log_prior, log_kind, beta, known):
     """Turns the sums of a task into weights of (tilt, state); returns what makes them probabilities."""
     n_states, top, total = x.shape[1], -np.inf, 0.0
@@ -202,9 +210,7 @@ def expect_without(rows, tables, states):
             for i in range(first, end):
                 votes[answer[i]] -= 1
             _gather(first, end, worker, cell, index, log_answer, log_pull, given, count, near, x)
-            for j in range(count + 1):
-                for s in range(n_states):
-                    x[j, s] = full[j, s] - x[j, s]
+            _take_from(full, count, x)
             log_prior = log_none if end - first < last - start[t] else log_any
             part = _settle(x, given, count, votes, log_prior, log_kind, beta, known[t])
             for i in range(first, end):

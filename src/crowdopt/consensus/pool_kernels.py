@@ -84,7 +84,7 @@ def _log_gammas(x, n):
 
 @_loop
 def _next_rows(first, counts, worker, label, weights, alpha, k, rows, x):
-    """Fills in rows of counts + alpha of workers with a weight, as many as there is room for; returns where and count."""
+    """Fills in rows of counts + alpha, of workers with a weight, while there is room; returns where and how many."""
     n_states, count = counts.shape[1], 0
     while first < len(counts) and count < len(rows):
         if weights[worker[first], k] > 0:
@@ -146,7 +146,7 @@ def class_scores(counts, worker, label, weights, alpha, scores):
 
 @_part
 def _sum_denominators(w, counts, pulled, index, lift, matrix, common):
-    """Adds up what the denominators of a worker's answers have in common; their own parts take the place of matrices."""
+    """Adds up what the denominators of a worker's answers have in common; their own parts replace the matrix."""
     for a in range(len(common)):
         c = index[w, a]
         for z in range(len(common) if c >= 0 else 0):

@@ -112,4 +112,4 @@ def logs_of_shares(shares: Floats) -> Floats:
 
 def by_cell(matrix: Floats) -> Floats:
     """Matrices (worker, state, answer) as a table (cell, state) of every cell."""
-    return np.swapaxes(matrix, 1, 2).reshape(-1, matrix.shape[1])
+    return np.ascontiguousarray(np.swapaxes(matrix, 1, 2).reshape(-1, matrix.shape[1]))
