@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class AnswerCells:
     """The pairs that matter, those that were answered first, sorted by worker and label.
 
     Attributes:
@@ -33,12 +33,12 @@ class Cells:
     of_row: NDArray[np.uint64]
 
     @classmethod
-    def answered(cls, rows: Rows) -> Cells:
+    def answered(cls, rows: Rows) -> AnswerCells:
         """The labels that each worker answered."""
         return cls._of(rows, np.zeros((rows.n_workers, rows.n_labels), bool))
 
     @classmethod
-    def met(cls, rows: Rows) -> Cells:
+    def met(cls, rows: Rows) -> AnswerCells:
         """The labels that each worker, or another worker on one of the worker's tasks, answered."""
         met = np.zeros((rows.n_workers, rows.n_labels), bool)
         for label, given in enumerate(rows.votes.T > 0):
@@ -46,7 +46,7 @@ class Cells:
         return cls._of(rows, met)
 
     @classmethod
-    def every(cls, rows: Rows) -> Cells:
+    def every(cls, rows: Rows) -> AnswerCells:
         """All pairs, in order."""
         shape = rows.n_workers, rows.n_labels
         index = np.arange(rows.n_workers * rows.n_labels).reshape(shape)
@@ -54,7 +54,7 @@ class Cells:
         return cls(index, worker, label, index.size, (rows.worker * rows.n_labels + rows.answer).astype(np.uint64))
 
     @classmethod
-    def _of(cls, rows: Rows, met: Bools) -> Cells:
+    def _of(cls, rows: Rows, met: Bools) -> AnswerCells:
         answered = np.zeros_like(met)
         answered[rows.worker, rows.answer] = True
         first, others = np.nonzero(answered), np.nonzero(met & ~answered)

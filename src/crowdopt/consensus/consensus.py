@@ -15,6 +15,7 @@ from crowdopt.consensus.kinds import fit_kinds, kinds_states
 from crowdopt.consensus.parameters import Parameters
 from crowdopt.consensus.tilted import fit_tilted, tilted_states
 from crowdopt.consensus.vote import fit_vote, vote_labels, vote_labels_without
+from crowdopt.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,8 +59,10 @@ def find_consensus(
         shares: The shares of the labels, if they are known: positive, and one in sum.
         on_member: Called with the name of each member before it is fitted.
     """
+    if not len(rows.worker):
+        raise InputError("there is no response with a label; give at least one")
     labels = np.flatnonzero(rows.labels_used) if shares is None else np.arange(rows.n_labels)
-    few, parameters, rounds = rows.with_labels(labels), Parameters({}, {}), {}
+    few, parameters, rounds = rows.with_evidence().with_labels(labels), Parameters({}, {}), {}
     for name, fit in _FITS.items():
         if on_member:
             on_member(name)

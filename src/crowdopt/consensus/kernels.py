@@ -57,7 +57,8 @@ def vote_round(start, worker, answer, known, precision, prior, shares, residual,
 @_part
 def _labels_given(first, last, answer, votes, given):
     """Fills in the labels that a task received, in their order; returns how many."""
-    votes[:] = 0
+    for d in range(len(votes)):
+        votes[d] = 0
     for i in range(first, last):
         votes[answer[i]] += 1
     count = 0
@@ -119,11 +120,19 @@ def _gather(first, last, worker, cell, index, log_answer, log_pull, given, count
 
 
 @_part
-def _settle(x, given, count, votes, log_none, log_kind, beta, known):
+def _take_from(full, count, x):
+    """Takes the sums over some responses from those over all."""
+    for j in range(count + 1):
+        for s in range(x.shape[1]):
+            x[j, s] = full[j, s] - x[j, s]
+
+
+@_part
+def _settle(x, given, count, votes, log_prior, log_kind, beta, known):
     """Turns the sums of a task into weights of (tilt, state); returns what makes them probabilities."""
     n_states, top, total = x.shape[1], -np.inf, 0.0
     for s in range(n_states):
-        x[0, s] += log_none[s]
+        x[0, s] += log_prior[s]
         if known >= 0 and s * len(votes) // n_states != known:
             x[0, s] = -np.inf
         if x[0, s] > top:
@@ -151,7 +160,7 @@ def expect(rows, tables, states, counts, pulled, kinds):
     ``kinds`` (tilt or none, state). Tilts are tried if beta is above zero. Returns the largest change of a probability.
     """
     start, worker, answer, known, cell, index, most = rows
-    log_answer, log_pull, log_none, log_kind, beta = tables
+    log_answer, log_pull, log_none, log_kind, log_any, beta = tables
     n_labels, n_states = log_kind.shape
     x, votes, near = np.empty((n_labels + 2, n_states)), np.zeros(n_labels), np.empty(most, np.uint64)
     given, count, change, learns, every = np.empty(n_labels, np.int64), 0, 0.0, len(counts) > 0, n_labels + 1
@@ -160,7 +169,7 @@ def expect(rows, tables, states, counts, pulled, kinds):
         if beta > 0:
             count = _labels_given(first, last, answer, votes, given)
         _gather(first, last, worker, cell, index, log_answer, log_pull, given, count, near, x)
-        part = _settle(x, given, count, votes, log_none, log_kind, beta, known[t])
+        part = _settle(x, given, count, votes, log_none if last > first else log_any, log_kind, beta, known[t])
         for s in range(n_states):
             p = q = 0.0
             for j in range(count + 1):
@@ -185,7 +194,7 @@ def expect(rows, tables, states, counts, pulled, kinds):
 def expect_without(rows, tables, states):
     """Fills in, for every response, the probabilities of the states of its task without this worker's responses."""
     start, worker, answer, known, cell, index, most = rows
-    log_answer, log_pull, log_none, log_kind, beta = tables
+    log_answer, log_pull, log_none, log_kind, log_any, beta = tables
     n_labels, n_states = log_kind.shape
     full, x = np.zeros((n_labels + 1, n_states)), np.zeros((n_labels + 1, n_states))
     votes, given, count, near = np.zeros(n_labels), np.empty(n_labels, np.int64), 0, np.empty(most, np.uint64)
@@ -201,10 +210,13 @@ def expect_without(rows, tables, states):
             for i in range(first, end):
                 votes[answer[i]] -= 1
             _gather(first, end, worker, cell, index, log_answer, log_pull, given, count, near, x)
-            x[: count + 1] = full[: count + 1] - x[: count + 1]
-            part = _settle(x, given, count, votes, log_none, log_kind, beta, known[t])
+            _take_from(full, count, x)
+            log_prior = log_none if end - first < last - start[t] else log_any
+            part = _settle(x, given, count, votes, log_prior, log_kind, beta, known[t])
             for i in range(first, end):
                 votes[answer[i]] += 1
                 for s in range(n_states):
-                    states[i, s] = x[: count + 1, s].sum() * part
+                    states[i, s] = 0.0
+                    for j in range(count + 1):
+                        states[i, s] += x[j, s] * part
             first = end

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.consensus.cells import Cells
+from crowdopt.consensus.cells import AnswerCells
 from crowdopt.consensus.grid import on_grid
 from crowdopt.consensus.parameters import Parameters
-from crowdopt.consensus.pooling import Pool, even_errors, normalised
-from crowdopt.consensus.states import NOTHING, States, by_cell, by_label, log_shares, log_table
+from crowdopt.consensus.pooling import Pooling, even_errors, of_sum_one
+from crowdopt.consensus.states import States, by_cell, by_label, log_table, logs_of_shares
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Floats
@@ -43,7 +43,7 @@ SETTLED = 1e-3
 
 def fit_kinds(rows: Rows, shares: Floats | None = None) -> tuple[Parameters, int]:
     """The parameters, and after how many rounds; the shares of the labels are those given."""
-    n_labels, states, cells = rows.n_labels, _first_states(rows), Cells.answered(rows)
+    n_labels, states, cells = rows.n_labels, _first_states(rows), AnswerCells.answered(rows)
     prior_labels = 1 + SHARE_PULL * on_grid(rows.start_shares).sum(axis=0)
     exact = on_grid(states)
     counts, sums = cells.counts(rows, exact), exact.sum(axis=0)
@@ -55,24 +55,23 @@ def fit_kinds(rows: Rows, shares: Floats | None = None) -> tuple[Parameters, int
         state_shares = _shares(sums, labels / labels.sum() if shares is None else shares)
         prior = _prior(pool)
         table = (counts + prior[cells.label]) / (totals + prior.sum(axis=0))[cells.worker]
-        last, counts = counts, np.zeros_like(counts)
-        tables = States.plain(cells, log_table(table), log_shares(state_shares))
-        change, kinds = tables.expect(rows, states, counts, NOTHING)
+        tables, last = States.plain(cells, log_table(table), logs_of_shares(state_shares)), counts
+        change, kinds, counts, _ = tables.expect(rows, states)
         sums = kinds[-1]
         if change < SETTLED and n_rounds >= MIN_ROUNDS:
             break
     matrix = np.tile(prior, (rows.n_workers, 1, 1))
     matrix[cells.worker, cells.label] += last
-    population = {"kinds_shares": state_shares, "kinds_matrix": normalised(prior).T}
+    population = {"kinds_shares": state_shares, "kinds_matrix": of_sum_one(prior).T}
     return Parameters(
-        population, {"kinds_matrix": np.ascontiguousarray(np.swapaxes(normalised(matrix), 1, 2))}
+        population, {"kinds_matrix": np.ascontiguousarray(np.swapaxes(of_sum_one(matrix), 1, 2))}
     ), n_rounds
 
 
 def kinds_states(rows: Rows, parameters: Parameters) -> States:
     """How likely answers are, by label and kind."""
     table, shares = by_cell(parameters.workers["kinds_matrix"]), parameters.population["kinds_shares"]
-    return States.plain(Cells.every(rows), log_table(table), log_shares(shares))
+    return States.plain(AnswerCells.every(rows), log_table(table), logs_of_shares(shares))
 
 
 def _first_states(rows: Rows) -> Floats:
@@ -87,27 +86,27 @@ def _right(table: Floats) -> float:
     return float(np.trace(by_label(table, len(table))))
 
 
-def _first_pool(table: Floats) -> Pool:
+def _first_pool(table: Floats) -> Pooling:
     n_labels, n_states = table.shape
     size = max(table.sum(), 1.0)
     accuracy = min(_right(table) / size, 1 - 1 / (size + 2))  # an error that never occurred is not impossible
     even = even_errors(np.array([accuracy]), n_labels).repeat(N_KINDS, axis=2)
-    return Pool.around(normalised(table + 0.1 * size / n_states * even))
+    return Pooling.around(of_sum_one(table + 0.1 * size / n_states * even))
 
 
-def _pooled(pool: Pool, cells: Cells, counts: Floats, totals: Floats, *, warm: bool) -> Pool:
+def _pooled(pool: Pooling, cells: AnswerCells, counts: Floats, totals: Floats, *, warm: bool) -> Pooling:
     n_labels, weights = pool.mean.shape[1], np.ones((len(totals), 1))
     for _ in range(2):
         tables, sizes = pool.tables(cells, counts, totals, weights)
         even = even_errors(np.array([(_right(tables[0]) + 0.5) / (tables.sum() + 1)]), n_labels)
-        of_label = normalised(by_label(tables, n_labels) + PULL * n_labels * even)
-        pool = Pool(normalised(tables + PULL * n_labels * of_label.repeat(N_KINDS, axis=2)), pool.strength)
+        of_label = of_sum_one(by_label(tables, n_labels) + PULL * n_labels * even)
+        pool = Pooling(of_sum_one(tables + PULL * n_labels * of_label.repeat(N_KINDS, axis=2)), pool.strength)
         if warm:
             pool = pool.stronger(tables, sizes)
     return pool
 
 
-def _prior(pool: Pool) -> Floats:
+def _prior(pool: Pooling) -> Floats:
     """What is expected of every worker, as pseudo-counts (answer, state)."""
     n_labels = pool.mean.shape[1]
     anchor = ANCHOR / max(n_labels - 1, 1) * np.eye(n_labels).repeat(N_KINDS, axis=1)

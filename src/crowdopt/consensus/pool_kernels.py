@@ -24,6 +24,9 @@ _BIAS = 2.0**52 + 1023
 _loop = partial(compiled, error_model="numpy")
 """A division by zero is infinite, so that loops can divide many times at once."""
 
+_part = partial(_loop, inline="always")
+"""A part of a loop, not called but copied into it."""
+
 
 @_loop
 def _logs(x, n):
@@ -48,7 +51,9 @@ def _logs(x, n):
 @_loop
 def _digammas(x, n):
     """The first n numbers, all above zero, become derivatives of ln Γ: six steps up, then Stirling's series."""
-    logs = x[:n] + 6.0
+    logs = np.empty(n)
+    for i in range(n):
+        logs[i] = x[i] + 6.0
     _logs(logs, n)
     for i in range(n):
         a = 1.0 / (x[i] + 6.0)
@@ -62,9 +67,11 @@ def _digammas(x, n):
 @_loop
 def _log_gammas(x, n):
     """The first n numbers, all above zero, become ln Γ, likewise."""
-    logs, below = x[:n] + 6.0, x[:n] * (x[:n] + 5.0)
+    logs, below = np.empty(n), np.empty(n)
     for i in range(n):
-        below[i] *= (below[i] + 4.0) * (below[i] + 6.0)
+        logs[i] = x[i] + 6.0
+        y = x[i] * (x[i] + 5.0)
+        below[i] = y * (y + 4.0) * (y + 6.0)
     _logs(logs, n)
     _logs(below, n)
     for i in range(n):
@@ -76,17 +83,27 @@ def _log_gammas(x, n):
 
 
 @_loop
-def _next_rows(first, counts, worker, label, weight, alpha, rows, x):
-    """Fills in rows of counts + alpha of workers of some weight, as many as x has room for; returns where and count."""
+def _next_rows(first, counts, worker, label, weights, alpha, k, rows, x):
+    """Fills in rows of counts + alpha, of workers with a weight, while there is room; returns where and how many."""
     n_states, count = counts.shape[1], 0
     while first < len(counts) and count < len(rows):
-        if weight[worker[first]] > 0:
+        if weights[worker[first], k] > 0:
             for s in range(n_states):
-                x[count * n_states + s] = counts[first, s] + alpha[label[first], s]
+                x[count * n_states + s] = counts[first, s] + alpha[k, label[first], s]
             rows[count] = first
             count += 1
         first += 1
     return first, count
+
+
+@_loop
+def _flat(alpha, k):
+    """A copy of the pseudo-counts of a class, by (answer, state), as one row."""
+    n_states = alpha.shape[2]
+    flat = np.empty(alpha.shape[1] * n_states)
+    for i in range(len(flat)):
+        flat[i] = alpha[k, i // n_states, i % n_states]
+    return flat
 
 
 @_loop
@@ -96,75 +113,83 @@ def pool(counts, worker, label, weights, alpha, tables):
     rows = np.empty(max(1, _BLOCK // n_states), np.int64)
     x = np.empty(len(rows) * n_states)
     for k in range(len(alpha)):
-        low = alpha[k].copy()
-        _digammas(low.ravel(), low.size)
-        weight, first = weights[:, k].copy(), 0
+        low, first = _flat(alpha, k), 0
+        _digammas(low, len(low))
         while first < len(counts):
-            first, count = _next_rows(first, counts, worker, label, weight, alpha[k], rows, x)
+            first, count = _next_rows(first, counts, worker, label, weights, alpha, k, rows, x)
             _digammas(x, count * n_states)
             for i in range(count):
-                a, r = label[rows[i]], weight[worker[rows[i]]]
+                a, r = label[rows[i]], weights[worker[rows[i]], k]
                 for s in range(n_states):
-                    draws = r * alpha[k, a, s] * (x[i * n_states + s] - low[a, s])
+                    draws = r * alpha[k, a, s] * (x[i * n_states + s] - low[a * n_states + s])
                     tables[k, a, s] += np.rint(draws / GRAIN) * GRAIN
 
 
 @_loop
-def class_scores(counts, worker, label, alpha, sign, scores):
-    """Adds to, or takes from, ``scores`` (worker, class) the logarithms of Γ(counts + alpha) / Γ(alpha)."""
+def class_scores(counts, worker, label, weights, alpha, scores):
+    """Adds to ``scores`` (worker, class) the logarithms of Γ(counts + alpha) / Γ(alpha)."""
     n_states = counts.shape[1]
     rows = np.empty(max(1, _BLOCK // n_states), np.int64)
-    x, weight = np.empty(len(rows) * n_states), np.ones(len(scores))
+    x = np.empty(len(rows) * n_states)
     for k in range(len(alpha)):
-        low, first = alpha[k].copy(), 0
-        _log_gammas(low.ravel(), low.size)
+        low, first = _flat(alpha, k), 0
+        _log_gammas(low, len(low))
         while first < len(counts):
-            first, count = _next_rows(first, counts, worker, label, weight, alpha[k], rows, x)
+            first, count = _next_rows(first, counts, worker, label, weights, alpha, k, rows, x)
             _log_gammas(x, count * n_states)
             for i in range(count):
                 score = 0.0
                 for s in range(n_states):
-                    score += x[i * n_states + s] - low[label[rows[i]], s]
-                scores[worker[rows[i]], k] += sign * score
+                    score += x[i * n_states + s] - low[label[rows[i]] * n_states + s]
+                scores[worker[rows[i]], k] += np.rint(score / GRAIN) * GRAIN
+
+
+@_part
+def _sum_denominators(w, counts, pulled, index, lift, matrix, common):
+    """Adds up what the denominators of a worker's answers have in common; their own parts replace the matrix."""
+    for a in range(len(common)):
+        c = index[w, a]
+        for z in range(len(common) if c >= 0 else 0):
+            drawn = pulled[c, z] / (1.0 + matrix[c, z] * lift)
+            common[z] += (counts[c, z] if c < len(counts) else 0.0) - pulled[c, z] + drawn
+            matrix[c, z] = lift * drawn
+
+
+@_part
+def _divide(w, counts, index, weights, alpha, common, matrix, left):
+    """Divides by the denominators, of which the own parts are in ``matrix``; takes the pseudo-counts from ``left``."""
+    for a in range(len(common)):
+        c = index[w, a]
+        for z in range(len(common) if c >= 0 else 0):
+            expected = 0.0
+            for k in range(len(alpha)):
+                expected += weights[w, k] * alpha[k, a, z]
+            left[z] -= expected
+            expected += counts[c, z] if c < len(counts) else 0.0
+            matrix[c, z] = expected / (common[z] + matrix[c, z])
 
 
 @_loop
-def tilted_matrices(counts, pulled, index, weights, alpha, strength, lift, floor, matrix, other):
+def tilted_matrices(counts, pulled, index, weights, other, alpha, strength, lift, floor, matrix):
     """One step of the matrices (cell, label), in place: those that went into ``pulled`` are still there.
 
-    ``other`` (worker, label) is what to multiply with in place of 1 / strength where a worker has no cell.
+    ``other`` (worker, label) becomes what the pseudo-counts of labels are multiplied with that a worker has no cell of.
     """
-    n_labels, n_answered = index.shape[1], len(counts)
-    common, total, mine = np.empty(n_labels), np.empty(n_labels), np.empty(n_labels)
+    n_labels = index.shape[1]
+    common, left = np.empty(n_labels), np.empty(n_labels)
     for w in range(len(index)):
-        strong = (weights[w] * strength).sum()
-        common[:], total[:] = strong, strong
-        for a in range(n_labels):
-            c = index[w, a]
-            for z in range(n_labels if c >= 0 else 0):
-                drawn = pulled[c, z] / (1.0 + matrix[c, z] * lift)
-                common[z] += (counts[c, z] if c < n_answered else 0.0) - pulled[c, z] + drawn
-                matrix[c, z] = lift * drawn
-        for a in range(n_labels):
-            c = index[w, a]
-            if c >= 0:
-                mine[:] = 0.0
-                for k in range(len(strength)):
-                    for z in range(n_labels):
-                        mine[z] += weights[w, k] * alpha[k, a, z]
-                for z in range(n_labels):
-                    total[z] -= mine[z]
-                    mine[z] += counts[c, z] if c < n_answered else 0.0
-                    matrix[c, z] = mine[z] / (common[z] + matrix[c, z])
+        strong = 0.0
+        for k in range(len(strength)):
+            strong += weights[w, k] * strength[k]
         for z in range(n_labels):
-            other[w, z] = max(total[z], 0.0) / common[z]
-        for a in range(n_labels):
-            c = index[w, a]
-            for z in range(n_labels if c >= 0 else 0):
-                other[w, z] += matrix[c, z]
-        for a in range(n_labels):
-            c = index[w, a]
-            for z in range(n_labels if c >= 0 else 0):
-                matrix[c, z] = max(matrix[c, z] / other[w, z], floor)
+            common[z] = left[z] = strong
+        _sum_denominators(w, counts, pulled, index, lift, matrix, common)
+        _divide(w, counts, index, weights, alpha, common, matrix, left)
         for z in range(n_labels):
-            other[w, z] = 1.0 / (other[w, z] * common[z])
+            total = max(left[z], 0.0) / common[z]
+            for a in range(n_labels):
+                total += matrix[index[w, a], z] if index[w, a] >= 0 else 0.0
+            for a in range(n_labels):
+                if index[w, a] >= 0:
+                    matrix[index[w, a], z] = max(matrix[index[w, a], z] / total, floor)
+            other[w, z] = 1.0 / (total * common[z])

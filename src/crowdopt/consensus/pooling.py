@@ -7,15 +7,18 @@ restaurant) says what the mean is; how many there are for so many responses says
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crowdopt.consensus.pool_kernels import pool
+from crowdopt.consensus.pool_kernels import class_scores, pool
+from crowdopt.consensus.threads import by_parts
 
 if TYPE_CHECKING:
-    from crowdopt._arrays import Floats
-    from crowdopt.consensus.cells import Cells
+    from collections.abc import Callable
+
+    from crowdopt._arrays import Floats, Ints
+    from crowdopt.consensus.cells import AnswerCells
 
 FIRST_STRENGTH = 4.0
 WEAKEST, STRONGEST = 0.5, 200.0
@@ -24,7 +27,7 @@ PRIOR_TABLES, PRIOR_SIZE = 2.0, 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class Pooling:
     """What classes of workers have in common.
 
     Attributes:
@@ -36,35 +39,60 @@ class Pool:
     strength: Floats
 
     @classmethod
-    def around(cls, mean: Floats) -> Pool:
+    def around(cls, mean: Floats) -> Pooling:
         """Means to begin with."""
         return cls(mean, np.full(len(mean), FIRST_STRENGTH))
 
     @property
     def alpha(self) -> Floats:
         """The pseudo-counts (class, answer, state)."""
-        return self.strength[:, None, None] * self.mean
+        return np.ascontiguousarray(self.strength[:, None, None] * self.mean)
 
-    @property
-    def alpha_of_rows(self) -> Floats:
-        """The sums of the pseudo-counts of a row (class, 1, state)."""
-        return np.repeat(self.strength, self.mean.shape[-1]).reshape(len(self.strength), 1, -1)
-
-    def tables(self, cells: Cells, counts: Floats, totals: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    def tables(self, cells: AnswerCells, counts: Floats, totals: Floats, weights: Floats) -> tuple[Floats, Floats]:
         """How many draws from each class the workers' counts show (class, answer, state), and for what size (class)."""
-        tables, sizes = np.zeros_like(self.mean), np.zeros_like(self.alpha_of_rows)
-        everybody = np.arange(len(totals))
-        pool(counts, cells.worker, cells.label, weights, self.alpha, tables)
-        pool(totals, everybody, np.zeros_like(everybody), weights, self.alpha_of_rows, sizes)
+        tables, sizes = (
+            _summed(pool, (part, worker, label), (weights, alpha), alpha.shape)
+            for part, worker, label, alpha in self._both(cells, counts, totals)
+        )
         return tables, sizes.sum(axis=(1, 2)) / self.strength
 
-    def stronger(self, tables: Floats, sizes: Floats) -> Pool:
+    def evidence(self, cells: AnswerCells, counts: Floats, totals: Floats) -> Floats:
+        """The log-likelihood of each worker's counts in each class (worker, class), whatever the worker's matrix."""
+        everyone = np.ones((len(totals), len(self.strength)))
+        of_answers, of_rows = (
+            _summed(class_scores, (part, worker, label), (everyone, alpha), everyone.shape)
+            for part, worker, label, alpha in self._both(cells, counts, totals)
+        )
+        return of_answers - of_rows
+
+    def _both(self, cells: AnswerCells, counts: Floats, totals: Floats) -> list[tuple[Floats, Ints, Ints, Floats]]:
+        """Counts, the worker and the label of each, and their pseudo-counts: of answers, and of whole rows."""
+        everybody, whole = np.arange(len(totals)), np.repeat(self.strength, totals.shape[1])
+        return [
+            (counts, cells.worker[: len(counts)], cells.label[: len(counts)], self.alpha),
+            (totals, everybody, np.zeros_like(everybody), whole.reshape(len(self.strength), 1, -1)),
+        ]
+
+    def stronger(self, tables: Floats, sizes: Floats) -> Pooling:
         """The same means, as strong as the tables say."""
         strength = (tables.sum(axis=(1, 2)) + PRIOR_TABLES) / (sizes + PRIOR_SIZE)
         return replace(self, strength=np.clip(strength, WEAKEST, STRONGEST))
 
 
-def normalised(counts: Floats) -> Floats:
+def _summed(
+    loop: Callable[..., None], by_cell: tuple[Any, ...], others: tuple[Floats, ...], shape: tuple[int, ...]
+) -> Floats:
+    """What a loop over the cells adds up to."""
+
+    def part(first: int, last: int) -> Floats:
+        total = np.zeros(shape)
+        loop(*(one[first:last] for one in by_cell), *others, total)
+        return total
+
+    return np.asarray(sum(by_parts(part, len(by_cell[0]), 10 * by_cell[0].size * len(others[-1]))))
+
+
+def of_sum_one(counts: Floats) -> Floats:
     """Counts (..., answer, state) as probabilities of the answers."""
     return np.asarray(counts / counts.sum(axis=-2, keepdims=True))
 

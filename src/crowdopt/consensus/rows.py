@@ -83,6 +83,11 @@ class Rows:
         used[self.known[self.known >= 0]] = True
         return used
 
+    def with_evidence(self) -> Rows:
+        """The same responses, without the tasks that nobody answered and whose label is not known."""
+        kept = (np.diff(self.start) > 0) | (self.known >= 0)
+        return replace(self, start=np.append(self.start[:-1][kept], self.start[-1]), known=self.known[kept])
+
     def with_labels(self, labels: Ints) -> Rows:
         """The same rows for those who number only these labels, in this order."""
         code = np.full(self.n_labels + 1, -1)

@@ -9,14 +9,18 @@ import numpy as np
 
 from crowdopt.consensus.grid import on_grid
 from crowdopt.consensus.kernels import expect, expect_without
+from crowdopt.consensus.threads import by_parts
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Floats
-    from crowdopt.consensus.cells import Cells
+    from crowdopt.consensus.cells import AnswerCells
     from crowdopt.consensus.rows import Rows
 
 LEAST = 1e-12
 """The least probability of an answer in a table."""
+
+LARGEST = 2**26
+"""Bytes of tables that threads may have of their own, all together."""
 
 NOTHING = np.empty((0, 0))
 NEVER = -1e6
@@ -33,48 +37,62 @@ class States:
         pull: Of what the worker's probabilities sum to when a tilt lifts that label, by (cell, state); empty without.
         prior: Of the state, without a tilt, by (state).
         kind: How much likelier the state is with a tilt, by (tilt, state).
+        alone: Of the state, with or without a tilt, by (state): for a task that nobody answered.
         beta: By how much a tilt lifts the logarithm of its answer; 0 if there are no tilts.
     """
 
-    cells: Cells
+    cells: AnswerCells
     answer: Floats
     pull: Floats
     prior: Floats
     kind: Floats
+    alone: Floats
     beta: float = 0.0
 
     @classmethod
-    def plain(cls, cells: Cells, answer: Floats, prior: Floats) -> States:
+    def plain(cls, cells: AnswerCells, answer: Floats, prior: Floats) -> States:
         """States without tilts."""
-        return cls(cells, answer, NOTHING, prior, np.zeros((cells.index.shape[1], len(prior))))
+        return cls(cells, answer, NOTHING, prior, np.zeros((cells.index.shape[1], len(prior))), prior)
 
-    def expect(self, rows: Rows, states: Floats, counts: Floats, pulled: Floats) -> tuple[float, Floats]:
-        """Puts the probabilities of the states in place and adds up the workers' counts.
+    def expect(self, rows: Rows, states: Floats, *, learn: bool = True) -> tuple[float, Floats, Floats, Floats]:
+        """Puts the probabilities of the states in place.
 
-        Returns the largest change of a probability, and the sums by (tilt, state), no tilt at the end.
+        Returns the largest change of a probability; what they add up to by (tilt, state), no tilt at the end; and for
+        the answers (answered cell, state) and the tilts (cell, state) of the workers, unless these do not matter.
         """
-        kinds = np.zeros((self.kind.shape[0] + 1, self.kind.shape[1]))
-        return expect(self._flat(rows), self._tables, states, counts, pulled, kinds), kinds
+
+        def part(first: int, last: int) -> tuple[float, Floats, Floats, Floats]:
+            kinds = np.zeros((self.kind.shape[0] + 1, self.kind.shape[1]))
+            counts, pulled = (np.zeros_like(one) if learn else NOTHING for one in (self.answer, self.pull))
+            found = expect(self._flat(rows, first, last), self._tables, states[first:last], counts, pulled, kinds)
+            return found, kinds, counts, pulled
+
+        size = self.answer.nbytes + self.pull.nbytes
+        parts = by_parts(part, rows.n_tasks, 4 * len(rows.worker) * len(self.prior), LARGEST // max(size, 1))
+        changes, *sums = zip(*parts, strict=True)
+        kinds, counts, pulled = (one[0] if len(one) == 1 else np.sum(one, axis=0) for one in sums)
+        return max(changes), kinds, counts, pulled
 
     def labels(self, rows: Rows) -> Floats:
         """The probabilities of the labels of every task."""
         states = np.zeros((rows.n_tasks, len(self.prior)))
-        self.expect(rows, states, NOTHING, NOTHING)
+        self.expect(rows, states, learn=False)
         return by_label(states, rows.n_labels)
 
     def labels_without(self, rows: Rows) -> Floats:
         """For every response those of its task, without the responses of this worker to it."""
         states = np.zeros((len(rows.worker), len(self.prior)))
-        expect_without(self._flat(rows), self._tables, states)
+        expect_without(self._flat(rows, 0, rows.n_tasks), self._tables, states)
         return by_label(states, rows.n_labels)
 
     @property
-    def _tables(self) -> tuple[Floats, Floats, Floats, Floats, float]:
-        return self.answer, self.pull, self.prior, self.kind, self.beta
+    def _tables(self) -> tuple[Any, ...]:
+        return self.answer, self.pull, self.prior, self.kind, self.alone, self.beta
 
-    def _flat(self, rows: Rows) -> tuple[Any, ...]:
-        most = int(np.diff(rows.start).max(initial=0))
-        return rows.start, rows.worker, rows.answer, rows.known, self.cells.of_row, self.cells.index, most
+    def _flat(self, rows: Rows, first: int, last: int) -> tuple[Any, ...]:
+        start, known = rows.start[first : last + 1], rows.known[first:last]
+        most = int(np.diff(start).max(initial=0))
+        return start, rows.worker, rows.answer, known, self.cells.of_row, self.cells.index, most
 
 
 def by_label(states: Floats, n_labels: int) -> Floats:
@@ -87,11 +105,11 @@ def log_table(matrix: Floats) -> Floats:
     return on_grid(np.log(np.maximum(matrix, LEAST)))
 
 
-def log_shares(shares: Floats) -> Floats:
+def logs_of_shares(shares: Floats) -> Floats:
     """Logarithms of shares, some of which may be zero."""
     return np.log(shares, where=shares > 0, out=np.full_like(shares, NEVER))
 
 
 def by_cell(matrix: Floats) -> Floats:
     """Matrices (worker, state, answer) as a table (cell, state) of every cell."""
-    return np.swapaxes(matrix, 1, 2).reshape(-1, matrix.shape[1])
+    return np.ascontiguousarray(np.swapaxes(matrix, 1, 2).reshape(-1, matrix.shape[1]))

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.consensus.cells import Cells
+from crowdopt.consensus.cells import AnswerCells
 from crowdopt.consensus.grid import on_grid
 from crowdopt.consensus.parameters import Parameters
-from crowdopt.consensus.pool_kernels import class_scores, tilted_matrices
-from crowdopt.consensus.pooling import Pool, even_errors, normalised
-from crowdopt.consensus.states import NOTHING, States, by_cell, log_shares, log_table
+from crowdopt.consensus.pool_kernels import tilted_matrices
+from crowdopt.consensus.pooling import Pooling, even_errors, of_sum_one
+from crowdopt.consensus.states import States, by_cell, log_table, logs_of_shares
+from crowdopt.consensus.threads import by_parts
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Floats
@@ -72,7 +73,7 @@ class _Found:
 
 def fit_tilted(rows: Rows, shares: Floats | None = None) -> tuple[Parameters, int]:
     """The parameters, and after how many rounds; the shares of the labels are those given."""
-    cells, states = Cells.met(rows), rows.start_shares.copy()
+    cells, states = AnswerCells.met(rows), rows.start_shares.copy()
     found = _first_found(rows, cells)
     first_kinds, total = found.kinds, found.labels
     prior_labels = 1 + SHARE_PULL * rows.n_tasks * (total + 1) / (rows.n_tasks + rows.n_labels)
@@ -83,52 +84,53 @@ def fit_tilted(rows: Rows, shares: Floats | None = None) -> tuple[Parameters, in
         beta = BETA if n_rounds > WARM_UP else 0.0
         pool = _pooled(pool, cells, found, weights, warm=beta > 0)
         weights = _class_weights(pool, cells, found, weights)
-        tilted_matrices(
-            found.counts,
-            found.pulled,
-            cells.index,
-            weights,
-            pool.alpha,
-            pool.strength,
-            np.expm1(BETA),
-            LEAST,
-            matrix,
-            other,
-        )
+        _step(cells, found, weights, pool, matrix, other)
         population = {
             "tilted_shares": _normal(found.labels + prior_labels) if shares is None else shares,
             "tilted_kinds": _normal(found.kinds.T),
         }
-        counts, pulled = np.zeros_like(found.counts), np.zeros_like(matrix)
-        change, kinds = _states(cells, population, matrix, beta).expect(rows, states, counts, pulled)
-        by_kind = first_kinds + kinds if beta else first_kinds
-        found = _Found(counts, cells.totals(counts), pulled, by_kind, kinds.sum(axis=0))
+        change, kinds, counts, pulled = _states(cells, population, matrix, beta).expect(rows, states)
+        found = _Found(counts, cells.totals(counts), pulled, first_kinds + kinds * (beta > 0), kinds.sum(axis=0))
         if change < SETTLED and n_rounds >= MIN_ROUNDS:
             break
     population["tilted_matrix"] = np.maximum(np.tensordot(_sizes(weights), pool.mean, 1), LEAST).T
     return Parameters(population, {"tilted_matrix": _matrices(cells, pool, weights, matrix, other)}), n_rounds
 
 
+def _step(cells: AnswerCells, found: _Found, weights: Floats, pool: Pooling, matrix: Floats, other: Floats) -> None:
+    """Improves the matrices in place."""
+    of_class = pool.alpha, pool.strength, np.expm1(BETA), LEAST
+
+    def part(first: int, last: int) -> None:
+        of_workers = (one[first:last] for one in (cells.index, weights, other))
+        tilted_matrices(found.counts, found.pulled, *of_workers, *of_class, matrix)
+
+    by_parts(part, len(weights), 10 * matrix.size)
+
+
 def tilted_states(rows: Rows, parameters: Parameters) -> States:
     """How likely answers are, by label and tilt."""
     table = by_cell(parameters.workers["tilted_matrix"])
-    return _states(Cells.every(rows), parameters.population, table, BETA)
+    return _states(AnswerCells.every(rows), parameters.population, table, BETA)
 
 
-def _states(cells: Cells, population: dict[str, Floats], table: Floats, beta: float) -> States:
-    prior = log_shares(population["tilted_shares"]) + log_shares(population["tilted_kinds"]).T
-    pull = log_table(1.0 + table * np.expm1(beta)) if beta else NOTHING
-    return States(cells, log_table(table[: cells.n_answered]), pull, prior[-1], prior[:-1] - prior[-1], beta)
+def _states(cells: AnswerCells, population: dict[str, Floats], table: Floats, beta: float) -> States:
+    alone = logs_of_shares(population["tilted_shares"])
+    kinds = np.ascontiguousarray(logs_of_shares(population["tilted_kinds"]).T)
+    pull = log_table(1.0 + table * np.expm1(beta))
+    return States(
+        cells, log_table(table[: cells.n_answered]), pull, alone + kinds[-1], kinds[:-1] - kinds[-1], alone, beta
+    )
 
 
-def _matrices(cells: Cells, pool: Pool, weights: Floats, matrix: Floats, other: Floats) -> Floats:
+def _matrices(cells: AnswerCells, pool: Pooling, weights: Floats, matrix: Floats, other: Floats) -> Floats:
     """The workers' matrices (worker, label, answer), also of labels that they have nothing to do with."""
     full = np.tensordot(weights, pool.alpha, 1) * other[:, None]
     full[cells.worker, cells.label] = matrix
     return np.ascontiguousarray(np.swapaxes(np.maximum(full, LEAST), 1, 2))
 
 
-def _first_found(rows: Rows, cells: Cells) -> _Found:
+def _first_found(rows: Rows, cells: AnswerCells) -> _Found:
     exact = on_grid(rows.start_shares)
     none, easy, misleading = KIND_SHARES
     kinds = np.full((rows.n_labels + 1, rows.n_labels), misleading / max(rows.n_labels - 1, 1))
@@ -158,33 +160,31 @@ def ranks(values: Floats) -> Floats:
     return rank
 
 
-def _first_pool(cells: Cells, found: _Found, weights: Floats) -> Pool:
+def _first_pool(cells: AnswerCells, found: _Found, weights: Floats) -> Pooling:
     n_labels = found.counts.shape[1]
     mine = weights[cells.worker[: cells.n_answered]]
     by_class = np.stack([cells.table(on_grid(weight[:, None] * found.counts)) for weight in mine.T])
     size, right = by_class.sum(axis=(1, 2)), np.einsum("kzz->k", by_class)
     even = even_errors((right + 1) / (size + 2), n_labels)
-    return Pool.around(normalised(by_class + 0.1 * np.maximum(size, 1e-6)[:, None, None] / n_labels * even))
+    return Pooling.around(of_sum_one(by_class + 0.1 * np.maximum(size, 1e-6)[:, None, None] / n_labels * even))
 
 
-def _pooled(pool: Pool, cells: Cells, found: _Found, weights: Floats, *, warm: bool) -> Pool:
+def _pooled(pool: Pooling, cells: AnswerCells, found: _Found, weights: Floats, *, warm: bool) -> Pooling:
     n_labels = found.counts.shape[1]
     weights = on_grid(weights)  # which leaves out the classes that a worker hardly belongs to
     for _ in range(2):
         tables, sizes = pool.tables(cells, found.counts, found.totals, weights)
         accuracy = (np.einsum("kzz->k", tables) + 0.5) / (tables.sum(axis=(1, 2)) + 1)
-        mean = normalised(tables + PULL * n_labels * even_errors(accuracy, n_labels))
-        pool = Pool(mean, pool.strength)
+        mean = of_sum_one(tables + PULL * n_labels * even_errors(accuracy, n_labels))
+        pool = Pooling(mean, pool.strength)
         if warm:
             pool = pool.stronger(tables, sizes)
     return pool
 
 
-def _class_weights(pool: Pool, cells: Cells, found: _Found, weights: Floats) -> Floats:
+def _class_weights(pool: Pooling, cells: AnswerCells, found: _Found, weights: Floats) -> Floats:
     """How likely each worker is of each class."""
-    scores, everybody = np.tile(np.log(_sizes(weights)), (len(weights), 1)), np.arange(len(weights))
-    class_scores(found.counts, cells.worker, cells.label, pool.alpha, 1.0, scores)
-    class_scores(found.totals, everybody, np.zeros_like(everybody), pool.alpha_of_rows, -1.0, scores)
+    scores = np.log(_sizes(weights)) + pool.evidence(cells, found.counts, found.totals)
     return _normal(np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf)))
 
 

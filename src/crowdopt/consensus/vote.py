@@ -34,12 +34,12 @@ def fit_vote(rows: Rows, shares: Floats | None = None) -> tuple[Parameters, int]
     votes, prior = rows.start_shares.copy(), np.zeros(rows.n_labels)
     _, residual, total = _round(rows, np.ones(rows.n_workers), prior, votes)
     scale = PULL * max(residual.sum(), LEAST_RESIDUAL) / max(load.sum(), 1)
-    for n_rounds in range(1, MAX_ROUNDS + 1):
+    change, n_rounds = np.inf, 0
+    while change >= SETTLED and n_rounds < MAX_ROUNDS:
+        n_rounds += 1
         precision = _exact((PULL + load) / (scale + residual))
         prior = total / rows.n_tasks if shares is None else shares
         change, residual, total = _round(rows, precision, prior, votes)
-        if change < SETTLED:
-            break
     population = {"vote_shares": prior, "vote_precision": np.array(PULL / scale)}
     return Parameters(population, {"vote_precision": precision}), n_rounds
 

@@ -1,0 +1,41 @@
+"""Loops in several threads. Sums are exact (see ``grid``): it does not matter who adds what, and in what order."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import TYPE_CHECKING, TypeVar
+
+from crowdopt._parallel import n_cores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_Result = TypeVar("_Result")
+
+MAX_THREADS = 8
+WORTH_A_THREAD = 1e5
+"""Table entries to read or write, below which a thread costs more than it saves."""
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(min(n_cores(), MAX_THREADS), thread_name_prefix="crowdopt-consensus")
+
+
+def by_parts(
+    function: Callable[[int, int], _Result], length: int, work: float, most: int = MAX_THREADS
+) -> list[_Result]:
+    """The results for parts (start, end) of a range that make up all of it, in their order.
+
+    Args:
+        function: What to call for each part; it should spend its time in compiled loops.
+        length: The end of the range, which begins at 0.
+        work: How many entries of tables it reads or writes in all.
+        most: Into how many parts at most, if each needs memory of its own.
+    """
+    n_parts = max(1, min(n_cores(), MAX_THREADS, most, length, int(work / WORTH_A_THREAD)))
+    if n_parts == 1:
+        return [function(0, length)]
+    ends = [length * part // n_parts for part in range(n_parts + 1)]
+    return list(_threads().map(function, ends[:-1], ends[1:]))
