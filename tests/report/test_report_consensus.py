@@ -91,7 +91,7 @@ def test_majority_vote_differs_where_another_label_has_more_responses():
     frame.loc[good, "label"] = frame[good]["task"].map(lambda task: ["no", "yes"][int(task[1:]) % 2])
     truth = truth_of(frame)
     solution = crowdopt.aggregate(frame, truth=truth)
-    votes = frame.groupby(["task", "label"]).size().unstack(fill_value=0)
+    votes = pd.crosstab(frame["task"], frame["label"])
     label = solution.answers.set_index("task")["label"]
     own = np.array([votes.loc[task, label[task]] for task in votes.index])
     most, facts = votes.max(axis=1).to_numpy(), gather_consensus(solution)["vote"]
