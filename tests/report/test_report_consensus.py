@@ -146,6 +146,20 @@ def test_callers_in_python_are_warned_and_the_terminal_says_it_once(tmp_path):
     assert err == ""
 
 
+def test_of_groups_one_warning_names_the_first(tmp_path):
+    alone = [("a", "ann", "yes"), ("b", "bob", "no")]
+    agreed = [(task, worker, "no" if task == "c" else "yes") for task in "cdefgh" for worker in ("ann", "bob", "cy")]
+    rows = [(*row, group) for group, part in (("one", alone), ("two", agreed), ("zoo", alone)) for row in part]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label", "batch"])
+    with pytest.warns(CheckWarning) as caught:
+        found = crowdopt.aggregate(frame, group="batch", jobs=1)
+    doubtful = [group for group, one in found.items() if one.doubts]
+    assert {"one", "zoo"} <= set(doubtful)
+    assert [str(one.message) for one in caught] == [
+        f"CHECK: {len(doubtful)} of 3 groups; 'one': {found['one'].doubts[0]}"
+    ]
+
+
 def test_what_users_bring_is_escaped(tmp_path):
     solution = crowdopt.aggregate(hostile(), keep=["text"], labels=["calm", HOSTILE, "שלום"])
     page = page_of(solution, tmp_path, command=HOSTILE)
