@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -234,6 +235,16 @@ def test_numbers_beside_texts_from_right_to_left_stay_where_they_are(open_page):
     assert len(set(places)) == 3
 
 
+UNNAMED = """() => [
+    ...[...document.querySelectorAll('input, select')].filter(n => n.labels.length === 0),
+    ...[...document.querySelectorAll('svg[role=img], [role=region], [role=group]')].filter(n => !n.ariaLabel),
+    ...[...document.querySelectorAll('button')].filter(n => !(n.ariaLabel || n.textContent.trim())),
+    ...[...document.querySelectorAll('th')].filter(n => !n.scope),
+    ...[...document.querySelectorAll('section')].filter(
+      n => !document.getElementById(n.getAttribute('aria-labelledby'))),
+  ].map(n => n.outerHTML.slice(0, 80))"""
+"""What has no name for screen readers."""
+
 LOOKS = {
     "light": {"color_scheme": "light"},
     "dark": {"color_scheme": "dark"},
@@ -255,6 +266,55 @@ def test_it_fits_the_screen_in_light_and_dark(open_page, screenshots, name, look
     assert target.stat().st_size > 10_000
 
 
+@pytest.fixture(scope="module")
+def consensus():
+    """The page of a consensus with every part; the smallest crowd that has classes of confidence."""
+    frame = crowd(90, 3, (2, 5), 70, names=["cat", "dog", "owl"])
+    truth = frame.groupby("task", as_index=False)["label"].first()
+    return crowdopt.aggregate(frame, truth=truth, keep=["text"])
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_consensus_fits_the_screen_in_light_and_dark(open_page, screenshots, consensus, look):
+    report = open_page(consensus, **LOOKS[look])
+    assert report.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert report.page.evaluate(UNNAMED) == []
+    report.page.add_style_tag(content=".tall{content-visibility:visible!important}")
+    target = screenshots / f"consensus-{look}.png"
+    report.page.screenshot(path=target, full_page=True)
+    assert target.stat().st_size > 10_000
+
+
+def test_the_tables_of_a_consensus_sort_and_filter(open_page, consensus):
+    report = open_page(consensus)
+    for column in (2, 4):
+        button = report.page.locator(f'[data-sort="tasks"][data-column="{column}"]')
+        for reverse in (False, True):
+            button.click()
+            shown = [float(text.rstrip("%")) for text in report.column("tasks", column)]
+            assert shown == sorted(shown, reverse=reverse)
+    report.page.fill("#search-tasks", "T001 text")
+    assert sorted(report.column("tasks", 0)) == [f"t001{k}" for k in range(10)]
+    report.page.fill("#search-workers", "w1")
+    assert all("w1" in text for text in report.column("workers", 0))
+
+
+GREENISH = r"""nodes => nodes.flatMap(n => ['color', 'backgroundColor'].map(k => getComputedStyle(n)[k]))
+  .map(c => (c.match(/[\d.]+/g) || []).map(Number))
+  .filter(([r, g, b, a]) => a !== 0 && g > r + 20 && g > b + 20)"""
+"""Colours of texts and grounds that people call green."""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_that_is_doubted_is_green(open_page, consensus, scheme):
+    proof = replace(solved("line"), doubts=())
+    for solution in (consensus, proof):
+        report = open_page(replace(solution, doubts=("the labels are strange",)), color_scheme=scheme)
+        assert report.page.inner_text("h1").startswith("CHECK The labels are strange.")
+        assert report.page.eval_on_selector_all("body *", GREENISH) == []
+    assert open_page(proof, color_scheme=scheme).page.eval_on_selector_all("body *", GREENISH) != []
+
+
 def test_names_of_methods_are_not_broken_within_words_on_a_phone(open_page):
     report = open_page("triangle", **LOOKS["phone"])
     widths = report.page.eval_on_selector_all(".methods tbody th", "nodes => nodes.map(n => n.clientWidth)")
@@ -272,16 +332,6 @@ def test_on_paper_long_tables_are_short_and_controls_are_gone(open_page):
 
 def test_everything_has_a_name_for_screen_readers(open_page):
     report = open_page("arch")
-    unnamed = report.page.evaluate(
-        """() => [
-          ...[...document.querySelectorAll('input, select')].filter(n => n.labels.length === 0),
-          ...[...document.querySelectorAll('svg[role=img], [role=region], [role=group]')].filter(n => !n.ariaLabel),
-          ...[...document.querySelectorAll('button')].filter(n => !(n.ariaLabel || n.textContent.trim())),
-          ...[...document.querySelectorAll('th')].filter(n => !n.scope),
-          ...[...document.querySelectorAll('section')].filter(
-            n => !document.getElementById(n.getAttribute('aria-labelledby'))),
-        ].map(n => n.outerHTML.slice(0, 80))"""
-    )
-    assert unnamed == []
+    assert report.page.evaluate(UNNAMED) == []
     assert report.page.locator("h1").count() == 1
     assert report.page.locator('#lattice [tabindex="0"]').count() == 1

@@ -36,6 +36,20 @@ def test_report_makes_the_same_page_from_a_solution_file(files, tmp_path):
     assert Text(without[0]).text == Text(without[1]).text
 
 
+def test_report_makes_the_same_page_of_a_consensus(files, tmp_path):
+    options = ["--truth", files / "half.csv"]
+    paths = {name: tmp_path / name for name in ("solution.json", "direct.html", "again.html")}
+    run(
+        "aggregate", files / "responses.csv", "--keep", "text", *options,
+        "--solution", paths["solution.json"], "--report", paths["direct.html"], "-q",
+    )  # fmt: skip
+    run("report", paths["solution.json"], files / "responses.csv", *options, "-o", paths["again.html"], "-q")
+    pages = [paths[name].read_text(encoding="utf-8") for name in ("direct.html", "again.html")]
+    without = [re.sub(r"<pre.*?</pre>", "", page, flags=re.DOTALL) for page in pages]
+    assert without[0] == without[1]
+    assert "Do the probabilities mean what they say?" in without[0]
+
+
 def test_report_with_a_truth(files, tmp_path):
     run(
         "report",

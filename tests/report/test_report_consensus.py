@@ -91,7 +91,7 @@ def test_majority_vote_differs_where_another_label_has_more_responses():
     frame.loc[good, "label"] = frame[good]["task"].map(lambda task: ["no", "yes"][int(task[1:]) % 2])
     truth = truth_of(frame)
     solution = crowdopt.aggregate(frame, truth=truth)
-    votes = frame.groupby(["task", "label"]).size().unstack(fill_value=0)
+    votes = pd.crosstab(frame["task"], frame["label"])
     label = solution.answers.set_index("task")["label"]
     own = np.array([votes.loc[task, label[task]] for task in votes.index])
     most, facts = votes.max(axis=1).to_numpy(), gather_consensus(solution)["vote"]
@@ -144,6 +144,20 @@ def test_callers_in_python_are_warned_and_the_terminal_says_it_once(tmp_path):
     out, err = run("aggregate", tmp_path / "r.csv")
     assert out.startswith("CHECK: no task has two responses")
     assert err == ""
+
+
+def test_of_groups_one_warning_names_the_first(tmp_path):
+    alone = [("a", "ann", "yes"), ("b", "bob", "no")]
+    agreed = [(task, worker, "no" if task == "c" else "yes") for task in "cdefgh" for worker in ("ann", "bob", "cy")]
+    rows = [(*row, group) for group, part in (("one", alone), ("two", agreed), ("zoo", alone)) for row in part]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label", "batch"])
+    with pytest.warns(CheckWarning) as caught:
+        found = crowdopt.aggregate(frame, group="batch", jobs=1)
+    doubtful = [group for group, one in found.items() if one.doubts]
+    assert {"one", "zoo"} <= set(doubtful)
+    assert [str(one.message) for one in caught] == [
+        f"CHECK: {len(doubtful)} of 3 groups; 'one': {found['one'].doubts[0]}"
+    ]
 
 
 def test_what_users_bring_is_escaped(tmp_path):

@@ -6,6 +6,7 @@ import json
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import crowdopt
@@ -133,7 +134,7 @@ def test_probabilities_of_peers_are_scored(peers):
     frame = crowd(60, 3, (2, 5), 64)
     truth = truth_of(frame).iloc[:40]
     (found,) = crowdopt.compare(frame, truth=truth, methods=["MajorityVote"]).outcomes
-    votes = frame.groupby(["task", "label"]).size().unstack(fill_value=0)
+    votes = pd.crosstab(frame["task"], frame["label"])
     share = (votes.max(axis=1) / votes.sum(axis=1))[truth["task"]].clip(1e-4, 1 - 1e-4).to_numpy()
     right = votes.idxmax(axis=1)[truth["task"]].to_numpy() == truth["label"].to_numpy()
     assert found.log_loss == pytest.approx(-np.where(right, np.log(share), np.log(1 - share)).mean())
@@ -277,8 +278,7 @@ def test_names_and_numbers_stay_whole_in_eighty_columns(tmp_path, monkeypatch):
     out, _ = run("compare", tmp_path / "r.csv", "--truth", tmp_path / "t.csv", "--methods", ",".join(methods))
     table = out.partition("KOS failed")[0].splitlines()
     rows = [line.split() for line in table if line.split()[:1] and line.split()[0] in methods]
-    assert [row[0] for row in rows] == ["OneCoinDawidSkene", "opt-dominance", "KOS"]
-    assert [len(row) for row in rows] == [5, 6, 2]
+    assert {row[0]: len(row) for row in rows} == {"opt-dominance": 5, "OneCoinDawidSkene": 5, "KOS": 2}
     assert max(map(len, table)) <= 80
 
 
