@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from campaigns.consensus_lies import CONSENSUS_LIES
 from campaigns.lies import LIES, pick
 from campaigns.rating_lies import RATING_LIES
 from campaigns.truth import retell
@@ -26,9 +27,14 @@ Json = dict[str, Any]
 CHANGES: dict[str, Callable[[Original, list[Original], np.random.Generator], tuple[str, Path] | None]] = {}
 
 
-def a_change(words: str):
+def a_change(words: str, *kinds: str):
+    """Registers a change, which may be one of files of some kinds only."""
+
     def add(function):
-        CHANGES[words] = function
+        def change(original, others, rng):
+            return None if kinds and original.solution.kind not in kinds else function(original, others, rng)
+
+        CHANGES[words] = change
         return function
 
     return add
@@ -38,7 +44,7 @@ def told(original: Original, contents: Json) -> tuple[str, Path]:
     return json.dumps(contents), original.data
 
 
-@a_change("a label flipped")
+@a_change("a label flipped", "proof")
 def flip(original, others, rng):
     contents, labels = original.copy(), original.solution.buckets.n_labels
     at = int(rng.integers(len(contents["buckets"]["label"])))
@@ -47,7 +53,7 @@ def flip(original, others, rng):
     return told(original, contents)
 
 
-@a_change("a label flipped, all else made to fit")
+@a_change("a label flipped, all else made to fit", "proof")
 def flip_and_fit(original, others, rng):
     contents, labels = original.copy(), original.solution.buckets.n_labels
     mapping = original.solution.mapping.copy()
@@ -64,7 +70,7 @@ def flip_and_fit(original, others, rng):
     return told(original, contents)
 
 
-@a_change("a count off by one")
+@a_change("a count off by one", "proof")
 def miscount(original, others, rng):
     contents = original.copy()
     lists = [contents["buckets"]["weights"], *(row for bucket in contents["buckets"]["counts"] for row in bucket)]
@@ -82,7 +88,7 @@ def miscount(original, others, rng):
     return told(original, contents)
 
 
-@a_change("the bound moved")
+@a_change("the bound moved", "proof")
 def move_bound(original, others, rng):
     contents = original.copy()
     certificate = contents["certificate"]
@@ -104,7 +110,7 @@ def _leaf(contents: Json, rng: np.random.Generator) -> Json | None:
     return witness
 
 
-@a_change("prices perturbed")
+@a_change("prices perturbed", "proof")
 def perturb_prices(original, others, rng):
     contents = original.copy()
     leaf = _leaf(contents, rng)
@@ -130,7 +136,7 @@ def perturb_prices(original, others, rng):
     return told(original, contents)
 
 
-@a_change("prices perturbed, the bound their sum")
+@a_change("prices perturbed, the bound their sum", "proof")
 def perturb_prices_and_bound(original, others, rng):
     """The liar adds up the prices again, so that only the sets can tell whether the bound is true."""
     contents = original.copy()
@@ -146,10 +152,16 @@ def perturb_prices_and_bound(original, others, rng):
     return told(original, contents)
 
 
+def _marked(contents: Json) -> Json:
+    """What has the fingerprint in it."""
+    return contents["certificate"] if contents["kind"] == "proof" else contents
+
+
 def _another(original: Original, others: list[Original], rng: np.random.Generator) -> Original | None:
-    """The solution of other counts."""
-    mark = original.contents["certificate"]["fingerprint"]
-    differ = [other for other in others if other.contents["certificate"]["fingerprint"] != mark]
+    """A solution of the same kind for other responses."""
+    kind, mark = original.solution.kind, _marked(original.contents)["fingerprint"]
+    alike = [other for other in others if other.solution.kind == kind]
+    differ = [other for other in alike if _marked(other.contents)["fingerprint"] != mark]
     return pick(differ, rng) if differ else None
 
 
@@ -159,7 +171,7 @@ def swap_fingerprint(original, others, rng):
     if other is None:
         return None
     contents = original.copy()
-    contents["certificate"]["fingerprint"] = other.contents["certificate"]["fingerprint"]
+    _marked(contents)["fingerprint"] = _marked(other.contents)["fingerprint"]
     return json.dumps(contents), pick([original.data, other.data], rng)
 
 
@@ -169,23 +181,47 @@ def swap_data(original, others, rng):
     return None if other is None else (json.dumps(original.contents), other.data)
 
 
-@a_change("another data set's labels, matrix or certificate")
+SWAPPED = {
+    "proof": ["buckets", "matrix", "certificate", "label_shares", "totals"],
+    "consensus": ["parameters", "totals", "agreement", "label_tasks", "mean_confidence"],
+}
+
+
+@a_change("another data set's labels, matrix, certificate or parameters")
 def swap_part(original, others, rng):
     other = _another(original, others, rng)
     if other is None:
         return None
-    contents, part = original.copy(), pick(["buckets", "matrix", "certificate", "label_shares", "totals"], rng)
+    contents, part = original.copy(), pick(SWAPPED[original.solution.kind], rng)
     contents[part] = other.copy()[part]
     return told(original, contents)
 
 
-@a_change("a lie of lies.py")
+@a_change("a lie of lies.py", "proof")
 def lie(original, others, rng):
     contents, solution = original.copy(), original.solution
     more = solution.scale.n_labels > 2 or solution.certificate.engine != "scan"
     lies = [*LIES, *(RATING_LIES if more else [])]
     what = lies[int(rng.integers(len(lies)))](contents, solution, rng)
     return None if what is None else told(original, contents)
+
+
+@a_change("a lie of consensus_lies.py", "consensus")
+def lie_about_a_consensus(original, others, rng):
+    contents = original.copy()
+    what = pick(CONSENSUS_LIES, rng)(contents, original.solution, rng)
+    return None if what is None else told(original, contents)
+
+
+@a_change("the other kind")
+def call_it_the_other_kind(original, others, rng):
+    """One kind is said to be the other, alone or with all that the other has beside it."""
+    contents = original.copy()
+    if rng.random() < 0.5:
+        alike = [other for other in others if other.solution.kind != original.solution.kind]
+        contents = (pick(alike, rng).copy() if alike else {}) | contents
+    contents["kind"] = "consensus" if original.solution.kind == "proof" else "proof"
+    return told(original, contents)
 
 
 # Changes of the JSON that know nothing of what it means.
@@ -300,7 +336,7 @@ CHANGES |= {
 @a_change("a name said twice, differently")
 def say_twice(original, others, rng):
     """JSON that has a name twice: who reads it takes the first or the last."""
-    part = pick(["certificate", "buckets", "reading", "scale", "totals", "selectivity"], rng)
+    part = pick([part for part, value in original.contents.items() if isinstance(value, dict)], rng)
     name = pick(sorted(original.contents[part]), rng)
     text = json.dumps(original.contents)
     start = text.index("{", text.index(f'"{part}": {{')) + 1

@@ -4,9 +4,10 @@ python -m campaigns.forgeries [--files N] [--seed S]
 
 A file is changed in one of the ways of changes.py: a label is flipped, a count is off by one, the bound is moved,
 prices are perturbed, the fingerprint or the data are those of another set; a lie of lies.py is told; or any number,
-text or element of the JSON becomes another. A change that ``verify`` confirms must have left the file true, for a
-reason that can be named (meaning.py finds it without the help of ``verify``). Ends with a table of what became of the
-files of each change, and exit code 1 if anything wrong was confirmed.
+text or element of the JSON becomes another. Files of both kinds are changed, proofs and consensuses. A change that
+``verify`` confirms, or says that it was reproduced, must have left the file true, for a reason that can be named
+(meaning.py finds it without the help of ``verify``). Ends with a table of what became of the files of each change, and
+exit code 1 if anything wrong was confirmed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import json
 import sys
 import tempfile
 import time
+import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,8 +29,8 @@ import pandas as pd
 from campaigns.changes import CHANGES
 from campaigns.lies import pick
 from campaigns.meaning import reason_to_confirm
-from crowdopt import Solution, prove, verify
-from crowdopt.errors import CrowdoptError
+from crowdopt import Solution, aggregate, prove, verify
+from crowdopt.errors import CheckWarning, CrowdoptError
 from crowdopt.verify.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -110,20 +112,36 @@ SETTINGS: dict[str, tuple[Json, Json]] = {
     "soft-em": (TWO, {"engine": "soft-em"}),
     "vote": (THREE, {"engine": "vote"}),
 }
-"""The crowd and the options of each kind of solution."""
+"""The crowd and the options of each kind of proof."""
+
+CONSENSUS_SETTINGS: dict[str, tuple[Json, Json]] = {
+    "consensus": (TWO, {}),
+    "consensus, varying numbers": (VARYING, {}),
+    "consensus, ratings": (THREE, {}),
+    "consensus, names": (THREE, {"scale": "nominal"}),
+    "consensus, gold": (THREE, {"gold": GOLD}),
+    "consensus, given shares": (TWO, {"label_shares": {1: 0.7, 2: 0.3}}),
+    "consensus, a label more": (FEW, {"labels": [1, 2, 3]}),
+}
+"""The same for consensuses."""
+
+TRUE = {"proof": Verdict.CONFIRMED, "consensus": Verdict.REPRODUCED}
+"""What verify says of true files."""
 
 
-def originals(folder: Path, names: tuple[str, ...] = tuple(SETTINGS), seed: int = 0) -> list[Original]:
-    """The solutions, their files and their data; all of them confirmed."""
+def originals(folder: Path, names: tuple[str, ...] = (*SETTINGS, *CONSENSUS_SETTINGS), seed: int = 0) -> list[Original]:
+    """The solutions, their files and their data; all of them confirmed or reproduced."""
     made = []
     for number, name in enumerate(names):
-        crowd, options = SETTINGS[name]
+        crowd, options = (SETTINGS | CONSENSUS_SETTINGS)[name]
+        run = prove if name in SETTINGS else aggregate
         data = folder / f"{number}.csv"
         responses(1000 * seed + number, **crowd).to_csv(data, index=False)
-        solution = prove(data, **options)
+        with warnings.catch_warnings(action="ignore", category=CheckWarning):  # such small crowds are doubtful
+            solution = run(data, **options)
         solution.save(folder / f"{number}.json")
         found = verify(folder / f"{number}.json", data)
-        if found.verdict is not Verdict.CONFIRMED:
+        if found.verdict is not TRUE[solution.kind]:
             raise AssertionError(f"{name}: a true solution is {found}")
         made.append(Original(name, data, solution, solution.to_dict()))
     return made
@@ -205,7 +223,7 @@ def _judge(table: Table, name: str, original: Original, path: Path, forged: Forg
         table.counts[name]["wrong but confirmed"] += 1
         table.wrong.append(f"{words}: {reason}")
     else:
-        table.counts[name]["still true" if found.verdict is Verdict.CONFIRMED else "not re-checked"] += 1
+        table.counts[name]["not re-checked" if found.verdict is Verdict.BOUND_NOT_RECHECKED else "still true"] += 1
         table.reasons[f"{found.verdict}: {reason}"] += 1
 
 

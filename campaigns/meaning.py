@@ -31,6 +31,7 @@ MAY_DIFFER = {
     "certificate.engine": "nothing is said about the data: who found labels that are as good as said",
     "seed": "nothing is said about the data: the seed",
     "crowdopt_version": "nothing is said about the data: who wrote the file",
+    "doubts": "the file of a proof says for itself what is to be checked",
     "certificate.witness": "the prices still prove the bound",
     "certificate.objective": "the likelihood is the same within the tolerance",
     "certificate.tolerance": "the tolerance is the same, up to rounding",
@@ -70,6 +71,8 @@ def reason_to_confirm(original: Original, contents: Any, data: Path, *, bound: b
         return "WRONG: it speaks of other data"
     if not isinstance(contents, dict) or any(isinstance(part, list) and _is_pairs(part) for part in contents.values()):
         return "WRONG: it does not say one thing"
+    if original.solution.kind == "consensus":
+        return _reason_of_consensus(original.contents, contents)
     try:
         wrong = next(_untrue(original, contents, bound=bound), None)
     except (KeyError, TypeError, ValueError, IndexError) as error:
@@ -78,6 +81,44 @@ def reason_to_confirm(original: Original, contents: Any, data: Path, *, bound: b
     if unknown := [part for part in changed if _why(part) is None]:
         wrong = wrong or f"{', '.join(unknown)} may not differ"
     return f"WRONG: {wrong}" if wrong else _words(changed)
+
+
+ROUNDED = 2e-6
+"""How far a number of a consensus may be off and still be the same: machines round differently."""
+
+
+def _reason_of_consensus(true: Json, contents: Json) -> str:
+    """The same for a consensus: all that it says of the data is the same, numbers up to rounding."""
+    for path in sorted(_leaves_that_differ(true, contents)):
+        if path.strip(".") == "crowdopt_version" or path.startswith(".reading."):
+            continue
+        ours, theirs = _at(true, path), _at(contents, path)
+        rounded = type(ours) is float and type(theirs) in {int, float}
+        if not rounded or not math.isclose(ours, theirs, rel_tol=ROUNDED):
+            return f"WRONG: {path} may not differ"
+    return "the same numbers, up to rounding; or who wrote it, or how the same data are read"
+
+
+def _at(contents: Any, path: str) -> Any:
+    """What a path of :func:`_leaves_that_differ` leads to; None if it is not there."""
+    for name in path.split(".")[1:]:
+        try:
+            contents = contents[int(name) if isinstance(contents, list) else name]
+        except (KeyError, IndexError, TypeError, ValueError):
+            return None
+    return contents
+
+
+def _leaves_that_differ(ours: Any, theirs: Any, path: str = "") -> Iterator[str]:
+    """Like :func:`_differences`, and into lists of the same length."""
+    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        for number, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+            yield from _leaves_that_differ(one, other, f"{path}.{number}")
+    elif isinstance(ours, dict) and isinstance(theirs, dict):
+        for name in ours.keys() | theirs.keys():
+            yield from _leaves_that_differ(ours.get(name), theirs.get(name), f"{path}.{name}")
+    elif json.dumps(ours) != json.dumps(theirs):
+        yield path
 
 
 def _words(parts: list[str]) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from support.small_files import SMALL, VARIED, process, write
 
+
 def told(said: str) -> str:
     """What verify says behind the lines that say what to check."""
     return "".join(line for line in said.splitlines(keepends=True) if not line.startswith("CHECK: "))

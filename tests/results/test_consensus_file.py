@@ -110,6 +110,7 @@ OF_PYTHON = re.compile(r"invalid literal|int\(\)|inhomogeneous|could not convert
 """Words of errors in conversions, which tell a user nothing; but for what JSON calls an object."""
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("wrong", [None, "x", [], {}, True, 1.5, -1, 10**30, float("nan"), [None], [[]]], ids=repr)
 def test_a_value_of_the_wrong_kind_is_damage_wherever_it_is(solution, wrong):
     data, said = solution.to_dict(), []
@@ -153,7 +154,7 @@ POPULATION, WORKERS = ("parameters", "population"), ("parameters", "workers")
         ((*WORKERS, "vote_precision", 1), lambda _: -1.0, "should be positive"),
         ((*WORKERS, "vote_precision", 1), lambda _: float("inf"), "should be positive"),
         ((*WORKERS, "tilted_matrix", 0, 0, 0), lambda p: p + 1e-3, "'tilted_matrix' of its workers .* sum to 1"),
-        ((*WORKERS, "kinds_matrix", 2, 0), lambda row: [1.5, -0.5], "shares that sum to 1"),
+        ((*WORKERS, "kinds_matrix", 2, 0), lambda _: [1.5, -0.5], "shares that sum to 1"),
         ((*POPULATION, "vote_shares"), lambda row: [*row, 0.0], "should be numbers by"),
         ((*POPULATION, "tilted_kinds", 0, 0), lambda p: p - 1e-3, "shares that sum to 1"),
         ((*WORKERS, "names", 0), lambda _: "w1", "a worker twice"),

@@ -234,9 +234,7 @@ def test_a_group_that_was_taken_away_is_rejected():
     lied["failures"] = [{"group": "b", "reason": "it was too hard"}]
     found = verify(type(solutions).from_dict(lied), data)
     assert found.verdict is Verdict.REJECTED
-    assert found.reasons == (
-        "group b has no solution to check, though it can be read; the file says: it was too hard",
-    )
+    assert found.reasons == ("group b has no solution to check, though it can be read; the file says: it was too hard",)
 
 
 def test_groups_whose_labels_the_shares_do_not_fit_have_no_solution():

@@ -40,7 +40,9 @@ MOST_NAMED = 5
 """Differences of a kind that are named."""
 
 
-def answer_differences(answered: Solution | Solutions, source: Source | GroupedSource, answers: Any) -> tuple[str, ...]:
+def answer_differences(
+    answered: Solution | Solutions[Any], source: Source | GroupedSource, answers: Any
+) -> tuple[str, ...]:
     """What is wrong with a table of answers, in words; nothing if they are those of the solution.
 
     Args:
@@ -50,18 +52,24 @@ def answer_differences(answered: Solution | Solutions, source: Source | GroupedS
     """
     reading = answered.reading
     keys = [*([reading.group] if reading.group else []), "task"]
-    choose, names = _choose(keys, reading.keep), []
+    choose = _choose(keys, reading.keep)
     own: Any = nullcontext(source.workspace) if source.workspace else Workspace()
     with own as workspace, opened(answers, choose, Reading(), workspace) as found:
-        given = adopt(found, lambda available: names.extend(choose(available)) or names)
-        given = given.select(*(nw.col(held_as(given, name)).alias(f"c{at}") for at, name in enumerate(names)))
-        names = [_plain(name, keys) for name in names]
+        chosen: list[str] = []
+        given = adopt(found, lambda available: _remembered(choose(available), chosen))
+        given = given.select(*(nw.col(held_as(given, name)).alias(f"c{at}") for at, name in enumerate(chosen)))
+        names = [_plain(name, keys) for name in chosen]
         expected = answered.answers_table(probabilities=any(name.startswith("p_") for name in names))
         if strange := set(names).difference(expected.collect_schema().names()):
             return tuple(f"the answers have a column {name!r}, and the solution has none" for name in sorted(strange))
         expected = expected.select(*(nw.col(name).alias(f"c{at}") for at, name in enumerate(names)))
         sides = _Side(given, here=found is not answers), _Side(expected, here=source.workspace is not None)
         return tuple(_Comparison.of(*sides, names, len(keys), workspace).reasons())
+
+
+def _remembered(chosen: list[str], memory: list[str]) -> list[str]:
+    memory[:] = chosen
+    return chosen
 
 
 @dataclass(frozen=True, eq=False)

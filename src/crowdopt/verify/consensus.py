@@ -120,17 +120,16 @@ def _shown(value: Any) -> str:
 
 
 def _close(ours: Any, theirs: Any) -> Bools:
-    return np.isclose(ours, theirs, rtol=CLOSE, atol=0)  # of small probabilities, too, what counts is the ratio
+    return np.asarray(np.isclose(ours, theirs, rtol=CLOSE, atol=0))  # of small ones, too, the ratio counts
 
 
 def _parameters(stored: ConsensusSolution, found: ConsensusSolution) -> Iterator[str]:
     for name, ours in found.parameters.population.items():
         if not _close(ours, stored.parameters.population[name]).all():
             yield f"the parameters of the whole crowd differ from the data ({name.replace('_', ' ')})"
-    ours, theirs = set(found.worker_names), set(stored.worker_names)
-    for name in sorted(ours ^ theirs)[:MOST_NAMED]:
-        yield f"worker {name!r} is {'not in the solution' if name in ours else 'not in the data'}"
-    if ours != theirs or found.worker_names != stored.worker_names:
+    if found.worker_names != stored.worker_names:
+        for name in sorted(set(found.worker_names) ^ set(stored.worker_names))[:MOST_NAMED]:
+            yield f"worker {name!r} is not in the {'solution' if name in found.worker_names else 'data'}"
         yield "the workers are not those of the data, in their order"
         return
     differs = np.zeros(len(found.worker_names), bool)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @taking(VerifyOptions)
 def verify(
-    solution: Solution | Solutions | str | Path,
+    solution: Solution | Solutions[Any] | str | Path,
     data: Any,
     *,
     on_group: Callable[[int, int], object] = lambda *_: None,

@@ -51,7 +51,7 @@ def encode(solution: Solution, workers: dict[str, Any] | None = None) -> dict[st
     raise TypeError(f"no file can hold a {type(solution).__name__}")
 
 
-def encode_groups(solutions: Solutions, workers: dict[str, Any] | None = None) -> dict[str, Any]:
+def encode_groups(solutions: Solutions[Any], workers: dict[str, Any] | None = None) -> dict[str, Any]:
     """The solutions of groups as plain JSON values; what they have in common stands there once."""
     return {
         "format": GROUPS_FORMAT,
@@ -68,7 +68,7 @@ def _own(data: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in data.items() if name not in SHARED}
 
 
-def save(solution: Solution | Solutions, path: str | Path) -> None:
+def save(solution: Solution | Solutions[Any], path: str | Path) -> None:
     """Writes a solution file, and one beside it if there are many workers: both whole, or none."""
     from crowdopt.results.write.files import together, write_text  # which loads the database
 

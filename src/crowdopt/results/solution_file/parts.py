@@ -103,8 +103,7 @@ def number_array(values: Any, what: str, kind: type) -> Any:
     try:
         return np.array(values, dtype=kind)
     except (TypeError, ValueError, OverflowError):
-        named = {float: "numbers", bool: "true or false"}
-        held = named.get(kind, "whole numbers, as many in each row")
+        held = "numbers" if kind is float else "true or false" if kind is bool else "whole numbers, as many in each row"
         raise damaged(f"{what} does not hold {held}") from None
 
 
