@@ -2,8 +2,9 @@
 
 python benchmarks/groups.py [--quick] [--json FILE]
 
-Prints two tables in Markdown: (a) solving alone, with one process, with threads and with processes; (b) the whole
-command, reading and writing included, for several numbers of groups. Progress goes to standard error.
+Prints three tables in Markdown: (a) proving alone, with one process, with threads and with processes; the whole
+command, reading and writing included, for several numbers of groups: (b) ``prove``, (c) ``aggregate``. Progress goes to
+standard error.
 """
 
 from __future__ import annotations
@@ -99,15 +100,15 @@ def part_a(n_groups: int) -> list[dict[str, Any]]:
     return found
 
 
-def prove(folder: Path, n_jobs: int) -> None:
+def command(verb: str, folder: Path, n_jobs: int) -> None:
     """Runs the command."""
-    program = [sys.executable, "-m", "crowdopt", "prove", folder / "data.csv", "-o", folder / "answers.csv"]
+    program = [sys.executable, "-m", "crowdopt", verb, folder / "data.csv", "-o", folder / "answers.csv"]
     paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([*program, "--group", "batch", "--jobs", str(n_jobs), "-q"], check=True, env=os.environ | paths)
 
 
-def part_b(numbers: tuple[int, ...]) -> list[dict[str, Any]]:
-    """The whole command."""
+def whole_command(part: str, verb: str, numbers: tuple[int, ...]) -> list[dict[str, Any]]:
+    """The whole command, for some numbers of groups."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         for n_groups in numbers:
@@ -115,16 +116,16 @@ def part_b(numbers: tuple[int, ...]) -> list[dict[str, Any]]:
             group = np.repeat(np.arange(n_groups), 5 * N_TASKS).astype(str)
             write_columns({**made.to_dict(), "batch": group}, Path(folder) / "data.csv")
             for n_jobs in sorted({1, jobs.n_cores()}):
-                say(f"{n_groups} groups, {n_jobs} jobs")
-                seconds, processor = timed(lambda n_jobs=n_jobs: prove(Path(folder), n_jobs))
+                say(f"{verb}, {n_groups} groups, {n_jobs} jobs")
+                seconds, processor = timed(lambda n_jobs=n_jobs: command(verb, Path(folder), n_jobs))
                 found.append({"groups": n_groups, "jobs": n_jobs, "seconds": seconds, "processor": processor})
     rows = [
         [f"{one['groups']:,}", f"{one['groups'] * N_TASKS * 5:,}", str(one["jobs"]), duration(one["seconds"]),
          duration(one["processor"])]
         for one in found
     ]  # fmt: skip
-    caption = f"`crowdopt prove data.csv --group batch -o answers.csv`: {N_TASKS} tasks a group, two labels."
-    show("groups.py (b)", caption, ("groups", "responses", "jobs", "time", "processor time"), rows)
+    caption = f"`crowdopt {verb} data.csv --group batch -o answers.csv`: {N_TASKS} tasks a group, two labels."
+    show(f"groups.py ({part})", caption, ("groups", "responses", "jobs", "time", "processor time"), rows)
     return found
 
 
@@ -134,7 +135,8 @@ def main() -> None:
     figures: dict[str, Any] = {"environment": environment(), "quick": chosen.quick}
     print(describe(figures["environment"]) + "\n")
     figures["a"] = part_a(20 if chosen.quick else 1000)
-    figures["b"] = part_b((10,) if chosen.quick else (100, 1000, 5000))
+    figures["b"] = whole_command("b", "prove", (10,) if chosen.quick else (100, 1000, 5000))
+    figures["c"] = whole_command("c", "aggregate", (10,) if chosen.quick else (100, 1000))
     write_json(chosen.json, figures)
 
 

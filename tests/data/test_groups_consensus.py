@@ -10,10 +10,11 @@ import pyarrow as pa
 import pytest
 
 from crowdopt import _parallel as jobs
-from crowdopt import aggregate
+from crowdopt import Solutions, aggregate, verify
 from crowdopt.errors import ColumnError, InputError
 from crowdopt.results.groups import solve_groups
 from crowdopt.results.solutions import NOT_SOLVED_YET
+from crowdopt.verify.verdict import Verdict
 from support.groups import SCALES, broken
 from support.groups import crowd as classed_crowd
 from support.ways import BACKENDS, plain
@@ -281,6 +282,18 @@ def test_the_command_line(monkeypatch, tmp_path, invoke):
     facts = json.loads(out)
     assert (code, facts["n_groups"], facts["n_check"], len(facts["groups"])) == (4, 4, 1, 3)
     assert [bool(one["check"]) for one in facts["groups"]] == [False, False, True]
+
+
+def test_a_file_comes_back_as_it_was(tmp_path):
+    data = broken(classed_crowd(), "duplicates").drop(columns="class")
+    solutions = aggregate(data, group="question")
+    solutions.save(tmp_path / "solutions.json")
+    loaded = Solutions.load(tmp_path / "solutions.json")
+    assert (loaded.kind, repr(loaded)) == ("consensus", repr(solutions))
+    assert (loaded.to_dict(), loaded.rows()) == (solutions.to_dict(), solutions.rows())
+    rows = rows_of(data, "is it?")
+    assert loaded["is it?"].predict(rows).equals(solutions["is it?"].predict(rows))
+    assert verify(tmp_path / "solutions.json", data.sample(frac=1, random_state=1)).verdict is Verdict.REPRODUCED
 
 
 @pytest.mark.full

@@ -168,6 +168,27 @@ def test_a_consensus_has_no_classes(options):
             call(to_pandas(NEW), **options)
 
 
+def test_the_command_predicts_from_the_file(crowdopt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    to_pandas(ROWS).to_csv("data.csv", index=False)
+    new = [*NEW, (2000, "nobody", "yes"), (2000, "else", "no")]
+    to_pandas(new).to_csv("new.csv", index=False)
+    crowdopt("aggregate", "data.csv", "--solution", "s.json", "-o", "answers.csv", "--probabilities", "-q")
+    crowdopt("predict", "s.json", "data.csv", "-o", "again.csv", "--probabilities", "-q")
+    answers, again = (pd.read_csv(name).set_index("task") for name in ("answers.csv", "again.csv"))
+    assert_same(*({str(task): dict(row) for task, row in one.iterrows()} for one in (again, answers)))
+    said = crowdopt("predict", "s.json", "new.csv", "-o", "found.csv")
+    assert "2 workers whom the solution does not know: they are taken for average ones" in said
+    facts = json.loads(crowdopt("predict", "s.json", "new.csv", "--json"))
+    assert (facts["n_unknown_workers"], facts["n_tasks"], facts["n_responses"]) == (2, 31, len(new))
+    wrong = crowdopt("predict", "s.json", "new.csv", "--class", "worker", "-o", "no.csv", code=2)
+    assert "leave out --classes and --class" in wrong
+    assert "taken for average" not in crowdopt("predict", "s.json", "data.csv")
+    crowdopt("next", "s.json", "data.csv", "-n", "3", "-o", "next.csv", "-q")
+    expected = aggregate(to_pandas(ROWS)).next_tasks(n=3)
+    assert pd.read_csv("next.csv")["task"].tolist() == expected["task"].tolist()
+
+
 # 3. Where the next responses pay.
 
 
