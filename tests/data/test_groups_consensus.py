@@ -9,8 +9,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from crowdopt import _parallel as jobs
 from crowdopt import Solutions, aggregate, verify
+from crowdopt import _parallel as jobs
 from crowdopt.errors import ColumnError, InputError
 from crowdopt.results.groups import solve_groups
 from crowdopt.results.solutions import NOT_SOLVED_YET
