@@ -27,7 +27,7 @@ from crowdopt.data.counts import CountedProblem, Totals
 from crowdopt.data.reading import Reading
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.scale import Scale
-from crowdopt.options import SolveOptions
+from crowdopt.options.model import SolveOptions
 from crowdopt.results.solve_counts import solve_group
 from crowdopt.results.write.files import write_columns
 from crowdopt.studies.simulate import crowd

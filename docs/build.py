@@ -36,7 +36,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 def options() -> str:
     """The options of ``prove`` in Python as Markdown, with which of them ``compare`` and ``GlobalOptimum`` take."""
     from crowdopt._option import declared
-    from crowdopt.options import CompareOptions, EstimatorOptions, ProveOptions
+    from crowdopt.options.verbs import CompareOptions, EstimatorOptions, ProveOptions
 
     compared, estimated = declared(CompareOptions), {"labels", *declared(EstimatorOptions)}
     rows = [

@@ -1,6 +1,6 @@
 """What is declared of an option, and what follows from declarations: defaults, signatures, docstrings.
 
-The declarations themselves are in ``options.py``.
+The declarations themselves are in the room ``options``.
 """
 
 from __future__ import annotations

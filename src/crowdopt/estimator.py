@@ -11,7 +11,7 @@ import numpy as np
 from crowdopt._option import declared, taking, with_arguments
 from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
 from crowdopt.model.scale import canonical_text
-from crowdopt.options import ConsensusEstimatorOptions, EstimatorOptions
+from crowdopt.options.verbs import ConsensusEstimatorOptions, EstimatorOptions
 from crowdopt.pipeline import aggregate, prove
 
 if TYPE_CHECKING:

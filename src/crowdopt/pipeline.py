@@ -21,7 +21,8 @@ from crowdopt.data.reading import Reading
 from crowdopt.engines.base import Limits, OnProgress
 from crowdopt.errors import CheckWarning, ClassError, InputError
 from crowdopt.model.offsets import checked_number
-from crowdopt.options import AggregateOptions, ProveOptions, SolveOptions
+from crowdopt.options.model import SolveOptions
+from crowdopt.options.verbs import AggregateOptions, ProveOptions
 from crowdopt.results.answers import ANSWER_COLUMNS, check_kept
 from crowdopt.results.consensus_tasks import consensus_columns, encode_tasks
 from crowdopt.results.doubts import doubts_about_proof

@@ -13,7 +13,7 @@ import crowdopt
 from crowdopt._option import declared
 from crowdopt.cli.app import app
 from crowdopt.data.reading import Reading
-from crowdopt.options import (
+from crowdopt.options.verbs import (
     AggregateOptions,
     CompareOptions,
     ConsensusEstimatorOptions,

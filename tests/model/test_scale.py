@@ -15,9 +15,9 @@ from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Space
 from crowdopt.model.scale import MAX_LABELS, Scale, canonical_text
 from crowdopt.results.advice import advise_scale
-from crowdopt.results.sentences import headline
 from crowdopt.results.solve_counts import space_of
-from crowdopt.results.summary import summarise
+from crowdopt.results.words.sentences import headline
+from crowdopt.results.words.summary import summarise
 from support.ways import to_pandas, to_polars
 
 

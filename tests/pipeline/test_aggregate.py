@@ -17,7 +17,7 @@ from crowdopt._option import declared
 from crowdopt.cli.options import flags_of
 from crowdopt.errors import ColumnError, GoldError, InputError
 from crowdopt.model.scale import Scale, canonical_text
-from crowdopt.options import AggregateOptions, ProveOptions
+from crowdopt.options.verbs import AggregateOptions, ProveOptions
 from crowdopt.results.consensus_tasks import label_probabilities
 from support.gold import GOLD, as_rows
 from support.needs import SAMPLES

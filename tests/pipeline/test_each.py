@@ -11,8 +11,8 @@ import pytest
 from crowdopt import GlobalOptimum, Solution, prove, verify
 from crowdopt.errors import ClassError
 from crowdopt.model.certificate import Proof, Space
-from crowdopt.results.sentences import verdict_of
-from crowdopt.results.summary import summarise
+from crowdopt.results.words.sentences import verdict_of
+from crowdopt.results.words.summary import summarise
 from crowdopt.verify.verdict import Verdict
 from support import oracle
 from support.classed_crowds import jury

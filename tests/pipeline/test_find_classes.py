@@ -18,8 +18,8 @@ from crowdopt.consensus.rows import Rows
 from crowdopt.data.encode import encode_responses
 from crowdopt.errors import ClassError, InputError
 from crowdopt.model.certificate import Proof, Space
-from crowdopt.results.sentences import verdict_of
-from crowdopt.results.summary import summarise
+from crowdopt.results.words.sentences import verdict_of
+from crowdopt.results.words.summary import summarise
 from crowdopt.verify.verdict import Verdict
 from support.classed_crowds import YES_SAYER, classed_frame, symmetric
 from support.commands import prove_command

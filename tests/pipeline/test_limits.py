@@ -67,7 +67,7 @@ def test_little_memory_leaves_the_chain_to_the_search(limit, way, tmp_path):
 
 
 def headline_of(solution) -> str:
-    from crowdopt.results.summary import summarise
+    from crowdopt.results.words.summary import summarise
 
     return summarise(solution).headline
 

@@ -16,7 +16,7 @@ from crowdopt.model.buckets import Buckets
 from crowdopt.report.charts import svg_of
 from crowdopt.report.content import gather
 from crowdopt.report.lattice_layout import WIDTH, lay_out
-from crowdopt.results.sentences import verdict_of
+from crowdopt.results.words.sentences import verdict_of
 from support.commands import Text
 from support.reports import CASES, HOSTILE, TURNED, crowd, hostile, solved, turned
 

@@ -13,7 +13,7 @@ import crowdopt
 from crowdopt.errors import CheckWarning, CrowdoptError
 from crowdopt.report.charts import GREEN, svg_of
 from crowdopt.report.content_consensus import CONFIDENCE_EDGES, gather_consensus
-from crowdopt.results.sentences import verdict_of
+from crowdopt.results.words.sentences import verdict_of
 from support.commands import Text, run
 from support.reports import HOSTILE, TURNED, crowd, hostile, solved, turned
 

@@ -21,7 +21,7 @@ from crowdopt.model.objective import Objective
 from crowdopt.model.offsets import Offsets
 from crowdopt.model.problem import Problem
 from crowdopt.model.scale import Scale
-from crowdopt.options import SolveOptions
+from crowdopt.options.model import SolveOptions
 from crowdopt.results.solve_counts import solve_counted
 
 KINDS = ["none", "estimate", "given", "gold", "prior", "smoothing"]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from crowdopt.engines.base import Progress as EngineProgress
     from crowdopt.results.solution import Solution
     from crowdopt.results.solutions import Solutions
-    from crowdopt.results.summary import Summary
+    from crowdopt.results.words.summary import Summary
 
 MAX_GROUPS = 20
 """Groups that are printed; all of them are in the file of the summary."""
@@ -178,7 +178,7 @@ def print_groups(solutions: Solutions[Any], written: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from crowdopt.results.summary import export_words
+    from crowdopt.results.words.summary import export_words
 
     console, facts = RichConsole(highlight=False), solutions.summary()
     console.print(Text(_about_groups(facts)), soft_wrap=True)

@@ -15,13 +15,8 @@ import typer
 from crowdopt._option import Option, declared
 from crowdopt.data.readers.tools import TOOL_NAMES
 from crowdopt.engines.registry import ENGINES
-from crowdopt.options import (
-    AggregateOptions,
-    CompareOptions,
-    ProveOptions,
-    ResourceOptions,
-    SourceOptions,
-)
+from crowdopt.options.reading import ResourceOptions, SourceOptions
+from crowdopt.options.verbs import AggregateOptions, CompareOptions, ProveOptions
 
 Command = TypeVar("Command", bound=Callable[..., None])
 

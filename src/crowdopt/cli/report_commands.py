@@ -15,7 +15,8 @@ from crowdopt._option import complete
 from crowdopt.cli.console import Console, print_json, print_rows
 from crowdopt.cli.options import CompareCommand, Inputs, QuietOptions, SolutionFile, command_with
 from crowdopt.data.readers.addresses import database_of, shown_argument
-from crowdopt.options import CompareOptions, ResourceOptions, SourceOptions, TruthOptions
+from crowdopt.options.reading import ResourceOptions, SourceOptions
+from crowdopt.options.verbs import CompareOptions, TruthOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

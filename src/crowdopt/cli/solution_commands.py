@@ -19,7 +19,7 @@ from crowdopt.cli.options import (
 )
 from crowdopt.cli.parse import shown, target_of
 from crowdopt.data.readers.addresses import database_of
-from crowdopt.options import ResourceOptions
+from crowdopt.options.reading import ResourceOptions
 
 if TYPE_CHECKING:
     from crowdopt.data.readers.addresses import Database
@@ -183,7 +183,7 @@ _UNKNOWN = {
 
 
 def _about_prediction(solution: Solution, facts: dict[str, Any], output: str | None) -> list[str]:
-    from crowdopt.results.solution import UNCERTAIN_BELOW
+    from crowdopt.results.kinds import UNCERTAIN_BELOW
 
     labels = ", ".join(f"{label} {n:,}" for label, n in facts["labels"].items())
     n = facts.get("n_unknown_workers", 0)

@@ -1,7 +1,7 @@
 """How a source is to be read: every choice that changes which responses come out.
 
 A :class:`Reading` is stored in the solution file, so that ``crowdopt verify`` needs no options. Its fields are the
-options of ``options.py`` as the program keeps them: texts, and tuples of these.
+options of the room ``options`` as the program keeps them: texts, and tuples of these.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from crowdopt.data.bins import checked_edges
 from crowdopt.data.readers.tools import TOOL_NAMES
 from crowdopt.errors import InputError
 from crowdopt.model.scale import ScaleKind, canonical_text
-from crowdopt.options import Duplicates, Missing
+from crowdopt.options.reading import Duplicates, Missing
 
 if TYPE_CHECKING:
-    from crowdopt.options import AggregateOptions, ProveOptions
+    from crowdopt.options.verbs import AggregateOptions, ProveOptions
 
 PAIRS = ("gold", "classes")
 """The options that are pairs of texts."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crowdopt.errors import InputError
 from crowdopt.model.certificate import Certificate, Proof, Space, Stop
-from crowdopt.options import DEFAULT_TIME_LIMIT
+from crowdopt.options.model import DEFAULT_TIME_LIMIT
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Ints

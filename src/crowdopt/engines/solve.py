@@ -16,7 +16,7 @@ from crowdopt.model.certificate import Certificate, Space
 from crowdopt.model.objective import Objective, response_matrix
 from crowdopt.model.offsets import Offsets, checked_number, checked_prior
 from crowdopt.model.problem import Problem
-from crowdopt.options import DEFAULT_TIME_LIMIT
+from crowdopt.options.model import DEFAULT_TIME_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from crowdopt.report.lattice_layout import PAD, WIDTH
-from crowdopt.results.sentences import nats
+from crowdopt.results.words.sentences import nats
 
 HEIGHT, TOP, BOTTOM, LEFT = 250.0, 16.0, 46.0, 76.0
 """The picture, and what is left free in it for the axes."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from crowdopt.errors import MissingExtraError
 from crowdopt.report.charts import DARK, check_charts_installed
 from crowdopt.report.likelihood_curve import curve_of
-from crowdopt.results.sentences import nats
+from crowdopt.results.words.sentences import nats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from crowdopt.report.charts import Axis, bars, chart_of, described, histogram, svg_of
-from crowdopt.results.sentences import nats
+from crowdopt.results.words.sentences import nats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Floats, Ints
     from crowdopt.data.load import Source
     from crowdopt.data.responses import Responses
-    from crowdopt.options import SolveOptions
+    from crowdopt.options.model import SolveOptions
 
 
 def with_found_classes(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crowdopt.results.kinds import UNCERTAIN_BELOW
 from crowdopt.results.labelling import probability_columns
 from crowdopt.results.reread import as_frame, read_new
-from crowdopt.results.solution import UNCERTAIN_BELOW
 
 if TYPE_CHECKING:
     from crowdopt.data.load import Source

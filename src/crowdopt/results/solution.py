@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from crowdopt.errors import CrowdoptError, InputError, SolutionFileError
 
@@ -22,14 +22,9 @@ if TYPE_CHECKING:
     from crowdopt.model.scale import Scale
     from crowdopt.results.accuracy import Accuracy
     from crowdopt.results.judged_tasks import JudgedTasks
-    from crowdopt.results.summary import Summary
+    from crowdopt.results.kinds import Kind
+    from crowdopt.results.words.summary import Summary
     from crowdopt.results.workers.table import Workers
-
-Kind = Literal["consensus", "proof"]
-"""The two kinds of solutions, as their files call them: what ``aggregate`` gives, and what ``prove`` gives."""
-
-UNCERTAIN_BELOW = 0.8
-"""Tasks whose label is less probable than this are called uncertain."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from crowdopt.errors import CrowdoptError, InputError
-from crowdopt.results.solution import Kind, Solution
+from crowdopt.results.solution import Solution
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Floats, Ints
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from crowdopt.results.accuracy import Accuracy
     from crowdopt.results.consensus_tasks import ConsensusTasks
     from crowdopt.results.judged_tasks import JudgedTasks
-    from crowdopt.results.summary import Summary
+    from crowdopt.results.kinds import Kind
+    from crowdopt.results.words.summary import Summary
     from crowdopt.results.workers.table import Workers
 
 
@@ -123,13 +124,13 @@ class ConsensusSolution(Solution):
 
     def words(self) -> Summary:
         """The summary in words."""
-        from crowdopt.results.summary_consensus import summarise_consensus
+        from crowdopt.results.words.summary_consensus import summarise_consensus
 
         return summarise_consensus(self)
 
     def summary(self) -> dict[str, Any]:
         """The main facts as plain JSON values: what ``crowdopt aggregate --json`` prints."""
-        from crowdopt.results.facts import consensus_facts
+        from crowdopt.results.words.facts import consensus_facts
 
         return consensus_facts(self)
 

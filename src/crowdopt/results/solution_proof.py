@@ -12,7 +12,8 @@ from crowdopt.model.agreement import Agreement, agreement
 from crowdopt.model.certificate import Stop
 from crowdopt.model.objective import Objective, pooled_matrix, posterior, response_matrix
 from crowdopt.model.problem import Problem
-from crowdopt.results.solution import UNCERTAIN_BELOW, Kind, Solution
+from crowdopt.results.kinds import UNCERTAIN_BELOW, Kind
+from crowdopt.results.solution import Solution
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Floats, Ints
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from crowdopt.model.certificate import Certificate
     from crowdopt.model.margins import Margins
     from crowdopt.results.judged_tasks import JudgedTasks
-    from crowdopt.results.summary import Summary
+    from crowdopt.results.words.summary import Summary
     from crowdopt.results.workers.table import Workers
 
 
@@ -159,7 +160,7 @@ class ProofSolution(Solution):
 
     def words(self) -> Summary:
         """The summary in words."""
-        from crowdopt.results.summary import summarise
+        from crowdopt.results.words.summary import summarise
 
         return summarise(self)
 
@@ -178,7 +179,7 @@ class ProofSolution(Solution):
 
     def summary(self) -> dict[str, Any]:
         """The main facts as plain JSON values: what ``crowdopt prove --json`` prints."""
-        from crowdopt.results.facts import facts_of
+        from crowdopt.results.words.facts import facts_of
 
         return facts_of(self)
 

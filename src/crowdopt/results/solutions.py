@@ -11,7 +11,7 @@ import numpy as np
 
 from crowdopt.errors import CrowdoptError
 from crowdopt.model.scale import canonical_text
-from crowdopt.results.solution import Kind, Solution
+from crowdopt.results.solution import Solution
 from crowdopt.results.solution_consensus import ConsensusSolution
 from crowdopt.results.solution_proof import ProofSolution
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from crowdopt.data.reading import Reading
     from crowdopt.data.tables.table import Table
     from crowdopt.results.accuracy import Accuracy
+    from crowdopt.results.kinds import Kind
 
 
 S_co = TypeVar("S_co", bound=Solution, covariant=True)

@@ -13,7 +13,7 @@ from crowdopt.model.agreement import agreement
 from crowdopt.model.objective import read_shares
 from crowdopt.results.consensus_tasks import ConsensusTasks
 from crowdopt.results.doubts import doubts_about_crowd
-from crowdopt.results.solution import UNCERTAIN_BELOW
+from crowdopt.results.kinds import UNCERTAIN_BELOW
 from crowdopt.results.solution_consensus import ConsensusSolution
 
 if TYPE_CHECKING:

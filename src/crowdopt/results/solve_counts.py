@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from crowdopt.data.counts import CountedProblem
     from crowdopt.model.scale import Scale
-    from crowdopt.options import SolveOptions
+    from crowdopt.options.model import SolveOptions
 
 
 LOST = "the process that solved it was ended, and so was a second one: by someone, or for lack of memory (try --jobs 1)"

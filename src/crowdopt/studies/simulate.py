@@ -115,16 +115,14 @@ def crowd(
     texts, low, high = _checked(n_tasks, n_workers, responses, labels)
     n_labels = len(texts)
     rng = _generator(seed)
-    equal = np.full(n_labels, 1 / n_labels)
-    share = equal if selectivity is None else _probabilities(selectivity, (n_labels,), "selectivity")
+    shares = np.full(n_labels, 1 / n_labels) if selectivity is None else selectivity
     confusion = _confusion(matrix, n_labels, kind, rng)
-    truth = _pick(share, n_tasks, rng)
+    truth = _pick(_probabilities(shares, (n_labels,), "selectivity"), n_tasks, rng)
     sizes = _sizes(n_tasks, low, high, skew, rng)
     worker = _deal(n_workers, sizes, high, rng)
     expert = _experts(experts, n_workers, expert_matrix, confusion)
     answer = _answers(confusion, expert, np.repeat(truth, sizes), worker < experts, rng)
-    answer = _without_care(answer, worker, n_labels, n_workers, _count_of(careless, n_workers, "careless"), rng)
-    answer = _guessed(answer, sizes, n_labels, _count_of(hard, n_tasks, "hard"), rng)
+    answer = _disturbed(answer, worker, sizes, (n_labels, n_workers), (careless, hard), rng)
     names, tasks, workers = np.array(texts), _ids("t", n_tasks), _ids("w", n_workers)
     return Crowd(
         task=np.repeat(tasks, sizes), worker=workers[worker], label=names[answer], tasks=tasks, truth=names[truth],
@@ -348,6 +346,20 @@ def _count_of(share: float, total: int, name: str) -> int:
     if not 0 <= share <= 1:
         raise InputError(f"{name} must be a share between 0 and 1, not {share!r}")
     return round(share * total)
+
+
+def _disturbed(
+    answer: Ints,
+    worker: Ints,
+    sizes: Ints,
+    numbers: tuple[int, int],
+    shares: tuple[float, float],
+    rng: np.random.Generator,
+) -> Ints:
+    """The answers with those of careless workers and to hard tasks; ``numbers`` are those of labels and workers."""
+    n_labels, n_workers = numbers
+    n_careless, n_hard = _count_of(shares[0], n_workers, "careless"), _count_of(shares[1], len(sizes), "hard")
+    return _guessed(_without_care(answer, worker, n_labels, n_workers, n_careless, rng), sizes, n_labels, n_hard, rng)
 
 
 def _without_care(

@@ -16,7 +16,7 @@ from crowdopt.errors import InputError
 from crowdopt.model.certificate import Proof, Space, Stop
 from crowdopt.model.claims import CLAIMS, UNKNOWN
 from crowdopt.model.order import violation
-from crowdopt.options import DEFAULT_TIME_LIMIT
+from crowdopt.options.model import DEFAULT_TIME_LIMIT
 from crowdopt.verify.alternatives import agreement_of_best_names
 from crowdopt.verify.margins import about_choice, about_margins
 from crowdopt.verify.optimum import Undecided, log_likelihood

@@ -16,7 +16,7 @@ from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.errors import InputError
 from crowdopt.results.consensus_tasks import encode_tasks
 from crowdopt.results.solve_consensus import solve_consensus
-from crowdopt.results.summary_consensus import expectation
+from crowdopt.results.words.summary_consensus import expectation
 from crowdopt.verify.verdict import Verdict, Verification
 
 if TYPE_CHECKING:

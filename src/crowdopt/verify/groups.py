@@ -15,7 +15,7 @@ from crowdopt.data.groups import load_groups
 from crowdopt.data.load import paths_of, unchanged, workspace_for
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.errors import ClassError, CrowdoptError
-from crowdopt.options import ResourceOptions
+from crowdopt.options.reading import ResourceOptions
 from crowdopt.results.solution_consensus import ConsensusSolution
 from crowdopt.verify.answers import answer_differences
 from crowdopt.verify.check import check_proof
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from crowdopt.data.counts import CountedProblem
     from crowdopt.data.encode import Encoded
     from crowdopt.data.groups import GroupedSource
-    from crowdopt.options import VerifyOptions
+    from crowdopt.options.verbs import VerifyOptions
     from crowdopt.results.solution import Solution
     from crowdopt.results.solution_proof import ProofSolution
     from crowdopt.results.solutions import Solutions

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 from crowdopt._option import complete, taking
 from crowdopt.data.readers.addresses import database_of
 from crowdopt.errors import ClassError, GoldError, InputError, SolutionFileError
-from crowdopt.options import ResourceOptions, VerifyOptions
+from crowdopt.options.reading import ResourceOptions
+from crowdopt.options.verbs import VerifyOptions
 from crowdopt.results.solution import Solution
 from crowdopt.verify.verdict import Verdict, Verification
 
@@ -105,7 +106,7 @@ def _checked(solution: Solution, source: Source, time_limit: float) -> tuple[Ver
 
 def _claim(solution: ProofSolution) -> str:
     """What was said to be proved, and about how much of the data; not how it came about, which no data can tell."""
-    from crowdopt.results.sentences import headline
+    from crowdopt.results.words.sentences import headline
 
     dropped = solution.totals.n_dropped
     return headline(solution, run=False) + (f"; {dropped:,} incomplete rows left out" if dropped else "")

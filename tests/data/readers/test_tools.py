@@ -16,7 +16,7 @@ from crowdopt.cli.options import CHOICES
 from crowdopt.data.readers.tools import TOOL_NAMES
 from crowdopt.data.reading import Reading
 from crowdopt.errors import GoldError, InputError
-from crowdopt.results.summary import summarise
+from crowdopt.results.words.summary import summarise
 from support.needs import SAMPLES
 
 PLAIN = SAMPLES / "responses.csv"

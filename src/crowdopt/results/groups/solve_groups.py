@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from crowdopt.data.counts import CountedProblem
     from crowdopt.data.encode import Encoded
     from crowdopt.data.groups import GroupedSource
-    from crowdopt.options import SolveOptions
+    from crowdopt.options.model import SolveOptions
     from crowdopt.results.solution_consensus import ConsensusSolution
     from crowdopt.results.solution_proof import ProofSolution
 

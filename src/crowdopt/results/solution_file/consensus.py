@@ -14,8 +14,7 @@ import numpy as np
 from crowdopt.consensus.parameters import Parameters
 from crowdopt.model.agreement import Agreement
 from crowdopt.model.strict_json import checked_list, finite_number, how_many, share_of_one
-from crowdopt.results.solution import UNCERTAIN_BELOW
-from crowdopt.results.solution_consensus import ConsensusSolution
+from crowdopt.results.kinds import UNCERTAIN_BELOW, class_of_kind
 from crowdopt.results.solution_file.parts import (
     COMMON_PARTS,
     check_derived,
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
     from crowdopt._arrays import Floats
     from crowdopt.data.reading import Reading
+    from crowdopt.results.solution_consensus import ConsensusSolution
 
 PARTS = COMMON_PARTS | {"given_shares": list, "label_tasks": list, "parameters": dict}
 """What the file must have to be read at all, and of what kind that is in JSON."""
@@ -77,7 +77,7 @@ def decode_consensus(data: dict[str, Any], workers: Mapping[str, Any] | None = N
     check_parts(data, PARTS)
     check_parts(data["parameters"], {"population": dict, "workers": dict})
     held = data["parameters"]["workers"]
-    solution = ConsensusSolution(**_parse(data, held if workers is None else workers))
+    solution: ConsensusSolution = class_of_kind("consensus")(**_parse(data, held if workers is None else workers))
     _check_together(solution)
     check_derived(encode_consensus(solution, None if workers is None else held), data, "what it should hold")
     return solution

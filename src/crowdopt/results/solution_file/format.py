@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,6 @@ from typing import TYPE_CHECKING, Any
 from crowdopt._version import __version__
 from crowdopt.data.readers.addresses import check_path
 from crowdopt.errors import InputError, SolutionFileError
-from crowdopt.results.solution import Solution
-from crowdopt.results.solution_consensus import ConsensusSolution
 from crowdopt.results.solution_file.consensus import decode_consensus, encode_consensus
 from crowdopt.results.solution_file.parts import (
     FORMAT,
@@ -30,12 +29,10 @@ from crowdopt.results.solution_file.parts import (
 )
 from crowdopt.results.solution_file.proof import decode_proof, encode_proof
 from crowdopt.results.solution_file.workers import MOST_INSIDE, n_numbers, read_workers, save_workers
-from crowdopt.results.solution_proof import ProofSolution
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from crowdopt.data.reading import Reading
+    from crowdopt.results.solution import Solution
     from crowdopt.results.solutions import Solutions
 
 Beside = dict[str, dict[str, Any]]
@@ -44,11 +41,8 @@ Beside = dict[str, dict[str, Any]]
 
 def encode(solution: Solution, workers: dict[str, Any] | None = None) -> dict[str, Any]:
     """A solution as plain JSON values; ``workers`` say where those of a consensus are, if not in it."""
-    if isinstance(solution, ProofSolution):
-        return encode_proof(solution)
-    if isinstance(solution, ConsensusSolution):
-        return encode_consensus(solution, workers)
-    raise TypeError(f"no file can hold a {type(solution).__name__}")
+    held: Any = solution
+    return encode_proof(held) if solution.kind == "proof" else encode_consensus(held, workers)
 
 
 def encode_groups(solutions: Solutions[Any], workers: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -72,11 +66,11 @@ def save(solution: Solution | Solutions[Any], path: str | Path) -> None:
     """Writes a solution file, and one beside it if there are many workers: both whole, or none."""
     from crowdopt.results.write.files import together, write_text  # which loads the database
 
-    parts = {"": solution} if isinstance(solution, Solution) else solution.groups
-    by_group = {group: one for group, one in parts.items() if isinstance(one, ConsensusSolution)}
+    parts: Mapping[str, Any] = solution.groups if isinstance(solution, Mapping) else {"": solution}
+    by_group = {group: one for group, one in parts.items() if one.kind == "consensus"}
     with together():
         beside = save_workers(by_group, path) if n_numbers(by_group) > MOST_INSIDE else None
-        data = encode(solution, beside) if isinstance(solution, Solution) else encode_groups(solution, beside)
+        data = encode_groups(solution, beside) if isinstance(solution, Mapping) else encode(solution, beside)
         write_text(path, json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n")
 
 
@@ -173,9 +167,9 @@ def _decode_all(parts: Mapping[str, dict[str, Any]], beside: Mapping[str, Any]) 
 
 
 def _decode_one(data: dict[str, Any], workers: Mapping[str, Any] | None) -> Solution:
-    if data["kind"] == ProofSolution.kind:
+    if data["kind"] == "proof":
         return decode_proof(data)
-    if data["kind"] != ConsensusSolution.kind:
+    if data["kind"] != "consensus":
         raise damaged(f"it is of a kind {data['kind']!r:.40}, and not a consensus or a proof")
     if (_elsewhere(data) is None) != (workers is None):
         raise damaged("its workers are not where it says, in it or in a file beside it")

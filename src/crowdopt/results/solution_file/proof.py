@@ -17,7 +17,7 @@ from crowdopt.model.margins import Margins
 from crowdopt.model.objective import Objective
 from crowdopt.model.offsets import Offsets
 from crowdopt.model.strict_json import how_many, of_kind, share_of_one
-from crowdopt.results.facts import nested
+from crowdopt.results.kinds import class_of_kind
 from crowdopt.results.solution_file.parts import (
     COMMON_PARTS,
     check_derived,
@@ -28,10 +28,11 @@ from crowdopt.results.solution_file.parts import (
     parse_common,
     texts,
 )
-from crowdopt.results.solution_proof import ProofSolution
+from crowdopt.results.words.facts import nested
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Ints
+    from crowdopt.results.solution_proof import ProofSolution
 
 PARTS = COMMON_PARTS | {
     "certificate": dict, "classes": list, "selectivity": dict, "matrix": list, "label_shares": list, "buckets": dict,
@@ -95,7 +96,7 @@ def decode_proof(data: dict[str, Any]) -> ProofSolution:
     for name in BUCKET_LISTS:
         if not isinstance(data["buckets"].get(name), list):
             raise damaged(f"its buckets have no list {name!r}")
-    solution = ProofSolution(**_parse(data))
+    solution: ProofSolution = class_of_kind("proof")(**_parse(data))
     check_derived(encode_proof(solution), data, "its labels")
     return solution
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import narwhals as nw
 import numpy as np
@@ -13,7 +13,6 @@ from crowdopt.data.tables.table import Table, fetch, fetch_integers, settle, sma
 from crowdopt.model.scale import canonical_text
 from crowdopt.results.answers import as_typed
 from crowdopt.results.reread import as_frame, reread
-from crowdopt.results.solution_proof import ProofSolution
 from crowdopt.results.workers.counts import CELLS, NOBODY, cells_of, class_names, typical_of
 from crowdopt.results.workers.spark import confusion_table, worker_table
 from crowdopt.results.workers.statistics import (
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Ints, Objects
     from crowdopt.data.load import Source
     from crowdopt.results.solution import Solution
+    from crowdopt.results.solution_proof import ProofSolution
     from crowdopt.results.workers.skill import Skill
 
 WORKER_NUMBER = "number"
@@ -180,8 +180,8 @@ def workers_of(solution: ProofSolution, source: Source) -> Workers:
 def worker_frame(solution: Solution, data: Any = None, *, confusion: bool = False) -> Any:
     """The table of workers, or of their answers by label, as the kind of table that was brought."""
     with reread(solution, data) as source:
-        if is_spark(source.counts.table) and isinstance(solution, ProofSolution):
-            return (confusion_table if confusion else worker_table)(solution, source).to_native()
+        if is_spark(source.counts.table) and solution.kind == "proof":
+            return (confusion_table if confusion else worker_table)(cast("ProofSolution", solution), source).to_native()
         workers = solution.measured(source)
         return as_frame(workers.confusion if confusion else workers.table, source)
 

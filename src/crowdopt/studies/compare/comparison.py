@@ -19,7 +19,7 @@ from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.tables.table import coded, fetch_integers
 from crowdopt.errors import InputError, MissingExtraError
 from crowdopt.model.offsets import checked_number
-from crowdopt.options import AggregateOptions, CompareOptions, ProveOptions
+from crowdopt.options.verbs import AggregateOptions, CompareOptions, ProveOptions
 from crowdopt.pipeline import prove
 from crowdopt.results.accuracy import NO_LABEL, known_labels
 from crowdopt.results.consensus_tasks import SURE

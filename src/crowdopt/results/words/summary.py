@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.results.facts import next_best
-from crowdopt.results.sentences import after_doubts, headline, verdict_of
-from crowdopt.results.solution import UNCERTAIN_BELOW
+from crowdopt.results.kinds import UNCERTAIN_BELOW
+from crowdopt.results.words.facts import next_best
+from crowdopt.results.words.sentences import after_doubts, headline, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt._arrays import Floats, Ints
     from crowdopt.data.reading import Reading
-    from crowdopt.results.sentences import ReportVerdict
     from crowdopt.results.solution import Solution
     from crowdopt.results.solution_proof import ProofSolution
+    from crowdopt.results.words.sentences import ReportVerdict
 
 
 @dataclass(frozen=True)

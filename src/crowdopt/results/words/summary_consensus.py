@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crowdopt.results.sentences import ReportVerdict, after_doubts, doubtful
-from crowdopt.results.solution import UNCERTAIN_BELOW
-from crowdopt.results.summary import Summary, accuracy_in_words, input_facts, labels_in_words, matrix_cells
+from crowdopt.results.kinds import UNCERTAIN_BELOW
+from crowdopt.results.words.sentences import ReportVerdict, after_doubts, doubtful
+from crowdopt.results.words.summary import Summary, accuracy_in_words, input_facts, labels_in_words, matrix_cells
 
 if TYPE_CHECKING:
     from crowdopt.results.solution_consensus import ConsensusSolution

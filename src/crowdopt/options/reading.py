@@ -1,0 +1,171 @@
+"""How a source is read: where the rows are, which columns are which, what the labels are, which rows count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence  # noqa: TC003 -- types are read at run time
+from typing import Annotated, Any, Literal, TypedDict
+
+from crowdopt._option import Option, count_or_edges, split_texts, tool_name
+from crowdopt.model.scale import ScaleKind  # noqa: TC001 -- types are read at run time
+
+Duplicates = Literal["error", "same", "first", "last", "all"]
+Missing = Literal["error", "drop"]
+
+
+class SourceOptions(TypedDict, total=False):
+    """Where in a source the rows are, and how its files are written."""
+
+    table: Annotated[str, Option("", "The table of a database to read.", metavar="NAME")]
+    query: Annotated[
+        str, Option("", "What to read of a database instead.", more="The SELECT to read instead.", metavar="SELECT")
+    ]
+
+
+class ColumnOptions(TypedDict, total=False):
+    """Which columns are which."""
+
+    task: Annotated[str, Option("task", "Column of tasks.")]
+    worker: Annotated[str, Option("worker", "Column of workers.")]
+    label: Annotated[str, Option("label", "Column of answers.")]
+    wide: Annotated[bool, Option(default=False, help="One row per task, one column per worker, empty = no response.")]
+
+
+class LabelOptions(TypedDict, total=False):
+    """What the labels are."""
+
+    labels: Annotated[
+        Sequence[Any],
+        Option(
+            (), "The labels, lowest first; taken from the data if not given.", metavar="LOW,HIGH", parse=split_texts
+        ),
+    ]
+
+
+class ScaleOptions(TypedDict, total=False):
+    """Whether the labels are ordered."""
+
+    scale: Annotated[
+        ScaleKind | None,
+        Option(
+            None,
+            "Whether the labels are ordered; if not given, numbers are, three and more texts are not.",
+            more="Whether the order of the labels means something (``ordinal``) or not (``nominal``). If None: two "
+            "labels, numbers, named labels and ordered categories are ordinal; three and more texts are nominal.",
+        ),
+    ]
+
+
+class BinOptions(TypedDict, total=False):
+    """How scores become labels."""
+
+    bins: Annotated[
+        int | Sequence[float] | None,
+        Option(
+            None,
+            "Scores: N bins of equal width, or the edges of the bins.",
+            more="For labels that are scores: the number of bins of equal width, or a list of edges between bins, "
+            "lowest first. A score on an edge goes to the upper bin.",
+            metavar="N|EDGE,...",
+            parse=count_or_edges,
+        ),
+    ]
+
+
+class RepeatOptions(TypedDict, total=False):
+    """What becomes of repeated and of incomplete rows."""
+
+    duplicates: Annotated[
+        Duplicates,
+        Option(
+            "error",
+            "When a worker answered a task more than once.",
+            more="When a worker answered a task more than once: ``error``, ``same`` (count identical answers once), "
+            "``first`` or ``last`` (needs ``order_by``), or ``all`` (count every answer).",
+        ),
+    ]
+    missing: Annotated[
+        Missing,
+        Option(
+            "error",
+            "Rows without a task, worker, label or group.",
+            more="Rows without task, worker, label or group: ``error`` or ``drop``.",
+        ),
+    ]
+
+
+class RowOptions(RepeatOptions, total=False):
+    """Which rows count."""
+
+    order_by: Annotated[
+        str,
+        Option(
+            "",
+            "Which came first, for --duplicates first|last; as text if not all numbers.",
+            more="Column that orders a worker's answers to one task: numbers as numbers; texts as text, unless they "
+            "come from a text file and all look like numbers.",
+            metavar="COL",
+        ),
+    ]
+    na: Annotated[
+        Sequence[str], Option((), "Texts that stand for a missing label.", metavar="TEXT,...", parse=split_texts)
+    ]
+
+
+class FileOptions(TypedDict, total=False):
+    """How files are written, and by which annotation tool."""
+
+    encoding: Annotated[
+        str,
+        Option(
+            "",
+            "Encoding of text files, for example windows-1252 or utf-16.",
+            more="Of text files, for example ``windows-1252``; UTF-8 if empty.",
+        ),
+    ]
+    delimiter: Annotated[str, Option("", "Field delimiter of text files, if the header does not tell.")]
+    tool: Annotated[
+        str,
+        Option(
+            "auto",
+            "The tool that the files come from; auto recognises its exports, table is none.",
+            more="The annotation tool whose export the files are, by the name that ``crowdopt aggregate --help`` "
+            "lists; empty for a plain table. ``auto`` takes what can only be such an export for one, unless columns "
+            "are named.",
+            flag="--from",
+            choices="tools",
+            parse=tool_name,
+        ),
+    ]
+    question: Annotated[
+        str, Option("", "The question (control, output) of an export that has several.", metavar="NAME")
+    ]
+    keep_rejected: Annotated[bool, Option(default=False, help="Count work of an export that was rejected in the tool.")]
+    ignore_gold: Annotated[bool, Option(default=False, help="Do not use the labels that an export says are known.")]
+
+
+class ReadOptions(
+    SourceOptions, ColumnOptions, LabelOptions, ScaleOptions, BinOptions, RowOptions, FileOptions, total=False
+):
+    """How a source is read."""
+
+
+class ResourceOptions(TypedDict, total=False):
+    """How much of the machine reading may take."""
+
+    memory_limit: Annotated[
+        str | None,
+        Option(
+            None,
+            "Memory of the database that reads files and of engines: 1GB.",
+            more='Memory of the database that reads files, and of what an engine lists, for example ``"1GB"``.',
+        ),
+    ]
+    threads: Annotated[int | None, Option(None, "Threads of that database.", least=1)]
+
+
+class KeepOptions(TypedDict, total=False):
+    """What else goes with the answers."""
+
+    keep: Annotated[
+        Sequence[str], Option((), "Further columns to carry to the answers.", metavar="COL,...", parse=split_texts)
+    ]
