@@ -155,3 +155,19 @@ def count_or_word(text: str) -> int | str:
 def tool_name(text: str) -> str:
     """What the library calls an annotation tool: a plain table is none."""
     return "" if text == "table" else text
+
+
+def parse_bytes(text: str | None) -> int | None:
+    """The number of bytes that a memory limit means; None if there is none.
+
+    >>> parse_bytes("1.5GB"), parse_bytes("512 KiB")
+    (1500000000, 524288)
+    """
+    if text is None:
+        return None
+    shape = r"\s*([0-9]{0,15}\.?[0-9]{1,15})\s*([KMGT]?)(i?)B?\s*"
+    found = re.fullmatch(shape, text, re.IGNORECASE) if isinstance(text, str) else None
+    if found is None:
+        raise InputError(f"cannot read the memory limit {text!r}: write a text like 500MB or 2GB, nothing negative")
+    power = " KMGT".index(found[2].upper() or " ")
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** power)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterable
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
-from crowdopt._option import complete, declared, taking
+from crowdopt._option import complete, declared, parse_bytes, taking
 from crowdopt._parallel import n_cores
 from crowdopt.data.bins import parse_bins
 from crowdopt.data.columns import choose_group_truth, choose_truth
@@ -377,22 +376,6 @@ def _closed_on_error(workspace: Workspace | None) -> Iterator[None]:
         if workspace is not None:
             workspace.close()
         raise
-
-
-def parse_bytes(text: str | None) -> int | None:
-    """The number of bytes that a memory limit means; None if there is none.
-
-    >>> parse_bytes("1.5GB"), parse_bytes("512 KiB")
-    (1500000000, 524288)
-    """
-    if text is None:
-        return None
-    shape = r"\s*([0-9]{0,15}\.?[0-9]{1,15})\s*([KMGT]?)(i?)B?\s*"
-    found = re.fullmatch(shape, text, re.IGNORECASE) if isinstance(text, str) else None
-    if found is None:
-        raise InputError(f"cannot read the memory limit {text!r}: write a text like 500MB or 2GB, nothing negative")
-    power = " KMGT".index(found[2].upper() or " ")
-    return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
 
 
 def _whole(value: Any, called: str, *, at_least: int) -> int:
