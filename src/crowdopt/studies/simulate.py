@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 
 from crowdopt.errors import InputError
+from crowdopt.studies.simulate_faults import disturbed, pick
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,16 +114,15 @@ def crowd(
     (6, ['label', 'task', 'worker'], 3)
     """
     texts, low, high = _checked(n_tasks, n_workers, responses, labels)
-    n_labels = len(texts)
-    rng = _generator(seed)
+    n_labels, rng = len(texts), _generator(seed)
     shares = np.full(n_labels, 1 / n_labels) if selectivity is None else selectivity
     confusion = _confusion(matrix, n_labels, kind, rng)
-    truth = _pick(_probabilities(shares, (n_labels,), "selectivity"), n_tasks, rng)
+    truth = pick(_probabilities(shares, (n_labels,), "selectivity"), n_tasks, rng)
     sizes = _sizes(n_tasks, low, high, skew, rng)
     worker = _deal(n_workers, sizes, high, rng)
     expert = _experts(experts, n_workers, expert_matrix, confusion)
     answer = _answers(confusion, expert, np.repeat(truth, sizes), worker < experts, rng)
-    answer = _disturbed(answer, worker, sizes, (n_labels, n_workers), (careless, hard), rng)
+    answer = disturbed(answer, worker, sizes, (n_labels, n_workers), (careless, hard), rng)
     names, tasks, workers = np.array(texts), _ids("t", n_tasks), _ids("w", n_workers)
     return Crowd(
         task=np.repeat(tasks, sizes), worker=workers[worker], label=names[answer], tasks=tasks, truth=names[truth],
@@ -296,20 +296,13 @@ def _probabilities(given: ArrayLike, shape: tuple[int, ...], name: str) -> Float
     return array
 
 
-def _pick(distribution: Floats, n: int, rng: np.random.Generator) -> Ints:
-    """Draws n indices from a distribution."""
-    edges = np.cumsum(distribution)
-    edges /= edges[-1]  # the last edge that anything can reach is exactly 1: rounding never picks the impossible
-    return np.searchsorted(edges, rng.random(n), side="right").astype(np.int64)
-
-
 def _sizes(n_tasks: int, low: int, high: int, skew: float, rng: np.random.Generator) -> Ints:
     """Draws the number of responses of each task."""
     if not (np.isfinite(skew) and skew >= 0):
         raise InputError(f"skew must be a number of at least 0, not {skew!r}")
     if skew == 0:
         return rng.integers(low, high, size=n_tasks, endpoint=True)
-    return low + _pick(skewed_shares(high - low + 1, skew), n_tasks, rng)
+    return low + pick(skewed_shares(high - low + 1, skew), n_tasks, rng)
 
 
 def skewed_shares(most: int, skew: float) -> Floats:
@@ -337,48 +330,7 @@ def _answers(confusion: Floats, expert: Floats, truth: Ints, by_expert: Bools, r
     for matrix, asks in ((confusion, ~by_expert), (expert, by_expert)):
         for label, row in enumerate(matrix):
             asked = np.flatnonzero(asks & (truth == label))
-            answer[asked] = _pick(row, len(asked), rng)
-    return answer
-
-
-def _count_of(share: float, total: int, name: str) -> int:
-    """So many as a share of all."""
-    if not 0 <= share <= 1:
-        raise InputError(f"{name} must be a share between 0 and 1, not {share!r}")
-    return round(share * total)
-
-
-def _disturbed(
-    answer: Ints,
-    worker: Ints,
-    sizes: Ints,
-    numbers: tuple[int, int],
-    shares: tuple[float, float],
-    rng: np.random.Generator,
-) -> Ints:
-    """The answers with those of careless workers and to hard tasks; ``numbers`` are those of labels and workers."""
-    n_labels, n_workers = numbers
-    n_careless, n_hard = _count_of(shares[0], n_workers, "careless"), _count_of(shares[1], len(sizes), "hard")
-    return _guessed(_without_care(answer, worker, n_labels, n_workers, n_careless, rng), sizes, n_labels, n_hard, rng)
-
-
-def _without_care(
-    answer: Ints, worker: Ints, n_labels: int, n_workers: int, n_careless: int, rng: np.random.Generator
-) -> Ints:
-    """The answers, those of the last few workers drawn by their habits and not by the task."""
-    for who in range(n_workers - n_careless, n_workers):
-        at = np.flatnonzero(worker == who)
-        answer[at] = _pick(rng.dirichlet(np.full(n_labels, 0.5)), len(at), rng)
-    return answer
-
-
-def _guessed(answer: Ints, sizes: Ints, n_labels: int, n_hard: int, rng: np.random.Generator) -> Ints:
-    """The answers, half of those to some tasks, drawn at random, being guesses."""
-    if not n_hard:
-        return answer
-    hard = np.repeat(rng.permutation(len(sizes)) < n_hard, sizes)
-    guess = hard & (rng.random(len(answer)) < 0.5)
-    answer[guess] = rng.integers(n_labels, size=int(guess.sum()))
+            answer[asked] = pick(row, len(asked), rng)
     return answer
 
 
