@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 
 from crowdopt.errors import InputError
-from crowdopt.studies.simulate_faults import disturbed, pick
+from crowdopt.studies.simulate_faults import disturbed, drawn_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,7 +117,7 @@ def crowd(
     n_labels, rng = len(texts), _generator(seed)
     shares = np.full(n_labels, 1 / n_labels) if selectivity is None else selectivity
     confusion = _confusion(matrix, n_labels, kind, rng)
-    truth = pick(_probabilities(shares, (n_labels,), "selectivity"), n_tasks, rng)
+    truth = drawn_from(_probabilities(shares, (n_labels,), "selectivity"), n_tasks, rng)
     sizes = _sizes(n_tasks, low, high, skew, rng)
     worker = _deal(n_workers, sizes, high, rng)
     expert = _experts(experts, n_workers, expert_matrix, confusion)
@@ -302,7 +302,7 @@ def _sizes(n_tasks: int, low: int, high: int, skew: float, rng: np.random.Genera
         raise InputError(f"skew must be a number of at least 0, not {skew!r}")
     if skew == 0:
         return rng.integers(low, high, size=n_tasks, endpoint=True)
-    return low + pick(skewed_shares(high - low + 1, skew), n_tasks, rng)
+    return low + drawn_from(skewed_shares(high - low + 1, skew), n_tasks, rng)
 
 
 def skewed_shares(most: int, skew: float) -> Floats:
@@ -330,7 +330,7 @@ def _answers(confusion: Floats, expert: Floats, truth: Ints, by_expert: Bools, r
     for matrix, asks in ((confusion, ~by_expert), (expert, by_expert)):
         for label, row in enumerate(matrix):
             asked = np.flatnonzero(asks & (truth == label))
-            answer[asked] = pick(row, len(asked), rng)
+            answer[asked] = drawn_from(row, len(asked), rng)
     return answer
 
 

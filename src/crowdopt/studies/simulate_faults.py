@@ -39,7 +39,7 @@ def _without_care(
     """The answers, those of the last few workers drawn by their habits and not by the task."""
     for who in range(n_workers - n_careless, n_workers):
         at = np.flatnonzero(worker == who)
-        answer[at] = pick(rng.dirichlet(np.full(n_labels, 0.5)), len(at), rng)
+        answer[at] = drawn_from(rng.dirichlet(np.full(n_labels, 0.5)), len(at), rng)
     return answer
 
 
@@ -53,7 +53,7 @@ def _guessed(answer: Ints, sizes: Ints, n_labels: int, n_hard: int, rng: np.rand
     return answer
 
 
-def pick(distribution: Floats, n: int, rng: np.random.Generator) -> Ints:
+def drawn_from(distribution: Floats, n: int, rng: np.random.Generator) -> Ints:
     """Draws n indices from a distribution."""
     edges = np.cumsum(distribution)
     edges /= edges[-1]  # the last edge that anything can reach is exactly 1: rounding never picks the impossible
