@@ -19,4 +19,7 @@ GRAIN = 2.0**-32
 
 def on_grid(values: Floats, grain: float = GRAIN) -> Floats:
     """The nearest multiples of a power of two."""
-    return np.asarray(np.rint(values / grain) * grain)
+    steps = np.asarray(values / grain)
+    np.rint(steps, out=steps)
+    steps *= grain
+    return steps

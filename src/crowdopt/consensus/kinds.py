@@ -54,7 +54,9 @@ def fit_kinds(rows: Rows, shares: Floats | None = None) -> tuple[Parameters, int
         labels = by_label(sums, n_labels) + prior_labels
         state_shares = _shares(sums, labels / labels.sum() if shares is None else shares)
         prior = _prior(pool)
-        table = (counts + prior[cells.label]) / (totals + prior.sum(axis=0))[cells.worker]
+        table = prior[cells.label]
+        table += counts
+        table /= (totals + prior.sum(axis=0))[cells.worker]
         tables, last = States.plain(cells, log_table(table), logs_of_shares(state_shares)), counts
         change, kinds, counts, _ = tables.expect(rows, states)
         sums = kinds[-1]

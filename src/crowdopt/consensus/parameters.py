@@ -49,6 +49,8 @@ class Parameters:
 
         Nobody answers them, and a task that had one would be answered anyhow.
         """
+        if len(labels) == n_labels:
+            return self
         states = (2 * labels[:, None] + np.arange(2)).ravel()
         rows = {"tilted_matrix": labels, "kinds_matrix": states}
 
@@ -60,9 +62,9 @@ class Parameters:
                 matrix[..., rows[name][:, None], labels] = values
                 return matrix
             if name == "tilted_kinds":
-                kinds = np.eye(n_labels, n_labels + 1, n_labels)
+                kinds = np.zeros((n_labels, n_labels + 1))
+                kinds[:, n_labels] = 1.0
                 kinds[labels[:, None], np.append(labels, n_labels)] = values
-                kinds[np.setdiff1d(np.arange(n_labels), labels), n_labels] = 1.0
                 return kinds
             if values.ndim and name.endswith("shares"):
                 shares = np.zeros(n_labels * len(values) // len(labels))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LEAST = 1e-12
 """The least probability of an answer in a table."""
 
-LARGEST = 2**26
+LARGEST = 2**25
 """Bytes of tables that threads may have of their own, all together."""
 
 NOTHING = np.empty((0, 0))
@@ -102,7 +102,8 @@ def by_label(states: Floats, n_labels: int) -> Floats:
 
 def log_table(matrix: Floats) -> Floats:
     """Logarithms whose sums are exact."""
-    return on_grid(np.log(np.maximum(matrix, LEAST)))
+    logs = np.maximum(matrix, LEAST)
+    return on_grid(np.log(logs, out=logs))
 
 
 def logs_of_shares(shares: Floats) -> Floats:
