@@ -87,13 +87,14 @@ def test_groups_are_solved_as_from_a_frame(kind, tmp_path):
 def test_the_server_counts_and_only_counts_come_over(chosen, queries):
     data = server().load(with_more(ROWS * 3 if chosen == "all" else ROWS))
     solution = prove(data, smoothing=0.5, **PUSHED[chosen])  # without advice, for which rows are looked at
-    assert len(queries) == 2
-    assert all(" GROUP BY " in query for query in queries)
+    assert len(queries) == 3
+    assert all(" GROUP BY " in query for query in queries[:2])
+    assert queries[2].startswith("SELECT count(*) AS n, sum(")  # of digests
     assert solution.answers.num_rows == 25
-    assert len(queries) == 2
+    assert len(queries) == 3
     assert solution.workers().num_rows == 9
-    assert queries[2:4] == queries[:2]  # counted once more, with the rows
-    assert len(queries) == 5
+    assert queries[3:6] == queries[:3]  # counted once more, with the rows
+    assert len(queries) == 7
 
 
 @pytest.mark.parametrize("missing", ["task", "worker", "label"])
