@@ -267,9 +267,8 @@ class _Job:
             encoded = groups.encoded()
         self.on_phase("weighing")
         shares = self.options["label_shares"]
-        return self.with_group_accuracy(
-            aggregate_groups(groups, encoded, shares, jobs=self.jobs, on_group=on_group), groups
-        )
+        solutions = aggregate_groups(groups, encoded, shares, jobs=self.jobs, on_group=on_group)
+        return self.with_group_accuracy(solutions, groups)
 
     def prove_by_group(self, on_group: OnGroup | None) -> Solutions[ProofSolution]:
         """Reads and counts all groups, and proves each as a problem of its own."""
