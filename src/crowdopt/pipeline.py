@@ -24,11 +24,10 @@ from crowdopt.options.model import SolveOptions
 from crowdopt.options.verbs import AggregateOptions, ProveOptions
 from crowdopt.results.answers import ANSWER_COLUMNS, check_kept
 from crowdopt.results.consensus_tasks import consensus_columns, encode_tasks
-from crowdopt.results.doubts import doubts_about_proof
+from crowdopt.results.doubts import doubts_about_groups, doubts_about_proof
 from crowdopt.results.found_classes import checked_n_classes, with_found_classes
 from crowdopt.results.groups.solve_groups import OnGroup, aggregate_groups, prove_groups
 from crowdopt.results.solution import Solution
-from crowdopt.results.solutions import Solutions
 from crowdopt.results.solve_consensus import solve_consensus
 from crowdopt.results.solve_counts import solve_counted
 
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from crowdopt.results.accuracy import Accuracy
     from crowdopt.results.solution_consensus import ConsensusSolution
     from crowdopt.results.solution_proof import ProofSolution
+    from crowdopt.results.solutions import Solutions
 
 _S = TypeVar("_S", bound=Solution)
 _R = TypeVar("_R", bound="Solution | Solutions[Any]")
@@ -180,11 +180,7 @@ def prove(
 
 def _doubted(result: _R) -> _R:
     """Warns of what there is to doubt in a result of :func:`aggregate` or :func:`prove`, to the caller of these."""
-    said = list(getattr(result, "doubts", ()))
-    if isinstance(result, Solutions):
-        doubts = {group: one.doubts[0] for group, one in result.items() if one.doubts}
-        said = [f"{len(doubts):,} of {len(result):,} groups; {group!r}: {why}" for group, why in doubts.items()][:1]
-    for doubt in said:
+    for doubt in result.doubts if isinstance(result, Solution) else doubts_about_groups(result):
         warnings.warn(f"CHECK: {doubt}", CheckWarning, stacklevel=4)  # behind the function and what wraps it
     return result
 

@@ -159,7 +159,7 @@ def test_scikit_learn_can_clone_and_set():
     assert copy.get_params() == model.get_params() == model.get_params(deep=False)
     assert list(model.get_params()) == [
         "labels", "scale", "selectivity", "smoothing", "prior_matrix", "space", "engine", "seed", "gold", "classes",
-        "ranked", "find_classes", "time_limit", "duplicates", "missing",
+        "ranked", "each", "find_classes", "time_limit", "duplicates", "missing",
     ]  # fmt: skip
     assert not hasattr(clone(model.fit(crowd())), "solution_")
     assert model.set_params(selectivity="none", space="all") is model

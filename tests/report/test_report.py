@@ -78,7 +78,7 @@ def test_the_words_of_each_verdict():
 
 def test_found_classes_are_named_as_found(tmp_path):
     solution = crowdopt.prove(crowd(80, 2, (5, 5), 44, names=["no", "yes"]), find_classes=2, time_limit=10)
-    assert "given these classes of workers, which were found in the data" in verdict_of(solution).sentence
+    assert "given classes of workers that were found in the same responses" in verdict_of(solution).sentence
     page = Text(report_of(solution, tmp_path))
     assert verdict_of(solution).sentence in page.text
     assert "2 classes:" in page.text

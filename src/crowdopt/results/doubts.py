@@ -14,9 +14,12 @@ from crowdopt.model.agreement import exceeds_chance
 from crowdopt.results.consensus_tasks import encode_tasks, label_probabilities, votes_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from crowdopt._arrays import Bools, Ints
     from crowdopt.data.load import Source
     from crowdopt.model.buckets import Buckets
+    from crowdopt.results.solution import Solution
     from crowdopt.results.solution_proof import ProofSolution
 
 OVERRULED = 0.05
@@ -51,6 +54,12 @@ def doubts_about_proof(solution: ProofSolution) -> tuple[str, ...]:
     return (
         f"{found}, so the model that was stated may not fit; crowdopt aggregate gives the labels most likely right",
     )
+
+
+def doubts_about_groups(groups: Mapping[str, Solution]) -> tuple[str, ...]:
+    """How many groups are to be checked, and why the first of them; empty if none is."""
+    doubts = [(group, one.doubts[0]) for group, one in groups.items() if one.doubts]
+    return tuple(f"{len(doubts):,} of {len(groups):,} groups; {group!r}: {why}" for group, why in doubts[:1])
 
 
 def overruled(buckets: Buckets, mapping: Ints) -> Bools:
