@@ -139,9 +139,22 @@ def run_set(folder: Path, peers: tuple[str, ...]) -> dict[str, Any]:
     found: dict[str, np.ndarray | str] = {OURS: aggregated(folder, tasks, labels), VOTE: crowd.votes}
     with tempfile.TemporaryDirectory() as place:
         found |= {method: crowd_kit(method, crowd, Path(place)) for method in peers}
-    methods = {name: p if isinstance(p, str) else asdict(scores_of(p, crowd.truth)) for name, p in found.items()}
+    methods = {name: scored(p, crowd.truth) for name, p in found.items()}
     sizes = {"tasks": len(tasks), "workers": int(crowd.worker.max()) + 1, "responses": len(crowd.task)}
     return {"set": folder.name, **sizes, "methods": methods}
+
+
+def scored(found: np.ndarray | str, truth: np.ndarray) -> dict[str, Any]:
+    """The scores of probabilities, or why there are none."""
+    if isinstance(found, str):
+        return {"accuracy": None, "error": found}
+    return {**asdict(scores_of(found, truth)), "error": None}
+
+
+def means(sets: list[dict[str, Any]]) -> dict[str, float | None]:
+    """The mean accuracy of each method, over all sets; None for one that failed on any of them."""
+    found = {name: [one["methods"][name]["accuracy"] for one in sets] for name in sets[0]["methods"]}
+    return {name: None if None in values else sum(values) / len(values) for name, values in found.items()}
 
 
 def run_three(crowd: Crowd) -> dict[str, Any]:
@@ -197,7 +210,10 @@ def show_sets(sets: list[dict[str, Any]]) -> None:
     """The accuracy of every method on every set."""
     names = list(sets[0]["methods"])
     rows = [
-        [one["set"], *("–" if isinstance(m := one["methods"][name], str) else f"{m['accuracy']:.4f}" for name in names)]
+        [
+            one["set"],
+            *("–" if (share := one["methods"][name]["accuracy"]) is None else f"{share:.4f}" for name in names),
+        ]
         for one in sets
     ]
     caption = f"Accuracy, all rows, {TIME_LIMIT:g} s for each method; – where it failed or was not done."
@@ -208,7 +224,7 @@ def show_means(sets: list[dict[str, Any]]) -> None:
     """The means over the sets that a method was done with, beside ours on the same sets."""
     rows = []
     for name in sets[0]["methods"]:
-        done = [one for one in sets if not isinstance(one["methods"][name], str)]
+        done = [one for one in sets if one["methods"][name]["error"] is None]
         if not done:
             continue
         means = {score: column(done, name, score).mean() for score in Scores.__dataclass_fields__}

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from accuracy import FOUND, OURS, means
+from accuracy import OURS, means
 from crowdopt.report.charts import (
     BLUE,
     GREEN,
@@ -181,7 +181,7 @@ def render(results: dict[str, Any], before: dict[str, Any] | None = None) -> str
     parts = results["parts"]
     cases, cells = parts["end_to_end"]["cases"], parts["exact"]["cells"]
     sets, series = parts["accuracy"]["sets"], parts["growth"]["series"]
-    ours = (OURS, FOUND)
+    ours = (OURS, "found classes")
     return fill(
         "page.html",
         others={"page.html": (HERE / "page.html").read_text(encoding="utf-8")},

@@ -34,18 +34,25 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def options() -> str:
-    """The options of ``prove`` in Python as Markdown, with which of them ``compare`` and ``GlobalOptimum`` take."""
+    """The options in Python as Markdown, with who takes which of them."""
     from crowdopt._option import declared
-    from crowdopt.options.verbs import CompareOptions, EstimatorOptions, ProveOptions
+    from crowdopt.options import verbs
 
-    compared, estimated = declared(CompareOptions), {"labels", *declared(EstimatorOptions)}
+    takers = {
+        "aggregate": {*declared(verbs.AggregateOptions)},
+        "prove": {*declared(verbs.ProveOptions)},
+        "compare": {*declared(verbs.CompareOptions)},
+        "Consensus": {"labels", *declared(verbs.ConsensusEstimatorOptions)},
+        "GlobalOptimum": {"labels", *declared(verbs.EstimatorOptions)},
+    }
     rows = [
-        f"| `{name}` | `{_escaped(_type(kind))}` | `{option.default!r}` | {_escaped(option.more or option.help)} "
-        f"| {'yes' if name in compared else ''} | {'yes' if name in estimated else ''} |"
-        for name, (kind, option) in declared(ProveOptions).items()
+        f"| `{name}` | `{_escaped(_type(kind))}` | `{option.default!r}` | {_escaped(option.more or option.help)} | "
+        + " | ".join("yes" if name in taken else "" for taken in takers.values())
+        + " |"
+        for name, (kind, option) in (declared(verbs.AggregateOptions) | declared(verbs.ProveOptions)).items()
     ]
-    head = "| option | type | default | meaning | `compare` | `GlobalOptimum` |\n|---|---|---|---|---|---|\n"
-    return head + "\n".join(rows)
+    head = f"| option | type | default | meaning | {' | '.join(f'`{name}`' for name in takers)} |\n"
+    return head + "|---" * (4 + len(takers)) + "|\n" + "\n".join(rows)
 
 
 def _type(kind: Any) -> str:

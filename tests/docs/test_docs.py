@@ -137,13 +137,14 @@ def test_what_new_users_try_first_is_not_advised_against(page, tmp_path):
         words = shlex.split(command, comments=True)
         if words[:2] == ["crowdopt", "simulate"]:
             simulated.add(words[words.index("-o") + 1])
-        elif words[:2] != ["crowdopt", "prove"] or words[2] not in simulated or "--json" in words:
+        elif words[:2] != ["crowdopt", "aggregate"] or words[2] not in simulated or "--json" in words:
             continue
-        n_aggregated += words[1] == "prove"
+        n_aggregated += words[1] == "aggregate"
         done = subprocess.run(
             [PROGRAM, *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300
         )
         assert "warning" not in done.stdout, command
+        assert "CHECK" not in done.stdout, command
     assert n_aggregated
 
 
@@ -163,10 +164,22 @@ def test_every_page_is_in_the_navigation_and_every_command_in_the_reference():
     build = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(build)
     reference = build.commands()
-    for name in ("prove", "verify", "simulate", "workers", "predict", "next", "report", "compare", "reproduce"):
+    for name in (
+        "aggregate",
+        "prove",
+        "verify",
+        "simulate",
+        "workers",
+        "predict",
+        "next",
+        "report",
+        "compare",
+        "reproduce",
+    ):
         assert f"## crowdopt {name}\n" in reference
     assert "| `--report FILE.html` |" in reference
     assert "--selectivity none\\|estimate\\|LABEL=P,..." in reference
+    assert "--label-shares LABEL=P,..." in reference
 
 
 def test_figures_in_the_docs_come_from_their_script():
