@@ -206,6 +206,10 @@ def with_error(pair: tuple[float, float], digits: int = 3) -> str:
     return f"{pair[0]:+.{digits}f} ({pair[1]:.{digits}f})"
 
 
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
 def show_sets(sets: list[dict[str, Any]]) -> None:
     """The accuracy of every method on every set."""
     names = list(sets[0]["methods"])
