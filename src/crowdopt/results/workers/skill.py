@@ -29,6 +29,9 @@ PULL = 4.0
 MOSTLY = 0.9
 """The share of a worker's answers that must be one before it is said to give this answer whatever the task."""
 
+MANY = 50
+"""Responses from which on nobody would call them few."""
+
 NOTHING = 1e-9
 """Sums of probabilities below this are taken for rounding errors."""
 
@@ -147,6 +150,8 @@ def skill_reason(skill: Skill, number: int, labels: Sequence[str]) -> str:
         if not n_compared:
             return "nobody else answered its tasks"
         some = "" if n_compared == n else f", of which others answered {n_compared}"
+        if n_compared >= MANY:
+            return f"cannot be told from guessing, after {n} tasks{some}"
         return f"has answered {n} task{'s' if n > 1 else ''}{some}: too few to tell from guessing"
     if not flag:
         return ""
