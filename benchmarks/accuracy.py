@@ -1,6 +1,6 @@
 """How often labels are right, and whether their probabilities mean what they say: ``crowdopt aggregate`` and others.
 
-python benchmarks/accuracy.py [--quick] [--json FILE] [--data DIR] [--seeds FIRST:LAST]
+python benchmarks/accuracy.py [--quick] [--json FILE] [--data DIR] [--seeds FIRST:LAST] [--peers NAME,...]
 
 Prints tables in Markdown: (a) accuracy on public sets of crowd labels whose truth is known, against majority vote with
 shared ties and every method of crowd-kit, each in a process of its own with 120 seconds; (b) the means over these sets,
@@ -270,6 +270,7 @@ def main() -> None:
     options = parser(__doc__.splitlines()[0] if __doc__ else "")
     options.add_argument("--data", type=Path, default=DATA, metavar="DIR", help="the folder with a folder for each set")
     options.add_argument("--seeds", default="200:206", metavar="FIRST:LAST", help="of the simulated crowds")
+    options.add_argument("--peers", default=",".join(PEERS), metavar="NAME,...", help="methods of crowd-kit")
     chosen = options.parse_args()
     first, last = map(int, chosen.seeds.split(":"))
     names = [name for names in SETS.values() for name in names if not chosen.quick or name in QUICK]
@@ -277,7 +278,9 @@ def main() -> None:
     figures: dict[str, Any] = {"environment": environment(), "quick": chosen.quick, "sets": [], "thinned": []}
     print(describe(figures["environment"]) + "\n")
     if folders:
-        figures["sets"] = [run_set(folder, (DS,) if chosen.quick else PEERS) for folder in folders]
+        figures["sets"] = [
+            run_set(folder, (DS,) if chosen.quick else tuple(chosen.peers.split(","))) for folder in folders
+        ]
         show_sets(figures["sets"])
         show_means(figures["sets"])
         figures["thinned"] = thin_sets(folders)

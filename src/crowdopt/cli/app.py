@@ -60,6 +60,7 @@ def _usage_in_one_line() -> Iterator[None]:
         said = error.format_message().rstrip(".")
         where = f"see {error.ctx.command_path} --help"
         if error.ctx.info_name == "aggregate" and _is_option_of_prove(getattr(error, "option_name", "")):
+            said = said.partition(" (")[0]
             where = "it belongs to crowdopt prove, which proves the likeliest labels under a model that you state"
         raise InputError(f"{said}; {where}") from None
 

@@ -36,6 +36,9 @@ MAX_MATRICES = 4
 MAX_WHOLE = 24
 """Characters up to which a cell of a table is never folded."""
 
+KEEPING = ("solving", "comparing with the consensus")
+"""Phases in which the first Ctrl-C asks for the best answers so far."""
+
 DELAY = 1.0
 """Seconds of work before anything is shown."""
 
@@ -110,7 +113,7 @@ class Console:
         return self._stop_asked
 
     def _on_interrupt(self, *_: object) -> None:
-        if self._phase != "solving" or self._stop_asked:
+        if self._phase not in KEEPING or self._stop_asked:
             self._interrupted = True
             raise KeyboardInterrupt
         self._stop_asked = True
@@ -178,9 +181,12 @@ def print_groups(solutions: Solutions[Any], written: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from crowdopt.results.doubts import doubts_about_groups
     from crowdopt.results.words.summary import export_words
 
     console, facts = RichConsole(highlight=False), solutions.summary()
+    for doubt in doubts_about_groups(solutions):
+        console.print(Text.assemble(("CHECK: ", "bold red"), printable(doubt)), soft_wrap=True)
     console.print(Text(_about_groups(facts)), soft_wrap=True)
     if export := export_words(solutions.reading):
         console.print(Text(printable(export)), soft_wrap=True)

@@ -53,7 +53,8 @@ def workers(solution: SolutionFile, inputs: Inputs, **options: Unpack[WorkersCom
         with reread(solved, data, **complete(ResourceOptions, options)) as source:
             console.on_phase("measuring")
             measured = solved.measured(source)
-            facts = {"check": list(solved.doubts)} | measured.summary(ROWS)
+            doubts = solved.with_source(source).doubts
+            facts = {"check": list(doubts)} | measured.summary(ROWS)
             console.on_phase("writing")
             with together():
                 if confusion is not None:
@@ -65,7 +66,7 @@ def workers(solution: SolutionFile, inputs: Inputs, **options: Unpack[WorkersCom
     if options["as_json"]:
         print_json(facts)
     else:
-        for doubt in solved.doubts:
+        for doubt in doubts:
             print(f"CHECK: {printable(doubt)}")
         _show_workers(measured, facts, shown(target))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
@@ -21,6 +22,10 @@ WORTH_A_THREAD = 1e5
 @cache
 def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(min(n_cores(), MAX_THREADS), thread_name_prefix="crowdopt-consensus")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_threads.cache_clear)  # a child has none of the threads
 
 
 def by_parts(

@@ -116,6 +116,12 @@ class Buckets:
         np.add.at(tasks, mapping, self.weights)
         return responses, tasks
 
+    def overruled(self, mapping: Ints) -> float:
+        """Share of the tasks in which more than half of the responses are one label, and the mapping gives another."""
+        votes = self.counts.sum(axis=1)
+        clear = 2 * votes.max(axis=1) > self.sizes
+        return float(self.weights[clear & (votes.argmax(axis=1) != mapping)].sum() / self.n_tasks)
+
     def agreement(self, mapping: Ints) -> int:
         """Responses that equal the label their task was given: what breaks ties of likelihood."""
         responses, _ = self.by_label(mapping)

@@ -12,18 +12,15 @@ from crowdopt.data.known_labels import TASK_TEXT, with_text
 from crowdopt.data.tables.table import fetch_arrow
 from crowdopt.model.agreement import exceeds_chance
 from crowdopt.results.consensus_tasks import encode_tasks, label_probabilities, votes_of
+from crowdopt.results.words.sentences import overruling
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from crowdopt._arrays import Bools, Ints
     from crowdopt.data.load import Source
     from crowdopt.model.buckets import Buckets
     from crowdopt.results.solution import Solution
     from crowdopt.results.solution_proof import ProofSolution
-
-OVERRULED = 0.05
-"""Share of the tasks that proved labels may decide otherwise in silence."""
 
 MOST_RESPONSES = 2_000_000
 """Responses up to which proved labels are set beside the consensus; beyond, only beside the majorities."""
@@ -43,17 +40,11 @@ def doubts_about_proof(solution: ProofSolution) -> tuple[str, ...]:
     """Why proved labels are to be checked: they overrule majorities, or the consensus, on too many tasks."""
     if solution.certificate.bound is None:
         return ()  # a heuristic promises nothing
-    source, buckets = solution.source, solution.buckets
-    counts = {"clear majorities": buckets.weights[overruled(buckets, solution.mapping)].sum() / buckets.n_tasks}
-    if source is not None and source.totals.n_responses <= MOST_RESPONSES:
-        counts["the consensus"] = _against_consensus(solution, source)
-    said = [f"{whom} on {share:.0%}" for whom, share in counts.items() if share > OVERRULED]
-    if not said:
-        return ()
-    found = f"the proved labels overrule {' and '.join(said)} of the tasks"
-    return (
-        f"{found}, so the model that was stated may not fit; crowdopt aggregate gives the labels most likely right",
-    )
+    source = solution.source
+    shares = {"clear majorities": solution.buckets.overruled(solution.mapping)}
+    if source is not None and source.totals.n_responses <= MOST_RESPONSES and not solution.interrupted:
+        shares["the consensus"] = _against_consensus(solution, source)
+    return overruling(shares)
 
 
 def doubts_about_groups(groups: Mapping[str, Solution]) -> tuple[str, ...]:
@@ -62,20 +53,14 @@ def doubts_about_groups(groups: Mapping[str, Solution]) -> tuple[str, ...]:
     return tuple(f"{len(doubts):,} of {len(groups):,} groups; {group!r}: {why}" for group, why in doubts[:1])
 
 
-def overruled(buckets: Buckets, mapping: Ints) -> Bools:
-    """The buckets in which more than half of the responses are one label, and the mapping gives another."""
-    votes = buckets.counts.sum(axis=1)
-    majority = votes.argmax(axis=1)
-    clear = 2 * votes.max(axis=1) > buckets.sizes
-    return np.asarray(clear & (majority != mapping))
-
-
 def _against_consensus(solution: ProofSolution, source: Source) -> float:
     """Share of the tasks that the consensus labels otherwise."""
     import pyarrow.compute as pc
 
     encoded, known = encode_tasks(source)
-    found = find_consensus(Rows.of(encoded.coded, known))
+    given = np.array(solution.objective.shares)
+    shares = given if len(given) and (given > 0).all() and not solution.classes_found else None
+    found = find_consensus(Rows.of(encoded.coded, known), shares=shares)
     labelled = label_probabilities(found.probabilities, solution.scale, votes_of(encoded.coded).sum(axis=0))
     table, mapping = solution.placed()
     placed = fetch_arrow(with_text(table).select(TASK_TEXT, "row"))

@@ -21,9 +21,8 @@ class Labelled:
     """The most probable label of each row of counts.
 
     Attributes:
-        labels: Index of the label. Among labels that are equally probable it is the one that most of the responses
-            are, and among these the lowest.
-        tied: Whether another label is as probable and as many responses are it.
+        labels: Index of the label, one of the most probable.
+        tied: Whether another label could as well have been taken.
         explained: Whether any label can explain the counts; not if each row of the matrix rules some answer out.
         posterior: Probability of every label; where nothing explains the counts, all that are allowed are equal.
     """

@@ -163,7 +163,7 @@ class Solutions(Mapping[str, S_co], Generic[S_co]):
         found = [one for one in self.groups.values() if isinstance(one, ConsensusSolution)]
         expected = [sum(one.label_tasks) * one.mean_confidence for one in found]
         return {
-            "mean_confidence": sum(expected) / sum(sum(one.label_tasks) for one in found),
+            "mean_confidence": sum(expected) / max(sum(sum(one.label_tasks) for one in found), 1),
             "n_uncertain": sum(one.n_uncertain for one in found),
             "n_tied": sum(one.n_tied for one in found),
         }

@@ -17,6 +17,7 @@ from crowdopt.model.certificate import Proof, Space, Stop
 from crowdopt.model.claims import CLAIMS, UNKNOWN
 from crowdopt.model.order import violation
 from crowdopt.options.model import DEFAULT_TIME_LIMIT
+from crowdopt.results.words.sentences import overruling
 from crowdopt.verify.alternatives import agreement_of_best_names
 from crowdopt.verify.margins import about_choice, about_margins
 from crowdopt.verify.optimum import Undecided, log_likelihood
@@ -40,11 +41,19 @@ if TYPE_CHECKING:
 def check_proof(solution: ProofSolution, counted: CountedProblem, time_limit: float) -> Verification:
     """Checks a proof against what was counted, and repeats what its file says is to be checked.
 
-    These doubts came from other methods than the proof, so nothing here vouches for them.
+    Whether its labels overrule clear majorities is counted here; that they overrule the consensus, nothing here
+    vouches for.
     """
     known = (counted.scale, counted.buckets, counted.totals, counted.gold, counted.classes)
     found = check_against(solution, *known, digest=counted.digest, time_limit=time_limit)
-    return replace(found, check=tuple(f"the file says: {doubt}" for doubt in solution.doubts))
+    if found.verdict is Verdict.REJECTED:
+        return found
+    proved = solution.certificate.bound is not None
+    doubts = overruling({"clear majorities": counted.buckets.overruled(solution.mapping)}) if proved else ()
+    if doubts and not solution.doubts:
+        return Verification(Verdict.REJECTED, (f"the file does not say that it is to be checked: {doubts[0]}",))
+    said = (f"the file says: {doubt}" for doubt in solution.doubts if doubt not in doubts)
+    return replace(found, check=(*doubts, *said))
 
 
 def check_against(

@@ -52,7 +52,10 @@ def aggregate_groups(
     """
     items = [(counted, encoded[group], label_shares) for group, counted in _for_others(source).items()]
     large = any(one.coded.times.sum() >= LARGE for one in encoded.values())
-    return _solve_all(source, find_group_consensus, items, jobs, on_group, alone=0.0 if large else None)
+    found = _solve_all(source, find_group_consensus, items, jobs, on_group, alone=0.0 if large else None)
+    if found.interrupted:
+        raise KeyboardInterrupt("not all groups were aggregated; nothing was written")
+    return found
 
 
 def prove_groups(

@@ -12,10 +12,13 @@ from crowdopt.model.certificate import Proof, Space, Stop
 from crowdopt.model.claims import titles
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from crowdopt.results.solution_proof import ProofSolution
 
+
+OVERRULED = 0.05
+"""Share of the tasks that proved labels may decide otherwise in silence."""
 
 _STOPPED = {
     Stop.FINISHED: ("search finished", "The search ended with this gap still open"),
@@ -156,3 +159,14 @@ def nats(value: float) -> str:
     """
     size = abs(value)
     return ("−" if value < 0 else "") + (f"{size:,.0f}" if size >= 1000 else f"{size:.3g}")
+
+
+def overruling(shares: Mapping[str, float]) -> tuple[str, ...]:
+    """What to say of proved labels that overrule others, by whom they overrule and on which share of the tasks."""
+    said = [f"{whom} on {share:.0%}" for whom, share in shares.items() if share > OVERRULED]
+    if not said:
+        return ()
+    found = f"the proved labels overrule {' and '.join(said)} of the tasks"
+    return (
+        f"{found}, so the model that was stated may not fit; crowdopt aggregate gives the labels most likely right",
+    )

@@ -45,5 +45,6 @@ def consensus_verdict(solution: ConsensusSolution) -> ReportVerdict:
 
 def expectation(solution: ConsensusSolution) -> str:
     """What a consensus says of its labels."""
-    said = f"about {solution.mean_confidence:.0%} of the labels are expected to be right"
-    return f"by their probabilities {said}; do not rely on that" if solution.doubts else said
+    if solution.doubts:
+        return "how many of the labels are right cannot be told"
+    return f"about {solution.mean_confidence:.0%} of the labels are expected to be right"

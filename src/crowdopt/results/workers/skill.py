@@ -150,6 +150,8 @@ def skill_reason(skill: Skill, number: int, labels: Sequence[str]) -> str:
         if not n_compared:
             return "nobody else answered its tasks"
         some = "" if n_compared == n else f", of which others answered {n_compared}"
+        if n_compared > 1 and skill.chance[number] > 1 - NOTHING:
+            return "all its tasks have one label, so nothing tells it from guessing"
         if n_compared >= MANY:
             return f"cannot be told from guessing, after {n} tasks{some}"
         return f"has answered {n} task{'s' if n > 1 else ''}{some}: too few to tell from guessing"
