@@ -278,9 +278,8 @@ def main() -> None:
     figures: dict[str, Any] = {"environment": environment(), "quick": chosen.quick, "sets": [], "thinned": []}
     print(describe(figures["environment"]) + "\n")
     if folders:
-        figures["sets"] = [
-            run_set(folder, (DS,) if chosen.quick else tuple(chosen.peers.split(","))) for folder in folders
-        ]
+        peers = (DS,) if chosen.quick else tuple(chosen.peers.split(","))
+        figures["sets"] = [run_set(folder, peers) for folder in folders]
         show_sets(figures["sets"])
         show_means(figures["sets"])
         figures["thinned"] = thin_sets(folders)

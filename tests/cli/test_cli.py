@@ -16,6 +16,7 @@ import pytest
 
 from crowdopt.cli.app import _NoPandas
 from support.needs import need
+from support.printed import unchecked
 from support.small_files import PROGRAM, SMALL, process, write
 
 COLUMNS = ["task", "label", "confidence", "margin", "margin_kind", "n_responses", "status"]
@@ -184,7 +185,7 @@ def test_summary_says_what_was_proved_and_how_to_get_answers(small):
 
 def test_sentences_of_the_summary_are_not_broken(crowdopt, tmp_path):
     target = tmp_path / ("long " * 30 + ".csv")
-    lines = crowdopt("prove", write(tmp_path / "data.csv", SMALL), "-o", target).splitlines()
+    lines = unchecked(crowdopt("prove", write(tmp_path / "data.csv", SMALL), "-o", target))
     assert lines[0].startswith("PROVED: the most likely among all possible answers; log-likelihood -1.9")
     assert lines[0].endswith(" s)")
     assert lines[-1] == f"answers in {target}"

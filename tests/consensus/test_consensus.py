@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crowdopt.consensus import threads
-from crowdopt.consensus.consensus import Consensus, find_consensus, probabilities_of, probabilities_without
+from crowdopt.consensus.consensus import FoundConsensus, find_consensus, probabilities_of, probabilities_without
 from crowdopt.consensus.rows import Rows
 from crowdopt.consensus.tilted import ranks
 from crowdopt.data.encode import Coded
@@ -16,7 +16,7 @@ from crowdopt.errors import InputError
 from support.crowds import drawn_rows, renamed, rows_of, without_responses
 
 
-def checked(rows: Rows, **options) -> Consensus:
+def checked(rows: Rows, **options) -> FoundConsensus:
     """The consensus, which is sound: finite, of sum one, and what its parameters say of the same responses."""
     found = find_consensus(rows, **options)
     for probabilities in (found.probabilities, *found.members.values(), probabilities_without(rows, found.parameters)):

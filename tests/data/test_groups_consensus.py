@@ -13,7 +13,6 @@ from crowdopt import Solutions, aggregate, verify
 from crowdopt import _parallel as jobs
 from crowdopt.errors import ColumnError, InputError
 from crowdopt.results.groups import solve_groups
-from crowdopt.results.solutions import NOT_SOLVED_YET
 from crowdopt.verify.verdict import Verdict
 from support.groups import SCALES, broken
 from support.groups import crowd as classed_crowd
@@ -209,11 +208,9 @@ def test_small_groups_stay_in_this_process(monkeypatch):
     assert len(aggregate(crowd(), group="question", jobs=2)) == 3
 
 
-def test_whoever_asks_to_stop_gets_what_is_there():
-    solutions = aggregate(crowd(), group="question", jobs=1, on_group=lambda done, _: done == 2)
-    assert list(solutions) == ["colour", "how much"]
-    assert solutions.failures == {"is it?": NOT_SOLVED_YET}
-    assert solutions.interrupted
+def test_whoever_asks_to_stop_gets_nothing():
+    with pytest.raises(KeyboardInterrupt, match="not all groups were aggregated"):
+        aggregate(crowd(), group="question", jobs=1, on_group=lambda done, _: done == 2)
     with pytest.raises(KeyboardInterrupt, match="nothing was written"):
         aggregate(crowd(), group="question", jobs=2, on_group=_interrupt)
 
@@ -262,8 +259,9 @@ def test_the_command_line(monkeypatch, tmp_path, invoke):
     assert err.startswith("crowdopt: group colour: 1 (task, worker) pairs occur more than once")
     assert err.count("\n") == 1
     lines = out.splitlines()
-    assert lines[0].startswith("4 groups aggregated: CHECK 1 of them, about ")
-    assert "1 failed; 85 tasks" in lines[0]
+    assert lines[0].startswith("CHECK: 1 of 3 groups; 'once': no task has two responses")
+    assert lines[1].startswith("4 groups aggregated: CHECK 1 of them, about ")
+    assert "1 failed; 85 tasks" in lines[1]
     cells = [line for line in lines if line.startswith("│")]
     assert cells[0].split()[1:4] == ["once", "│", "CHECK"]  # the first of all, and the only one
     assert "".join(cells).count("CHECK") == 1

@@ -12,6 +12,7 @@ from crowdopt import Solution, prove, verify
 from crowdopt.engines.registry import ENGINES
 from crowdopt.errors import InputError
 from support import oracle
+from support.printed import unchecked
 from support.ratings import by_hand, categories, ratings, reread, value_of
 from support.ways import WAYS, canonical, facts, plain, to_polars, to_text
 
@@ -187,7 +188,7 @@ def test_what_was_taken_for_granted_is_said(crowdopt, tmp_path, make, options, k
     found = json.loads(crowdopt("prove", path, *options, "--json"))
     assert (found["scale"], found["scale_inferred"]) == (kind, inferred)
     assert found["space"] == ("dominance" if kind == "ordinal" else "all")
-    first = crowdopt("prove", path, *options).splitlines()[0]
+    first = unchecked(crowdopt("prove", path, *options))[0]
     assumed = "; the labels are numbers and were taken as ordered (--scale nominal if they are not)"
     assert first.endswith(assumed) == (kind == "ordinal" and inferred)
     assert ("all answers that respect the order of the labels" in first) == (kind == "ordinal")

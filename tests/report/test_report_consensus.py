@@ -109,7 +109,7 @@ def test_a_doubted_consensus_says_check_first_and_shows_no_green(judged, tmp_pat
     page = page_of(doubted, tmp_path)
     assert re.search(r'<h1><span class="badge check">CHECK</span> Two responses', page)
     assert "<title>CHECK:" in page
-    assert "do not rely on that" in Text(page).text
+    assert "How many of the labels are right cannot be told" in Text(page).text
     assert doubted.words().headline.startswith(f"CHECK: {DOUBT}\n")
     cell = doubted._repr_html_()
     assert "CHECK" in cell.partition("<table>")[0]

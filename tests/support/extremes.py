@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt import Solution
 from crowdopt.data.counts import Totals
 from crowdopt.data.reading import Reading
 from crowdopt.data.worker_classes import WorkerClass
@@ -21,10 +20,12 @@ from crowdopt.model.objective import Objective
 from crowdopt.model.offsets import Offsets
 from crowdopt.model.problem import Problem
 from crowdopt.model.scale import Scale
+from crowdopt.results.solution_proof import ProofSolution
 from crowdopt.verify.check import check_against
 from support.precise import Exact
 
 if TYPE_CHECKING:
+    from crowdopt import Solution
     from crowdopt.verify.verdict import Verification
 
 TRILLION = 10**12
@@ -44,7 +45,7 @@ class Extreme:
         classes = tuple(WorkerClass(f"c{k}", 1) for k in range(buckets.n_classes)) if buckets.n_classes > 1 else ()
         class_names = [one.name for one in classes]
         found = run(problem, Limits(60.0), labels=names, classes=class_names, engine=engine)
-        return Solution(
+        return ProofSolution(
             scale=Scale.of(names, names),
             buckets=buckets,
             mapping=found.mapping,

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 
+def unchecked(said: str) -> list[str]:
+    """The lines without those that say CHECK, which come first."""
+    return [line for line in said.splitlines() if not line.startswith("CHECK: ")]
+
+
 def first_cells(said: str) -> list[str]:
     """The first cell of every row of the table: what stands between its rule and the next empty line."""
     lines = iter(said.splitlines())

@@ -22,6 +22,7 @@ from crowdopt.model.offsets import Offsets
 from crowdopt.model.problem import Problem
 from crowdopt.model.scale import Scale
 from crowdopt.options.model import SolveOptions
+from crowdopt.results.solution_proof import ProofSolution
 from crowdopt.results.solve_counts import solve_counted
 
 KINDS = ["none", "estimate", "given", "gold", "prior", "smoothing"]
@@ -136,7 +137,7 @@ def solution_of(tasks: np.ndarray, engine: str, setting: Setting, *, known=None,
     names = tuple(names_of(setting))
     limits = Limits(NEVER, (lambda _: True) if options.get("stopped") else None)
     found = run(problem, limits, labels=names, engine=engine)
-    return Solution(
+    return ProofSolution(
         scale=Scale.of(names, names),
         buckets=buckets,
         mapping=found.mapping,

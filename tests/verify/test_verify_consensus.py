@@ -189,6 +189,19 @@ def test_the_doubts_of_a_proof_are_its_files():
     assert found.check == ("the file says: look at it", "the file says: twice")
 
 
+def test_a_doubt_that_the_counts_show_cannot_be_taken_out_of_a_file():
+    rows = [(f"t{at}", worker, int(at % 10 == 0)) for at in range(200) for worker in "abc"]
+    rows += [(f"t{at}", "d", 1) for at in range(0, 200, 2)]
+    data = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    solution = prove(data, prior_matrix=[[0, 0], [10_000, 10]])
+    assert solution.buckets.overruled(solution.mapping) > 0.05
+    assert "clear majorities" in solution.doubts[0]
+    assert verify(solution, data).check[0].startswith("the proved labels overrule clear majorities on")
+    found = verify(Solution.from_dict(solution.to_dict() | {"doubts": []}), data)
+    assert found.verdict is Verdict.REJECTED
+    assert found.reasons[0].startswith("the file does not say that it is to be checked")
+
+
 def test_the_workers_beside_are_checked(tmp_path, monkeypatch):
     monkeypatch.setattr("crowdopt.results.solution_file.format.MOST_INSIDE", 0)
     data, path = mixed_crowd(), tmp_path / "solution.json"

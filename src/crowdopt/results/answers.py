@@ -47,6 +47,7 @@ def task_table(
     columns: Mapping[str, Any], responses: Responses, counts: TaskCounts, first: Sequence[str] = ("task",)
 ) -> Table:
     """Columns by bucket (see :func:`by_task`) as a table with a row for each task, sorted, and what is to be kept."""
+    _check_names(columns, responses, counts, first)
     return _sorted_table(by_task(columns, counts), columns, responses, first)
 
 
@@ -54,12 +55,21 @@ def named_table(
     columns: Mapping[str, Any], names: Any, responses: Responses, counts: TaskCounts, first: Sequence[str] = ("task",)
 ) -> Table:
     """Columns by task (see :func:`by_name`) as a table with a row for each task, sorted, and what is to be kept."""
+    _check_names(columns, responses, counts, first)
     return _sorted_table(by_name(columns, names, counts), columns, responses, first)
 
 
+def _check_names(columns: Mapping[str, Any], responses: Responses, counts: TaskCounts, first: Sequence[str]) -> None:
+    """Raises if two columns have one name, before they are brought to where the tasks are."""
+    check_answer_columns(_all_names(columns, responses, first), fold=folds_case(counts.table))
+
+
+def _all_names(columns: Mapping[str, Any], responses: Responses, first: Sequence[str]) -> list[str]:
+    return [*first, *(name for name in columns if name not in first), *responses.reading.keep]
+
+
 def _sorted_table(joined: Table, columns: Mapping[str, Any], responses: Responses, first: Sequence[str]) -> Table:
-    named = [*first, *(name for name in columns if name not in first), *responses.reading.keep]
-    check_answer_columns(named, fold=folds_case(joined))
+    named = _all_names(columns, responses, first)
     if responses.kept is not None:
         joined = joined.join(responses.kept, on="task", how="left")
     return as_typed(joined.select(*named).sort("task"), responses.types)

@@ -9,6 +9,7 @@ import numpy as np
 from crowdopt.consensus.consensus import find_consensus
 from crowdopt.consensus.rows import Rows
 from crowdopt.data.known_labels import TASK_TEXT, with_text
+from crowdopt.data.readers.addresses import Database
 from crowdopt.data.tables.table import fetch_arrow
 from crowdopt.model.agreement import exceeds_chance
 from crowdopt.results.consensus_tasks import encode_tasks, label_probabilities, votes_of
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from crowdopt.results.solution_proof import ProofSolution
 
 MOST_RESPONSES = 2_000_000
-"""Responses up to which proved labels are set beside the consensus; beyond, only beside the majorities."""
+"""Responses up to which proved labels are set beside the consensus; beyond, or in a database, beside majorities only."""
 
 
 def doubts_about_crowd(buckets: Buckets) -> tuple[str, ...]:
@@ -42,7 +43,7 @@ def doubts_about_proof(solution: ProofSolution) -> tuple[str, ...]:
         return ()  # a heuristic promises nothing
     source = solution.source
     shares = {"clear majorities": solution.buckets.overruled(solution.mapping)}
-    if source is not None and source.totals.n_responses <= MOST_RESPONSES and not solution.interrupted:
+    if source is not None and not solution.interrupted and _are_here(source):
         shares["the consensus"] = _against_consensus(solution, source)
     return overruling(shares)
 
@@ -51,6 +52,11 @@ def doubts_about_groups(groups: Mapping[str, Solution]) -> tuple[str, ...]:
     """How many groups are to be checked, and why the first of them; empty if none is."""
     doubts = [(group, one.doubts[0]) for group, one in groups.items() if one.doubts]
     return tuple(f"{len(doubts):,} of {len(groups):,} groups; {group!r}: {why}" for group, why in doubts[:1])
+
+
+def _are_here(source: Source) -> bool:
+    """Whether the responses may all be looked at: a database keeps its rows, and many rows take long."""
+    return source.totals.n_responses <= MOST_RESPONSES and not isinstance(source.original, Database)
 
 
 def _against_consensus(solution: ProofSolution, source: Source) -> float:

@@ -1,7 +1,7 @@
 """The answers that people hand over, task by task, against those that a solution has.
 
 Both are brought to the database, whatever tables they were, and compared there: first the tasks, then every column that
-the answers and the solution have. What was kept from the source under its own name is the source's, and is not compared.
+answers have. What was kept from the source under its own name is the source's, and is not compared.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from crowdopt.data.load import opened
 from crowdopt.data.reading import Reading
 from crowdopt.data.tables.table import Table, adopt, fetch_arrow, held_as, with_texts
 from crowdopt.data.tables.workspace import Workspace
+from crowdopt.results.answers import ANSWER_COLUMNS
 from crowdopt.results.write.files import FORMULA
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from crowdopt.results.solutions import Solutions
 
 TEXTS = ("label", "margin_kind", "status")
+COMPARED = (*ANSWER_COLUMNS[1:], "mean")
+"""The columns that answers of either verb can have beside the task and the probabilities ``p_<label>``."""
+
 CLOSE = 1e-6
 """How near numbers must be to count as the same: text files may round them."""
 
@@ -48,7 +52,8 @@ def answer_differences(
     """
     reading = answered.reading
     keys = [*([reading.group] if reading.group else []), "task"]
-    compared = set(answered.answers_table(probabilities=True).collect_schema().names()).difference(reading.keep)
+    own_names = answered.answers_table(probabilities=True).collect_schema().names()
+    compared = {*own_names, *COMPARED}.difference(reading.keep)
     choose = _choose(keys, compared)
     own: Any = nullcontext(source.workspace) if source.workspace else Workspace()
     with own as workspace, opened(answers, choose, Reading(), workspace) as found:
@@ -57,6 +62,8 @@ def answer_differences(
         given = given.select(*(nw.col(held_as(given, name)).alias(f"c{at}") for at, name in enumerate(chosen)))
         names = [_plain(name, keys) for name in chosen]
         expected = answered.answers_table(probabilities=any(name.startswith("p_") for name in names))
+        if strange := sorted(set(names).difference(expected.collect_schema().names())):
+            return tuple(f"the answers have a column {name!r}, and the solution has none" for name in strange)
         expected = expected.select(*(nw.col(name).alias(f"c{at}") for at, name in enumerate(names)))
         sides = _Side(given, here=found is not answers), _Side(expected, here=source.workspace is not None)
         return tuple(_Comparison.of(*sides, names, len(keys), workspace).reasons())
