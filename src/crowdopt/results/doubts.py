@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crowdopt.results.solution_proof import ProofSolution
 
 MOST_RESPONSES = 2_000_000
-"""Responses up to which proved labels are set beside the consensus; beyond, or in a database, beside majorities only."""
+"""Responses up to which proved labels are set beside the consensus; else, as in a database, beside majorities only."""
 
 
 def doubts_about_crowd(buckets: Buckets) -> tuple[str, ...]:
