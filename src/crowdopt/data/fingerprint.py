@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from crowdopt.data.tables import duckdb, spark
 from crowdopt.data.tables.digest_words import WORDS
-from crowdopt.data.tables.table import Table, in_database, with_texts
+from crowdopt.data.tables.table import Table, digest_sums, in_database, with_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +43,6 @@ def _sums(table: Table, by: Sequence[str]) -> dict[str, list[Any]]:
     """The number of responses and the sums of the numbers of their digests, for all values of ``by``."""
     texts = ("task", "worker", "label")
     rows = table.filter(~nw.col("label").is_null()).select(*by, *texts)
-    digest_sums = spark.digest_sums if spark.is_mine(table) else duckdb.digest_sums
     with in_database(rows) as there:
         return digest_sums(with_texts(there, texts), by)
 

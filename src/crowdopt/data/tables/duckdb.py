@@ -97,7 +97,7 @@ def surely_distinct(table: LazyFrame[Any], columns: Sequence[str]) -> bool:
 
 
 def digest_sums(table: LazyFrame[Any], by: Sequence[str]) -> dict[str, list[Any]]:
-    """Rows, and sums of the numbers of the digests of rows (task, worker, label), for all values of ``by``."""
+    """By SHA-256 of DuckDB."""
     keys = "".join(f"{quote(name)}, " for name in by)
     text = "concat(strlen(task), ' ', strlen(worker), ' ', task, worker, label)"
     words = {name: f"CAST('0x' || substr(digest, {first}, {DIGITS}) AS BIGINT)" for name, first in WORDS.items()}

@@ -109,13 +109,13 @@ def distinct_rows(table: LazyFrame[Any]) -> LazyFrame[Any]:
 
 
 def digest_sums(table: LazyFrame[Any], by: Sequence[str]) -> dict[str, list[Any]]:
-    """Rows, and sums of the numbers of the digests of rows (task, worker, label), for all values of ``by``."""
+    """On the cluster; sums have up to 38 digits, and so never overflow."""
     from pyspark.sql import functions as sql
 
     lengths = [sql.concat(sql.octet_length(name).cast("string"), sql.lit(" ")) for name in ("task", "worker")]
     digest = sql.sha2(sql.concat(*lengths, "task", "worker", "label"), 256)
     words = {name: sql.conv(sql.substring("digest", first, DIGITS), 16, 10) for name, first in WORDS.items()}
-    sums = [sql.sum(word.cast("decimal(28, 0)")).alias(name) for name, word in words.items()]  # sums of 38 digits
+    sums = [sql.sum(word.cast("decimal(28, 0)")).alias(name) for name, word in words.items()]
     digests = table.to_native().select(*by, digest.alias("digest"))
     return fetch(_adopted(digests.groupBy(*by).agg(sql.count("digest").alias("n"), *sums)))
 

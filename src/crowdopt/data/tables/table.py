@@ -215,6 +215,16 @@ def in_database(table: Table) -> Iterator[Table]:
         yield nw.from_native(place.connection.from_arrow(pa.RecordBatchReader.from_batches(types, batches())))
 
 
+@_by_backend
+def digest_sums(table: Table, by: Sequence[str]) -> dict[str, list[Any]]:
+    """Rows, and sums of the numbers of the digests of rows (task, worker, label), for all values of ``by``.
+
+    All columns are texts; see ``data/fingerprint.py`` for what is summed.
+    """
+    del by
+    raise TypeError(f"digests are summed by SQL, and a table of {table.implementation} knows none: see in_database")
+
+
 def coded(name: str, codes: Mapping[Any, int], otherwise: int) -> nw.Expr:
     """The number that stands for each value of a column."""
     code = nw.lit(otherwise)
