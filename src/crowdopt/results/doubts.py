@@ -10,6 +10,7 @@ from crowdopt.consensus.consensus import find_consensus
 from crowdopt.consensus.rows import Rows
 from crowdopt.data.known_labels import TASK_TEXT, with_text
 from crowdopt.data.readers.addresses import Database
+from crowdopt.data.tables.spark import is_spark
 from crowdopt.data.tables.table import fetch_arrow
 from crowdopt.model.agreement import exceeds_chance
 from crowdopt.results.consensus_tasks import encode_tasks, label_probabilities, votes_of
@@ -55,8 +56,9 @@ def doubts_about_groups(groups: Mapping[str, Solution]) -> tuple[str, ...]:
 
 
 def _are_here(source: Source) -> bool:
-    """Whether the responses may all be looked at: a database keeps its rows, and many rows take long."""
-    return source.totals.n_responses <= MOST_RESPONSES and not isinstance(source.original, Database)
+    """Whether the responses may all be looked at: a database and a cluster keep their rows, and many rows take long."""
+    elsewhere = isinstance(source.original, Database) or is_spark(source.responses.table)
+    return source.totals.n_responses <= MOST_RESPONSES and not elsewhere
 
 
 def _against_consensus(solution: ProofSolution, source: Source) -> float:
