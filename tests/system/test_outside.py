@@ -55,6 +55,7 @@ def inside(path, *folders):
 def folder(tmp_path):
     need(subprocess.run(["which", "strace"], capture_output=True, check=False).returncode == 0, "strace")
     (tmp_path / "out").mkdir()
+    (tmp_path / "home" / ".cache").mkdir(parents=True, exist_ok=True)
     secret = tmp_path / "secret"  # the name of a column may have no dot
     secret.write_text("task,worker,label\nx,y,z\n")
     # Cells and names that are paths, patterns, addresses and functions of the database.
