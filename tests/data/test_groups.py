@@ -294,7 +294,9 @@ def test_the_command_line(monkeypatch, tmp_path, invoke):
     assert code == 4
     assert err.startswith("crowdopt: group colour 0: 1 (task, worker) pairs occur more than once")
     assert err.count("\n") == 1
-    assert out.startswith("27 groups: CHECK 3 of them, 26 PROVED, 1 failed; 130 tasks")
+    first, second, *_ = out.splitlines()
+    assert first.startswith("CHECK: 3 of 26 groups; ")
+    assert second.startswith("27 groups: CHECK 3 of them, 26 PROVED, 1 failed; 130 tasks")
     assert "… and 6 more; --group-summary FILE.csv has all of them" in out
     answers, figures = pd.read_csv("answers.csv"), pd.read_csv("groups.csv")
     assert list(answers.columns[:3]) == ["question", "task", "label"]
