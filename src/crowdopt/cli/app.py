@@ -178,7 +178,7 @@ def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any
         called |= {"on_progress": console.on_progress} if progress else {}
         result = run(data, group=options["group"], **{**wanted, "table": "", "query": ""}, **called)  # part of the data
         console.on_phase("writing")
-        _write(result, target, options)
+        _write(result, target, options, console.check_interrupt)
     print_failures(getattr(result, "failures", {}))
     if not options["quiet"] and options["output"] != "-":
         if options["as_json"]:
@@ -262,7 +262,9 @@ app.command()(compare)
 app.command()(reproduce)
 
 
-def _write(result: Solution | Solutions[Any], target: str | Database | None, options: Any) -> None:
+def _write(
+    result: Solution | Solutions[Any], target: str | Database | None, options: Any, check: Callable[[], None]
+) -> None:
     """Writes what is wanted, all or nothing; after that, nothing needs the database any more."""
     from crowdopt.results.solutions import Solutions
     from crowdopt.results.write.files import together
@@ -284,6 +286,7 @@ def _write(result: Solution | Solutions[Any], target: str | Database | None, opt
                 result.report(options["report"], command=command_line())
             if target is not None:  # last: what a database or standard output has got stays there
                 result.write(target, **form)
+            check()  # before any file is in its place
     finally:
         if result.source is not None and result.source.workspace is not None:
             result.source.workspace.close()

@@ -81,10 +81,14 @@ class Console:
         if self._interrupted and kind is not None:
             raise KeyboardInterrupt
 
-    def on_phase(self, phase: str) -> None:
-        """A new phase has begun."""
+    def check_interrupt(self) -> None:
+        """Raises an interrupt that the database has lost."""
         if self._interrupted:
             raise KeyboardInterrupt
+
+    def on_phase(self, phase: str) -> None:
+        """A new phase has begun."""
+        self.check_interrupt()
         self._phase = phase
         self._end_bar()
         if self._status:
