@@ -3,11 +3,11 @@
 python benchmarks/next_responses.py [--quick] [--json FILE]
 
 Every crowd begins with some responses to each task. Then further ones come in rounds, to the tasks that
-``solution.next_tasks`` names, or to random ones, one each; after every round all is solved anew. The k-th answer to a
-task, and who gives it, is the same either way. Prints two tables in Markdown between two comments, for docs/workers.md:
-(a) crowds of workers who are alike, proved, (b) crowds of unlike workers, aggregated. They have the share of the
-further responses after which the named tasks have the accuracy that the random ones have at the end, by the means over
-all seeds. Progress goes to standard error.
+``solution.next_tasks`` names, or to random ones, one each; after every round the script solves all tasks again. The
+k-th answer to a task, and who gives it, is the same either way. Prints two tables in Markdown between two comments, for
+docs/workers.md: (a) crowds of workers who are alike, proved, (b) crowds of unlike workers, aggregated. They have the
+share of the further responses after which the named tasks have the accuracy that the random ones have at the end, by
+the means over all seeds. Progress goes to standard error.
 """
 
 from __future__ import annotations

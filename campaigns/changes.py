@@ -215,7 +215,7 @@ def lie_about_a_consensus(original, others, rng):
 
 @a_change("the other kind")
 def call_it_the_other_kind(original, others, rng):
-    """One kind is said to be the other, alone or with all that the other has beside it."""
+    """The file calls a proof a consensus, or a consensus a proof; half of the time with all parts of the other kind."""
     contents = original.copy()
     if rng.random() < 0.5:
         alike = [other for other in others if other.solution.kind != original.solution.kind]

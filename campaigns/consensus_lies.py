@@ -151,7 +151,7 @@ def doubt_or_do_not(data, solution, rng):
 
 @a_consensus_lie
 def give_shares(data, solution, rng):
-    """Shares that were found are said to be given, or the other way round."""
+    """The file says that the user gave shares that crowdopt found, or that crowdopt found shares that the user gave."""
     data["given_shares"] = [] if data["given_shares"] else list(data["parameters"]["population"]["vote_shares"])
     return "given"
 

@@ -245,14 +245,15 @@ class _Job:
         """Reads, counts and solves one problem."""
         options, source, wanted = self.options, self.load(), self.wanted
         check_kept(source.reading, ANSWER_COLUMNS)
+        consensus = None
         if (n_classes := options["find_classes"]) is not None:
             self.on_phase("finding classes")
-            source, wanted = with_found_classes(source, checked_n_classes(n_classes), wanted)
+            source, wanted, consensus = with_found_classes(source, checked_n_classes(n_classes), wanted)
         self.on_phase("solving")
         limits = Limits(options["time_limit"], on_progress, parse_bytes(options["memory_limit"]), wanted["seed"])
         solution = replace(solve_counted(source.counted, wanted, limits), source=source)
         self.on_phase("comparing with the consensus")
-        return self.with_accuracy(replace(solution, doubts=doubts_about_proof(solution)))
+        return self.with_accuracy(replace(solution, doubts=doubts_about_proof(solution, consensus)))
 
     def find_consensus_by_group(self, on_group: OnGroup | None) -> Solutions[ConsensusSolution]:
         """Reads and counts all groups, and aggregates each as a problem of its own."""

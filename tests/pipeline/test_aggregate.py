@@ -16,36 +16,15 @@ from crowdopt import aggregate
 from crowdopt._option import declared
 from crowdopt.cli.options import flags_of
 from crowdopt.errors import ColumnError, GoldError, InputError
-from crowdopt.model.scale import Scale, canonical_text
+from crowdopt.model.scale import Scale
 from crowdopt.options.verbs import AggregateOptions, ProveOptions
 from crowdopt.results.consensus_tasks import label_probabilities
 from support.gold import GOLD, as_rows
 from support.needs import SAMPLES
+from support.same_answers import SAME, assert_same, by_task
 from support.ways import NAMES, ROWS, WAYS, plain, to_pandas, to_polars, to_text
 
-SAME = 1e-9
 COLUMNS = ["task", "label", "confidence", "n_responses", "status"]
-
-
-def by_task(solution) -> dict[str, dict]:
-    """The answers with all probabilities by the text of the task."""
-    columns = plain(solution.answers_frame(probabilities=True))
-    rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-    return {canonical_text(row.pop("task")): row for row in rows}
-
-
-def assert_same(found, expected) -> None:
-    """The same labels, and probabilities that differ by no more than SAME."""
-    assert found.keys() == expected.keys()
-    for task, row in expected.items():
-        assert found[task].keys() == row.keys()
-        for name, value in row.items():
-            other = found[task][name]
-            if isinstance(value, float):
-                assert abs(other - value) <= SAME, (task, name)
-            else:
-                assert (other is None) == (value is None), (task, name)
-                assert value is None or canonical_text(other) == canonical_text(value), (task, name)
 
 
 def rated(seed: int = 0, n_tasks: int = 30, labels=(1, 2, 3)) -> pd.DataFrame:

@@ -298,5 +298,5 @@ def test_fitting_warns_of_what_there_is_to_doubt():
         for worker in range(3)
     ]
     data = pd.DataFrame(rows, columns=["task", "worker", "label"])
-    with pytest.warns(UserWarning, match="CHECK: the proved labels overrule"):
+    with pytest.warns(UserWarning, match="CHECK: these labels overrule"):
         assert GlobalOptimum().fit(data).solution_.doubts

@@ -196,7 +196,7 @@ def test_a_doubt_that_the_counts_show_cannot_be_taken_out_of_a_file():
     solution = prove(data, prior_matrix=[[0, 0], [10_000, 10]])
     assert solution.buckets.overruled(solution.mapping) > 0.05
     assert "clear majorities" in solution.doubts[0]
-    assert verify(solution, data).check[0].startswith("the proved labels overrule clear majorities on")
+    assert verify(solution, data).check[0].startswith("these labels overrule clear majorities on")
     found = verify(Solution.from_dict(solution.to_dict() | {"doubts": []}), data)
     assert found.verdict is Verdict.REJECTED
     assert found.reasons[0].startswith("the file does not say that it is to be checked")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from crowdopt.consensus.consensus import mean_of, members_of, probabilities_of
+from crowdopt.consensus.consensus import find_consensus, mean_of, members_of, probabilities_of
 from crowdopt.consensus.rows import Rows
 from crowdopt.data.encode import encode_responses
 from crowdopt.data.responses import by_name, silent_tasks
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from crowdopt._arrays import Bools, Floats, Ints
+    from crowdopt.consensus.consensus import FoundConsensus
     from crowdopt.data.encode import Coded, Encoded
     from crowdopt.data.load import Source
     from crowdopt.data.responses import TaskCounts
@@ -126,6 +127,21 @@ def label_probabilities(probabilities: Floats, scale: Scale, votes: Ints) -> Lab
     return Labelled(labels, near.sum(axis=1) > 1, explained, probabilities)
 
 
+@dataclass(frozen=True, eq=False)
+class SourceConsensus:
+    """The consensus of a source, with its responses as codes.
+
+    Attributes:
+        encoded: The responses, and the names behind their codes.
+        rows: The same responses as the consensus reads them.
+        found: The consensus.
+    """
+
+    encoded: Encoded
+    rows: Rows
+    found: FoundConsensus
+
+
 def encode_tasks(source: Source) -> tuple[Encoded, Ints]:
     """The responses of a source, coded, and the label that each task is known to have, or -1.
 
@@ -143,6 +159,13 @@ def encode_tasks(source: Source) -> tuple[Encoded, Ints]:
     for task, label in gold.items():
         known[index[task]] = scale.index(label)
     return replace(encoded, coded=replace(encoded.coded, n_tasks=len(names)), tasks=names), known
+
+
+def consensus_of(source: Source, shares: Floats | None = None) -> SourceConsensus:
+    """The consensus of the responses of a source; the shares of the labels are those given."""
+    encoded, known = encode_tasks(source)
+    rows = Rows.of(encoded.coded, known)
+    return SourceConsensus(encoded, rows, find_consensus(rows, shares=shares))
 
 
 def votes_of(coded: Coded) -> Ints:

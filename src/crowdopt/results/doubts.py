@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.consensus.consensus import find_consensus
-from crowdopt.consensus.rows import Rows
 from crowdopt.data.known_labels import TASK_TEXT, with_text
 from crowdopt.data.readers.addresses import Database
 from crowdopt.data.tables.spark import is_spark
 from crowdopt.data.tables.table import fetch_arrow
 from crowdopt.model.agreement import exceeds_chance
-from crowdopt.results.consensus_tasks import encode_tasks, label_probabilities, votes_of
+from crowdopt.results.consensus_tasks import consensus_of, label_probabilities, votes_of
 from crowdopt.results.words.sentences import overruling
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from crowdopt._arrays import Floats
     from crowdopt.data.load import Source
     from crowdopt.model.buckets import Buckets
+    from crowdopt.results.consensus_tasks import SourceConsensus
     from crowdopt.results.solution import Solution
     from crowdopt.results.solution_proof import ProofSolution
 
@@ -38,14 +38,20 @@ def doubts_about_crowd(buckets: Buckets) -> tuple[str, ...]:
     return ()
 
 
-def doubts_about_proof(solution: ProofSolution) -> tuple[str, ...]:
-    """Why proved labels are to be checked: they overrule majorities, or the consensus, on too many tasks."""
+def doubts_about_proof(solution: ProofSolution, consensus: SourceConsensus | None = None) -> tuple[str, ...]:
+    """Why proved labels are to be checked: they overrule majorities, or the consensus, on too many tasks.
+
+    Args:
+        solution: The proof.
+        consensus: The consensus of the same responses, if somebody has it already.
+    """
     if solution.certificate.bound is None:
         return ()  # a heuristic promises nothing
     source = solution.source
     shares = {"clear majorities": solution.buckets.overruled(solution.mapping)}
     if source is not None and not solution.interrupted and _are_here(source):
-        shares["the consensus"] = _against_consensus(solution, source)
+        consensus = consensus or consensus_of(source, _known_shares(solution))
+        shares["the consensus"] = _against_consensus(solution, consensus)
     return overruling(shares)
 
 
@@ -61,15 +67,18 @@ def _are_here(source: Source) -> bool:
     return source.totals.n_responses <= MOST_RESPONSES and not elsewhere
 
 
-def _against_consensus(solution: ProofSolution, source: Source) -> float:
+def _known_shares(solution: ProofSolution) -> Floats | None:
+    """The shares of the labels if the user gave them; the consensus knows no label that cannot be."""
+    shares = () if "shares" in solution.reading.found else solution.objective.shares
+    return np.array(shares) if shares and min(shares) > 0 else None
+
+
+def _against_consensus(solution: ProofSolution, consensus: SourceConsensus) -> float:
     """Share of the tasks that the consensus labels otherwise."""
     import pyarrow.compute as pc
 
-    encoded, known = encode_tasks(source)
-    given = np.array(solution.objective.shares)
-    shares = given if len(given) and (given > 0).all() and not solution.classes_found else None
-    found = find_consensus(Rows.of(encoded.coded, known), shares=shares)
-    labelled = label_probabilities(found.probabilities, solution.scale, votes_of(encoded.coded).sum(axis=0))
+    encoded = consensus.encoded
+    labelled = label_probabilities(consensus.found.probabilities, solution.scale, votes_of(encoded.coded).sum(axis=0))
     table, mapping = solution.placed()
     placed = fetch_arrow(with_text(table).select(TASK_TEXT, "row"))
     at = pc.index_in(placed[TASK_TEXT].combine_chunks(), encoded.tasks).to_numpy()

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from crowdopt.consensus.classes import auto_n_classes, find_classes
-from crowdopt.consensus.consensus import find_consensus
-from crowdopt.consensus.rows import Rows
 from crowdopt.data.responses import count_tasks
 from crowdopt.data.worker_classes import MAX_CLASSES, WorkerClass, with_classes
 from crowdopt.errors import ClassError
 from crowdopt.model.objective import read_selectivity
-from crowdopt.results.consensus_tasks import encode_tasks
+from crowdopt.results.consensus_tasks import consensus_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,14 +22,16 @@ if TYPE_CHECKING:
     from crowdopt.data.load import Source
     from crowdopt.data.responses import Responses
     from crowdopt.options.model import SolveOptions
+    from crowdopt.results.consensus_tasks import SourceConsensus
 
 
 def with_found_classes(
     source: Source, n_classes: int | Literal["auto"], wanted: SolveOptions
-) -> tuple[Source, SolveOptions]:
-    """The same data counted by classes that are found in them, and what goes with these classes.
+) -> tuple[Source, SolveOptions, SourceConsensus]:
+    """The same data counted by classes that are found in them, what goes with these classes, and the consensus.
 
-    That is how frequent the labels are and the pseudo-counts that smooth the matrices, unless the user gave them.
+    What goes with them is how frequent the labels are and the pseudo-counts that smooth the matrices, unless the user
+    gave them.
 
     Raises:
         ClassError: There cannot be that many classes.
@@ -40,9 +40,8 @@ def with_found_classes(
     if n_classes == "auto":
         n_classes = auto_n_classes(scale.n_labels, responses.n_workers)
     _check_n_classes(n_classes, responses.n_workers)
-    encoded, known = encode_tasks(source)
-    rows = Rows.of(encoded.coded, known)
-    found = find_classes(rows, find_consensus(rows, shares=_shares(wanted, scale.labels)).probabilities, n_classes)
+    consensus = consensus_of(source, _shares(wanted, scale.labels))
+    found = find_classes(consensus.rows, consensus.found.probabilities, n_classes)
     what, counts = ["classes"], source.counts
     if wanted["smoothing"] is None and wanted["prior_matrix"] is None:
         wanted, what = {**wanted, "prior_matrix": found.prior}, [*what, "smoothing"]
@@ -50,10 +49,10 @@ def with_found_classes(
         shares = dict(zip(scale.labels, found.shares.tolist(), strict=True))
         wanted, what = {**wanted, "selectivity": shares}, [*what, "shares"]
     if len(found.prior) > 1:
-        responses = _classed(responses, encoded.workers.to_pylist(), found.classes)
+        responses = _classed(responses, consensus.encoded.workers.to_pylist(), found.classes)
         counts = count_tasks(responses, source.workspace.folder if source.workspace else None)
     responses = replace(responses, reading=replace(responses.reading, found=tuple(what)))
-    return replace(source, responses=responses, counts=counts), wanted
+    return replace(source, responses=responses, counts=counts), wanted, consensus
 
 
 def checked_n_classes(wanted: Any) -> int | Literal["auto"]:

@@ -120,7 +120,9 @@ class ConsensusSolution(Solution):
     def check_same(self, source: Source) -> None:
         """Raises if the responses are not those behind the labels."""
         if source.counted.fingerprint != self.fingerprint:
-            raise InputError("these are not the responses that the solution was made from: aggregate them anew")
+            raise InputError(
+                "these are not the responses that the solution was made from: run crowdopt aggregate on them"
+            )
 
     def words(self) -> Summary:
         """The summary in words."""

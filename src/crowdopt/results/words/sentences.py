@@ -166,7 +166,7 @@ def overruling(shares: Mapping[str, float]) -> tuple[str, ...]:
     said = [f"{whom} on {share:.0%}" for whom, share in shares.items() if share > OVERRULED]
     if not said:
         return ()
-    found = f"the proved labels overrule {' and '.join(said)} of the tasks"
+    found = f"these labels overrule {' and '.join(said)} of the tasks"
     return (
         f"{found}, so the model that was stated may not fit; crowdopt aggregate gives the labels most likely right",
     )
