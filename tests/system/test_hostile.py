@@ -252,11 +252,12 @@ def test_a_workbook_that_unpacks_to_a_thousand_times_its_size(tmp_path, kind):
     assert memory < 400 * MB
 
 
+@pytest.mark.parametrize("verb", ["aggregate", "prove"])
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_a_cell_of_ten_megabytes_is_a_cell(tmp_path, kind):
+def test_a_cell_of_ten_megabytes_is_a_cell(tmp_path, kind, verb):
     frame = responses(["a", "b", "c"]).replace({"task": {"c": "x" * 10 * MB}})
     path = written(frame, tmp_path / f"r.{kind}")
-    code, _, memory = run("prove", path, "-o", "answers.parquet", "-q", cwd=tmp_path)
+    code, _, memory = run(verb, path, "-o", "answers.parquet", "-q", cwd=tmp_path)
     assert code == 0
     assert memory < 1000 * MB
     assert sorted(map(len, pq.read_table(tmp_path / "answers.parquet")["task"].to_pylist())) == [1, 1, 10 * MB]

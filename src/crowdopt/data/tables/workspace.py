@@ -91,6 +91,8 @@ class Workspace:
             "autoload_known_extensions": "false",
             "allow_community_extensions": "false",
             "lock_configuration": "true",  # and no query, whatever is in it, changes any of this
+            "allocator_flush_threshold": "32MB",  # what one pass over huge cells took is given back before the next
+            "allocator_bulk_deallocation_flush_threshold": "32MB",
         }
         if memory_limit is not None:
             settings["memory_limit"] = memory_limit
