@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from crowdopt.consensus import tilted
+from crowdopt.consensus import kinds, tilted
 from crowdopt.consensus.consensus import find_consensus
 from crowdopt.consensus.rows import Rows
 from support.crowds import renamed
@@ -77,6 +77,8 @@ ALL = [*SETS, *(pytest.param(name, marks=pytest.mark.full) for name in LARGE)]
 def test_every_member_equals_the_prototype(name, prototype, monkeypatch):
     found = prototype(name)
     monkeypatch.setattr(tilted, "ranks", lambda _: found["ranks"].astype(float))  # which tells tied workers apart
+    monkeypatch.setattr(tilted, "MAX_ROUNDS", 100)  # which goes on longer
+    monkeypatch.setattr(kinds, "MAX_ROUNDS", 150)
     consensus = find_consensus(rows_of_prototype(found))
     for member, probabilities in consensus.members.items():
         assert np.abs(probabilities - found[member]).max() < 1e-6

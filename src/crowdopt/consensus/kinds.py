@@ -37,7 +37,9 @@ FAINT = 1e-3
 WARM_UP = 3
 """Rounds with the first strength."""
 
-MIN_ROUNDS, MAX_ROUNDS = 8, 150
+MIN_ROUNDS, MAX_ROUNDS = 8, 40
+"""See ``tilted.MAX_ROUNDS``."""
+
 SETTLED = 1e-3
 
 
