@@ -124,23 +124,23 @@ def fetch_integers(table: LazyFrame[Any]) -> dict[str, Ints]:
 
 def small_table(columns: Mapping[str, Sequence[Any] | Objects], *, like: LazyFrame[Any]) -> LazyFrame[Any]:
     """Through a temporary table on the connection of ``like``; DuckDB reads the local variable ``_arrays``."""
-    _arrays = {name: _column(column) for name, column in columns.items()}
+    _arrays = _in_memory(columns)
     name = _fresh_name()
     like.to_native().query(_fresh_name(), f"CREATE TEMP TABLE {name} AS SELECT * FROM _arrays")
     return _adopted(_query(like, lambda _: f"SELECT * FROM {name}"))
 
 
-def _column(column: Sequence[Any] | Objects) -> Objects:
-    """Values as an array; whole columns of integers or booleans are no array of objects, which DuckDB reads slowly."""
-    if isinstance(column, np.ndarray):
-        array = column
-    else:
-        array = np.empty(len(column), dtype=object)
-        array[:] = column
-    if array.dtype != object or not array.size:
-        return array
-    types = {type(value) for value in array}
-    return array.astype(np.int64 if types == {int} else np.bool_) if types in ({int}, {bool}) else array
+def _in_memory(columns: Mapping[str, Sequence[Any] | Objects]) -> Any:
+    """Columns as DuckDB reads them: an Arrow table, or arrays if values of one column have types that Arrow parts.
+
+    Of an array of objects DuckDB asks for every value whether it is one of pandas, which it may have to look for.
+    """
+    import pyarrow as pa
+
+    try:
+        return pa.table({name: pa.array(column) for name, column in columns.items()})
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return {name: np.array([*column, None], dtype=object)[:-1] for name, column in columns.items()}
 
 
 def lengthen(table: LazyFrame[Any], index: Mapping[str, str], columns: Sequence[str]) -> LazyFrame[Any]:
