@@ -136,6 +136,12 @@ def test_given_classes_of_a_real_set(shared_set, tmp_path):
     assert names == ["amt (110 workers)"] * 5 + ["crowdflower (461 workers)"] * 5
 
 
+def test_aggregate_speed():
+    (row,) = tables(run("aggregate_speed.py", "--quick"))["aggregate_speed.py"]
+    assert (row["responses"], row["labels"], row["workers"]) == ("10,000", "2", "1,000")
+    assert min(float(row[name]) for name in ("our accuracy", "DawidSkene's")) > 0.8
+
+
 def test_groups(tmp_path):
     shown = tables(run("groups.py", "--quick", "--json", str(tmp_path / "figures.json")))
     for part in ("b", "c"):
