@@ -6,7 +6,7 @@ The declarations themselves are in the room ``options``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, wraps
 from inspect import Parameter, signature
@@ -84,6 +84,8 @@ def taking(
         def call(*args: Any, **given: Any) -> Any:
             if unknown := [name for name in given if name not in known]:
                 raise refuse(function.__qualname__, unknown[0])
+            for name in given.keys() & options.keys():
+                _check_text(name, options[name][0], given[name])
             return function(*args, **defaults | given)
 
         keywords = [
@@ -97,6 +99,14 @@ def taking(
         return cast("Function", call)
 
     return decorate
+
+
+def _check_text(name: str, kind: Any, value: Any) -> None:
+    """Raises if the value of an option that is a text, or a list of them, is something else."""
+    if kind is str and not isinstance(value, str):
+        raise InputError(f"{name} must be a text, not {value!r}")
+    if kind == Sequence[str] and not isinstance(value, Iterable):
+        raise InputError(f"{name} must be a list of texts, not {value!r}")
 
 
 def with_arguments(docstring: str | None, group: type) -> str:

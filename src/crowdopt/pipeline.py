@@ -303,6 +303,8 @@ class _Job:
 
 def _check_options(options: AggregateOptions | ProveOptions, group: str) -> tuple[int, tuple[float, ...]]:
     """Checks options before anything is read, and turns numbers into numbers; the number and the edges of bins."""
+    if not isinstance(group, str):
+        raise InputError(f"group must be the name of a column, not {group!r}")
     options["labels"] = _several(options["labels"], "labels", "lowest")
     parse_bytes(options["memory_limit"])
     if options["jobs"] is not None:

@@ -260,7 +260,7 @@ def test_the_command_line(monkeypatch, tmp_path, invoke):
     assert err.count("\n") == 1
     lines = out.splitlines()
     assert lines[0].startswith("CHECK: 1 of 3 groups; 'once': no task has two responses")
-    assert lines[1].startswith("4 groups aggregated: CHECK 1 of them, about ")
+    assert lines[1].startswith("4 groups: CHECK 1 of them, about ")
     assert "1 failed; 85 tasks" in lines[1]
     cells = [line for line in lines if line.startswith("│")]
     assert cells[0].split()[1:4] == ["once", "│", "CHECK"]  # the first of all, and the only one

@@ -316,8 +316,9 @@ def random_answers() -> list[tuple]:
 
 
 DOUBTFUL = {
-    "random answers": (random_answers(), "two responses to a task agree no more often than by chance (60 tasks)"),
+    "random answers": (random_answers(), "two responses to a task agree no more often than by chance (tasks: 60)"),
     "no task answered twice": ([(task, task % 3, "ab"[task % 2]) for task in range(9)], "no task has two responses"),
+    "one label": ([(task, worker, "a") for task in range(9) for worker in "xy"], "wherever two workers"),
 }
 
 
@@ -370,6 +371,7 @@ def test_options_of_prove_are_refused_by_name(name, fails):
     )
     assert flag in message
     assert "crowdopt prove" in message
+    assert ("--label-shares" in message) == (name == "selectivity")
 
 
 def test_an_option_that_nobody_has_is_a_mistake_of_the_caller():

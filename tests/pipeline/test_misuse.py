@@ -52,6 +52,10 @@ def test_data_that_is_no_table(data, message):
         ({"duplicates": "some"}, "must be one of"),
         ({"keep": ["absent"]}, "no column named 'absent'"),
         ({"labels": 5}, "must be a list"),
+        ({"task": 5}, "task must be a text, not 5"),
+        ({"group": 3}, "group must be the name of a column, not 3"),
+        ({"na": None}, "na must be a list of texts, not None"),
+        ({"keep": 5}, "keep must be a list of texts, not 5"),
         ({"labels": None}, "must be a list"),
         ({"labels": ["yes"]}, "at least two"),
         ({"labels": ["no", "maybe"]}, "1 label not on the scale no, maybe: 'yes'"),
@@ -228,3 +232,14 @@ def test_estimated_shares_are_not_recommended_where_they_leave_one_label():
     assert min(estimated.shares) == 0
     assert "--selectivity estimate" not in advice
     assert crowdopt.prove(pd.DataFrame(made.to_dict()), engine="vote").advice == ()
+
+
+@pytest.mark.parametrize("n", [0, "x", 1.5])
+def test_a_number_of_next_tasks_that_is_none(n):
+    with pytest.raises(InputError, match="must be a whole number from 1"):
+        crowdopt.aggregate(FRAME).next_tasks(n=n)
+
+
+def test_data_in_the_place_of_a_solution():
+    with pytest.raises(InputError, match="give the solution, or the path of its file, and then the data"):
+        crowdopt.verify(FRAME, FRAME)

@@ -45,6 +45,9 @@ SOME_FAILED = 4
 """Exit code if some groups have no answers, and others have."""
 
 
+SHARES = {("aggregate", "--selectivity"): "--label-shares", ("prove", "--label-shares"): "--selectivity"}
+"""What known shares of the labels are called, by verb and the name that the other verb has for them."""
+
 UsageError: Any = typer.BadParameter.__mro__[1]
 """What Typer raises about options, whichever package it takes that from."""
 
@@ -59,9 +62,12 @@ def _usage_in_one_line() -> Iterator[None]:
             raise  # the help
         said = error.format_message().rstrip(".")
         where = f"see {error.ctx.command_path} --help"
-        if error.ctx.info_name == "aggregate" and _is_option_of_prove(getattr(error, "option_name", "")):
+        verb, option = str(error.ctx.info_name), getattr(error, "option_name", "")
+        if verb == "aggregate" and _is_option_of_prove(option):
             said = said.partition(" (")[0]
             where = "it belongs to crowdopt prove, which proves the likeliest labels under a model that you state"
+        if (verb, option) in SHARES:
+            where += f"; how frequent the labels are is {SHARES[verb, option]} here"
         raise InputError(f"{said}; {where}") from None
 
 

@@ -214,11 +214,10 @@ def _about_groups(facts: dict[str, Any]) -> str:
     """The first line."""
     from crowdopt.results.solutions import group_verdict
 
-    done = "groups aggregated" if facts["kind"] == "consensus" else "groups"
     left_out = f" ({facts['n_without_group']:,} rows without a group left out)" if facts.get("n_without_group") else ""
     accuracy = f"; accuracy {facts['accuracy']:.4f} on {facts['n_truth']:,} tasks" if "accuracy" in facts else ""
     numbers = f"{facts['n_tasks']:,} tasks, {facts['n_responses']:,} responses{left_out}{accuracy}"
-    return f"{facts['n_groups']:,} {done}: {group_verdict(facts)}; {numbers}"
+    return f"{facts['n_groups']:,} groups: {group_verdict(facts)}; {numbers}"
 
 
 def _print_sentences(console: Any, word: str, style: str, sentences: dict[str, Sequence[str]]) -> None:

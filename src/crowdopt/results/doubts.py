@@ -32,8 +32,12 @@ def doubts_about_crowd(buckets: Buckets) -> tuple[str, ...]:
     """Why no labels of this crowd can be relied on; empty if nothing speaks against them."""
     if not (buckets.sizes > 1).any():
         return ("no task has two responses, so nothing tells how good the workers are; have tasks answered twice",)
-    if exceeds_chance(buckets.counts, buckets.weights) is False:
-        found = f"two responses to a task agree no more often than by chance ({buckets.n_tasks:,} tasks)"
+    exceeds = exceeds_chance(buckets.counts, buckets.weights)
+    if exceeds is None:
+        found = "wherever two workers answered a task, both gave the same one label"
+        return (f"{found}, so agreement cannot be told from chance; add tasks that should get another label",)
+    if not exceeds:
+        found = f"two responses to a task agree no more often than by chance (tasks: {buckets.n_tasks:,})"
         return (f"{found}, so these labels may be guesses; look at the question, or collect more responses",)
     return ()
 

@@ -57,8 +57,8 @@ class Ranking:
 
     def table(self, n: int) -> Table:
         """The n tasks that gain most per response; of equal ones those with fewer responses, then by task."""
-        if n < 1:
-            raise InputError(f"the number of tasks must be at least 1, not {n!r}")
+        if not isinstance(n, int | np.integer) or n < 1:
+            raise InputError(f"the number of tasks must be a whole number from 1, not {n!r}")
         judged, values = self.solution.judged(self.source), self.source.responses.scale.values
         labelled = judged.labelled
         gains = expected_gains(labelled.posterior, judged.matrix, judged.classes)

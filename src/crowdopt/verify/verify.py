@@ -47,7 +47,7 @@ def verify(
         InputError: The data cannot be read at all, or there is no solution file.
     """
     # Here, and not above, as ``import crowdopt`` offers this function and should be quick.
-    from crowdopt.results.solutions import read_solution_file
+    from crowdopt.results.solutions import Solutions, read_solution_file
 
     data = database_of(data, options["table"], options["query"])
     if isinstance(solution, str | Path):
@@ -61,6 +61,8 @@ def verify(
             return Verification(Verdict.REJECTED, (str(error),))
     if isinstance(solution, Solution):
         return _verify_one(solution, data, options)
+    if not isinstance(solution, Solutions):
+        raise InputError(f"give the solution, or the path of its file, and then the data; {solution!r:.60} is neither")
     from crowdopt.verify.groups import verify_groups  # here, as pools of processes take time to import
 
     return verify_groups(solution, data, options, on_group)
