@@ -35,6 +35,7 @@ def main() -> None:
             run()
         finally:
             sys.stdout.flush()  # here, where a full device can still be told
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done, and said by the exit code
     except SystemExit as end:
         typer_ends = type(sys.stdout).__name__ == "PacifyFlushWrapper"  # both ways are those of a closed pipe
         rich_ends = isinstance(end.__context__, BrokenPipeError)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from threading import Barrier, Thread
 from typing import TYPE_CHECKING, TypeVar
 
 from crowdopt._parallel import n_cores
@@ -21,7 +22,17 @@ WORTH_A_THREAD = 1e5
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(min(n_cores(), MAX_THREADS), thread_name_prefix="crowdopt-consensus")
+    """The threads, all of them started by another one.
+
+    No interrupt reaches that one. Of a thread whose start is interrupted the pool would know nothing, and the process
+    would wait for it at its end.
+    """
+    n_threads = min(n_cores(), MAX_THREADS)
+    pool, all_there = ThreadPoolExecutor(n_threads, thread_name_prefix="crowdopt-consensus"), Barrier(n_threads)
+    starter = Thread(target=lambda: [*pool.map(lambda _: all_there.wait(), range(n_threads))], daemon=True)
+    starter.start()
+    starter.join()
+    return pool
 
 
 if hasattr(os, "register_at_fork"):
