@@ -283,7 +283,10 @@ def main() -> None:
         show_sets(figures["sets"])
         show_means(figures["sets"])
         figures["thinned"] = thin_sets(folders)
-        caption = "The sets with at most so many responses per task, two draws each; standard errors over sets."
+        caption = (
+            "The sets with at most so many responses per task, two draws each. Accuracies are means over crowds; "
+            "differences are means over sets, with standard errors over sets."
+        )
         show_runs("accuracy.py (c)", caption, figures["thinned"], "most", "set", "set")
     else:
         print("There are no data sets in the folder given by --data (by default ../shared/data): only simulated ones.")

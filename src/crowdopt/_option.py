@@ -84,8 +84,9 @@ def taking(
         def call(*args: Any, **given: Any) -> Any:
             if unknown := [name for name in given if name not in known]:
                 raise refuse(function.__qualname__, unknown[0])
-            for name in given.keys() & options.keys():
-                _check_text(name, options[name][0], given[name])
+            for name, (kind, _) in options.items():
+                if name in given:
+                    _check_text(name, kind, given[name])
             return function(*args, **defaults | given)
 
         keywords = [

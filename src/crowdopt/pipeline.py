@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -47,7 +47,8 @@ _R = TypeVar("_R", bound="Solution | Solutions[Any]")
 
 def _belongs_to_prove(function: str, name: str) -> Exception:
     if name in declared(ProveOptions) or name == "on_progress":
-        return InputError(f"aggregate has no option {name!r}: it belongs to prove, which gives the proof")
+        here = "; known shares of the labels are label_shares here" if name == "selectivity" else ""
+        return InputError(f"aggregate has no option {name!r}: it belongs to prove, which gives the proof{here}")
     return TypeError(f"{function}() got an unexpected keyword argument {name!r}")
 
 
@@ -228,12 +229,18 @@ class _Job:
         self.on_phase("comparing with the truth")
         return replace(solution, accuracy=accuracy(solution, self.options["truth"]))
 
+    @contextmanager
+    def reading_again(self) -> Iterator[None]:
+        """Files that were read before are read once more: raises if one was changed, and explains what fails."""
+        with unchanged(self.workspace), explain_errors(paths_of(self.data)):
+            yield
+
     def find_consensus(self) -> ConsensusSolution:
         """Reads, counts and aggregates one problem."""
         source = self.load()
         check_kept(source.reading, consensus_columns([source.responses.scale]))
         self.on_phase("coding")
-        with unchanged(self.workspace), explain_errors(paths_of(self.data)):
+        with self.reading_again():
             encoded, known = encode_tasks(source)
         shares = self.options["label_shares"]
         solution = solve_consensus(
@@ -248,19 +255,22 @@ class _Job:
         consensus = None
         if (n_classes := options["find_classes"]) is not None:
             self.on_phase("finding classes")
-            source, wanted, consensus = with_found_classes(source, checked_n_classes(n_classes), wanted)
+            with self.reading_again():
+                source, wanted, consensus = with_found_classes(source, checked_n_classes(n_classes), wanted)
         self.on_phase("solving")
         limits = Limits(options["time_limit"], on_progress, parse_bytes(options["memory_limit"]), wanted["seed"])
         solution = replace(solve_counted(source.counted, wanted, limits), source=source)
         self.on_phase("comparing with the consensus")
-        return self.with_accuracy(replace(solution, doubts=doubts_about_proof(solution, consensus)))
+        with self.reading_again():
+            solution = replace(solution, doubts=doubts_about_proof(solution, consensus))
+        return self.with_accuracy(solution)
 
     def find_consensus_by_group(self, on_group: OnGroup | None) -> Solutions[ConsensusSolution]:
         """Reads and counts all groups, and aggregates each as a problem of its own."""
         groups = self.load_groups()
         check_kept(groups.reading, consensus_columns(counted.scale for counted in groups.groups.values()))
         self.on_phase("coding")
-        with unchanged(self.workspace), explain_errors(paths_of(self.data)):
+        with self.reading_again():
             encoded = groups.encoded()
         self.on_phase("weighing")
         shares = self.options["label_shares"]

@@ -241,11 +241,14 @@ def test_figures_are_those_of_a_consensus():
         assert row["n_doubts"] == (row["group"] == "once")
     facts = solutions.summary()
     assert (facts["kind"], facts["n_check"], facts["n_failures"]) == ("consensus", 1, 1)
-    confidence = [value for value in plain(solutions.answers)["confidence"] if value is not None]
-    assert facts["mean_confidence"] == pytest.approx(np.mean(confidence), abs=1e-12)
+    answers = plain(solutions.answers)
+    confidence = [value for value in answers["confidence"] if value is not None]
+    pairs = zip(answers["question"], answers["confidence"], strict=True)
+    sure = [value for group, value in pairs if group != "once" and value is not None]
+    assert facts["mean_confidence"] == pytest.approx(np.mean(sure), abs=1e-12)
     assert facts["n_uncertain"] == sum(value < 0.8 for value in confidence)
     assert "proofs" not in facts
-    assert repr(solutions).startswith("<Solutions of 4 groups: CHECK 1 of them, about ")
+    assert repr(solutions).startswith("<Solutions of 4 groups: CHECK 1 of them, of the others about ")
     assert repr(solutions).endswith("% of the labels are expected to be right, 1 failed; 85 tasks>")
 
 
@@ -259,13 +262,13 @@ def test_the_command_line(monkeypatch, tmp_path, invoke):
     assert err.startswith("crowdopt: group colour: 1 (task, worker) pairs occur more than once")
     assert err.count("\n") == 1
     lines = out.splitlines()
-    assert lines[0].startswith("CHECK: 1 of 3 groups; 'once': no task has two responses")
-    assert lines[1].startswith("4 groups: CHECK 1 of them, about ")
+    assert lines[0].startswith("CHECK: 1 of 3 groups; 'once': no task was answered by two workers")
+    assert lines[1].startswith("4 groups: CHECK 1 of them, of the others about ")
     assert "1 failed; 85 tasks" in lines[1]
     cells = [line for line in lines if line.startswith("│")]
     assert cells[0].split()[1:4] == ["once", "│", "CHECK"]  # the first of all, and the only one
     assert "".join(cells).count("CHECK") == 1
-    assert any(line.startswith("CHECK: group once: no task has two responses") for line in lines)
+    assert any(line.startswith("CHECK: group once: no task was answered by two workers") for line in lines)
     answers, figures = pd.read_csv("answers.csv"), pd.read_csv("groups.csv")
     assert list(answers) == [
         *COLUMNS,

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import inspect
 
+import duckdb
+import narwhals as nw
+import numpy as np
 import pytest
 
 from crowdopt.data.tables import table
@@ -12,6 +15,14 @@ SHARED = {name: one for name, one in vars(table).items() if hasattr(one, "__wrap
 """The functions that a backend may have of its own."""
 
 OWN = [(backend, name) for backend in table.BACKENDS for name in SHARED if hasattr(backend, name)]
+
+
+def test_a_small_table_in_duckdb_keeps_the_types_of_its_columns():
+    like = nw.from_native(duckdb.sql("SELECT 1 AS x"))
+    columns = {"n": np.arange(3), "mixed": [1, "x", None], "share": [0.5, None, 1.0], "name": ["a", "b", None]}
+    native = table.small_table(columns, like=like).to_native()
+    assert list(map(str, native.types)) == ["BIGINT", "VARCHAR", "DOUBLE", "VARCHAR"]
+    assert native.fetchall() == [(0, "1", 0.5, "a"), (1, "x", None, "b"), (2, None, 1.0, None)]
 
 
 @pytest.mark.parametrize(

@@ -310,28 +310,6 @@ def test_duplicates_all_count_every_answer():
 # 5. What it says.
 
 
-def random_answers() -> list[tuple]:
-    rng = np.random.default_rng(1)
-    return [(task, f"w{worker}", "ab"[rng.integers(2)]) for task in range(60) for worker in range(4)]
-
-
-DOUBTFUL = {
-    "random answers": (random_answers(), "two responses to a task agree no more often than by chance (tasks: 60)"),
-    "no task answered twice": ([(task, task % 3, "ab"[task % 2]) for task in range(9)], "no task has two responses"),
-    "one label": ([(task, worker, "a") for task in range(9) for worker in "xy"], "wherever two workers"),
-}
-
-
-@pytest.mark.parametrize(("rows", "reason"), DOUBTFUL.values(), ids=DOUBTFUL)
-def test_what_cannot_be_told_from_chance_is_to_be_checked(rows, reason, crowdopt, tmp_path):
-    path = to_text(rows, tmp_path)
-    (doubt,) = aggregate(to_pandas(rows)).doubts
-    assert doubt.startswith(reason)
-    first = crowdopt("aggregate", path).splitlines()[0]
-    assert first == f"CHECK: {doubt}"
-    assert json.loads(crowdopt("aggregate", path, "--json"))["check"] == [doubt]
-
-
 def test_what_agrees_is_not_doubted(crowdopt, tmp_path):
     path = to_text(ROWS, tmp_path)
     first = crowdopt("aggregate", path).splitlines()[0]

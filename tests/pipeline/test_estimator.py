@@ -288,7 +288,7 @@ def test_scikit_learn_can_clone_and_set_a_consensus():
 
 def test_fitting_warns_of_what_there_is_to_doubt():
     alone = pd.DataFrame([("a", "ann", "yes"), ("b", "bob", "no")], columns=["task", "worker", "label"])
-    with pytest.warns(CheckWarning, match="CHECK: no task has two responses"):
+    with pytest.warns(CheckWarning, match="CHECK: no task was answered by two workers"):
         Consensus().fit(alone)
     rng = np.random.default_rng(5)
     rare = rng.random(400) < 0.1

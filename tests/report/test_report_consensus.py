@@ -137,12 +137,12 @@ def test_a_doubted_proof_says_check_before_its_verdict_and_shows_no_green(name, 
 
 def test_callers_in_python_are_warned_and_the_terminal_says_it_once(tmp_path):
     frame = pd.DataFrame([("a", "ann", "yes"), ("b", "bob", "no")], columns=["task", "worker", "label"])
-    with pytest.warns(CheckWarning, match="CHECK: no task has two responses") as caught:
+    with pytest.warns(CheckWarning, match="CHECK: no task was answered by two workers") as caught:
         crowdopt.aggregate(frame)
     assert [one.filename for one in caught] == [__file__]
     frame.to_csv(tmp_path / "r.csv", index=False)
     out, err = run("aggregate", tmp_path / "r.csv")
-    assert out.startswith("CHECK: no task has two responses")
+    assert out.startswith("CHECK: no task was answered by two workers")
     assert err == ""
 
 

@@ -129,6 +129,15 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(name, how, faulty, tmp
     assert left(tmp_path / "temporary") == []
 
 
+@pytest.mark.parametrize("phase", ["finding classes", "comparing with the consensus"])
+def test_a_file_that_changes_while_it_is_read_again_is_an_error(phase, faulty):
+    write_rows("data.csv", rows(30))
+    faulty.on_phase(phase, lambda: write_rows("data.csv", rows(50, 1)))
+    said = "crowdopt: data.csv was changed while it was read: wait for who writes it\n"
+    assert faulty("prove", "data.csv", "--find-classes", "2", *OUTPUTS) == (2, "", said)
+    assert not Path("answers.csv").exists()
+
+
 def test_a_file_that_changes_before_kept_columns_are_read_is_an_error(faulty):
     Path("data.csv").write_text("task,worker,label,city\na,v,yes,x\na,w,no,x\nb,v,no,y\n")
     faulty.on_phase("writing", lambda: Path("data.csv").write_text("task,worker,label,city\na,v,yes,changed\n"))

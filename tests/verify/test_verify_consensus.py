@@ -281,7 +281,7 @@ def test_doubts_come_before_the_verdict(crowdopt, tmp_path):
     mixed_crowd().drop_duplicates("task").to_csv(data, index=False)
     crowdopt("aggregate", data, "--solution", saved)
     first, verdict, *_ = crowdopt("verify", saved, data).splitlines()
-    assert first.startswith("CHECK: no task has two responses")
+    assert first.startswith("CHECK: no task was answered by two workers")
     assert verdict == "REPRODUCED"
     assert json.loads(crowdopt("verify", saved, data, "--json"))["check"] == [first.removeprefix("CHECK: ")]
 

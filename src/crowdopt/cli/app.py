@@ -67,7 +67,7 @@ def _usage_in_one_line() -> Iterator[None]:
             said = said.partition(" (")[0]
             where = "it belongs to crowdopt prove, which proves the likeliest labels under a model that you state"
         if (verb, option) in SHARES:
-            where += f"; how frequent the labels are is {SHARES[verb, option]} here"
+            where += f"; here, give known shares of the labels with {SHARES[verb, option]}"
         raise InputError(f"{said}; {where}") from None
 
 

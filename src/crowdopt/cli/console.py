@@ -253,7 +253,7 @@ _CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
     "tasks": lambda row: f"{row['n_tasks']:,}",
     "responses": lambda row: f"{row['n_responses']:,}",
     "labels": lambda row: str(row["n_labels"]),
-    "confidence": lambda row: f"{row['mean_confidence']:.1%}",
+    "confidence": lambda row: "" if row["n_doubts"] else f"{row['mean_confidence']:.1%}",
     "gap": lambda row: "" if row["gap"] is None else f"{row['gap']:,.3g}",
     "alpha": lambda row: "" if row["alpha"] is None else f"{row['alpha']:.3f}",
     "uncertain": lambda row: f"{row['uncertain']:.1%}",

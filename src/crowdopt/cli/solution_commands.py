@@ -22,6 +22,8 @@ from crowdopt.data.readers.addresses import database_of
 from crowdopt.options.reading import ResourceOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crowdopt.data.readers.addresses import Database
     from crowdopt.results.solution import Solution
     from crowdopt.results.workers.table import Workers
@@ -66,9 +68,13 @@ def workers(solution: SolutionFile, inputs: Inputs, **options: Unpack[WorkersCom
     if options["as_json"]:
         print_json(facts)
     else:
-        for doubt in doubts:
-            print(f"CHECK: {printable(doubt)}")
+        _show_doubts(doubts)
         _show_workers(measured, facts, shown(target))
+
+
+def _show_doubts(doubts: Sequence[str]) -> None:
+    for doubt in doubts:
+        print(f"CHECK: {printable(doubt)}")
 
 
 class PredictCommand(FollowUpOptions, NewClassOptions, ProbabilityOptions, total=False):
@@ -95,12 +101,13 @@ def predict(solution: SolutionFile, inputs: Inputs, **options: Unpack[PredictCom
             if target is not None:
                 table = prediction.table(probabilities=options["probabilities"])
                 write_table(table, target, source.workspace, spreadsheet_safe=options["spreadsheet_safe"])
-            facts = prediction.summary()
+            facts = {"check": list(solved.doubts)} | prediction.summary()
     if options["quiet"] or options["output"] == "-":
         return
     if options["as_json"]:
         print_json(facts)
     else:
+        _show_doubts(solved.doubts)
         print("\n".join(map(printable, _about_prediction(solved, facts, shown(target)))))
 
 
@@ -134,8 +141,9 @@ def next_tasks(solution: SolutionFile, inputs: Inputs, **options: Unpack[NextCom
     if options["quiet"] or options["output"] == "-":
         return
     if options["as_json"]:
-        print_json({"tasks": rows})
+        print_json({"check": list(solved.doubts), "tasks": rows})
     else:
+        _show_doubts(solved.doubts)
         _show_next(rows, shown(target))
 
 

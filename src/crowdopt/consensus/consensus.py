@@ -37,7 +37,7 @@ class FoundConsensus:
         probabilities: Of the labels (task, label); those of a task sum to one.
         parameters: What they follow from, given the responses.
         members: The posteriors of the members (task, label), by name.
-        rounds: After how many rounds each member came to rest.
+        rounds: How many rounds each member took.
     """
 
     probabilities: Floats

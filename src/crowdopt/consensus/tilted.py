@@ -47,7 +47,7 @@ WARM_UP = 3
 """Rounds without tilts, and with the first strengths."""
 
 MIN_ROUNDS, MAX_ROUNDS = 10, 40
-"""Further rounds drift: on thinned and simulated crowds they make labels right less often, not more."""
+"""Further rounds drift: with few responses they make labels right less often, and with many no more often."""
 
 SETTLED = 1e-3
 LEAST = 1e-9

@@ -19,7 +19,7 @@ from crowdopt.results.labelling import Labelled, numeric_scores, probability_col
 from crowdopt.results.predict import PREDICTED_COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from crowdopt._arrays import Bools, Floats, Ints
     from crowdopt.consensus.consensus import FoundConsensus
@@ -46,6 +46,7 @@ class ConsensusTasks:
         names: The tasks as an Arrow array of texts.
         scale: The labels.
         votes: Responses by (task, label).
+        voters: Workers who gave them, by (task, label).
         probabilities: The probability of every label, by (task, label).
         known: The label that a task is known to have (gold), or -1.
         members: The probabilities that each member of the consensus gives, by its name.
@@ -54,6 +55,7 @@ class ConsensusTasks:
     names: Any
     scale: Scale
     votes: Ints
+    voters: Ints
     probabilities: Floats
     known: Ints
     members: dict[str, Floats]
@@ -61,7 +63,9 @@ class ConsensusTasks:
     @classmethod
     def of(cls, encoded: Encoded, known: Ints, scale: Scale, members: dict[str, Floats]) -> ConsensusTasks:
         """The tasks of coded responses, the labels that are known, and what the members of the consensus say."""
-        return cls(encoded.tasks, scale, votes_of(encoded.coded), mean_of(members), known, members)
+        coded = encoded.coded
+        voters = votes_of(replace(coded, times=np.ones_like(coded.times)))
+        return cls(encoded.tasks, scale, votes_of(coded), voters, mean_of(members), known, members)
 
     @property
     def free(self) -> Bools:
@@ -166,6 +170,11 @@ def consensus_of(source: Source, shares: Floats | None = None) -> SourceConsensu
     encoded, known = encode_tasks(source)
     rows = Rows.of(encoded.coded, known)
     return SourceConsensus(encoded, rows, find_consensus(rows, shares=shares))
+
+
+def known_shares(shares: Sequence[float], found: Sequence[str] = ()) -> Floats | None:
+    """The shares of the labels if the user gave them, and they were not found; no label may be impossible."""
+    return np.array(shares) if shares and min(shares) > 0 and "shares" not in found else None
 
 
 def votes_of(coded: Coded) -> Ints:

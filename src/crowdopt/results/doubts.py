@@ -11,16 +11,14 @@ from crowdopt.data.readers.addresses import Database
 from crowdopt.data.tables.spark import is_spark
 from crowdopt.data.tables.table import fetch_arrow
 from crowdopt.model.agreement import exceeds_chance
-from crowdopt.results.consensus_tasks import consensus_of, label_probabilities, votes_of
+from crowdopt.results.consensus_tasks import consensus_of, known_shares, label_probabilities
 from crowdopt.results.words.sentences import overruling
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from crowdopt._arrays import Floats
     from crowdopt.data.load import Source
-    from crowdopt.model.buckets import Buckets
-    from crowdopt.results.consensus_tasks import SourceConsensus
+    from crowdopt.results.consensus_tasks import ConsensusTasks, SourceConsensus
     from crowdopt.results.solution import Solution
     from crowdopt.results.solution_proof import ProofSolution
 
@@ -28,18 +26,22 @@ MOST_RESPONSES = 2_000_000
 """Responses up to which proved labels are set beside the consensus; else, as in a database, beside majorities only."""
 
 
-def doubts_about_crowd(buckets: Buckets) -> tuple[str, ...]:
-    """Why no labels of this crowd can be relied on; empty if nothing speaks against them."""
-    if not (buckets.sizes > 1).any():
-        return ("no task has two responses, so nothing tells how good the workers are; have tasks answered twice",)
-    exceeds = exceeds_chance(buckets.counts, buckets.weights)
-    if exceeds is None:
-        found = "wherever two workers answered a task, both gave the same one label"
-        return (f"{found}, so agreement cannot be told from chance; add tasks that should get another label",)
-    if not exceeds:
-        found = f"two responses to a task agree no more often than by chance (tasks: {buckets.n_tasks:,})"
+def doubts_about_crowd(tasks: ConsensusTasks) -> tuple[str, ...]:
+    """Why no labels of this crowd can be relied on; empty if nothing speaks against them.
+
+    A worker who repeats an answer does not agree with anybody. Tasks of known label tell how good workers are, too.
+    """
+    voters, gold_answered = tasks.voters[tasks.free], tasks.voters[~tasks.free].any()
+    exceeds = exceeds_chance(voters[:, None], np.ones(len(voters), np.int64))
+    if exceeds is False:
+        found = f"two workers agree on a task no more often than by chance (tasks: {len(voters):,})"
         return (f"{found}, so these labels may be guesses; look at the question, or collect more responses",)
-    return ()
+    if exceeds or gold_answered:
+        return ()
+    if not (voters.sum(axis=1) > 1).any():
+        return ("no task was answered by two workers, so nothing tells how good they are; have tasks answered twice",)
+    found = "all responses to tasks that several workers answered are the same label"
+    return (f"{found}, so agreement cannot be told from chance; add tasks that should get another label",)
 
 
 def doubts_about_proof(solution: ProofSolution, consensus: SourceConsensus | None = None) -> tuple[str, ...]:
@@ -53,10 +55,18 @@ def doubts_about_proof(solution: ProofSolution, consensus: SourceConsensus | Non
         return ()  # a heuristic promises nothing
     source = solution.source
     shares = {"clear majorities": solution.buckets.overruled(solution.mapping)}
-    if source is not None and not solution.interrupted and _are_here(source):
-        consensus = consensus or consensus_of(source, _known_shares(solution))
+    if consensus is None and source is not None and not solution.interrupted and _are_here(source):
+        consensus = consensus_of(source, known_shares(solution.objective.shares, solution.reading.found))
+    if consensus is not None:
         shares["the consensus"] = _against_consensus(solution, consensus)
     return overruling(shares)
+
+
+def doubts_again(solution: ProofSolution) -> tuple[str, ...]:
+    """The same of a proof from a file, with its data; what it says stays where the consensus is not computed here."""
+    source = solution.source
+    stays = solution.doubts if source is None or not _are_here(source) else ()
+    return stays or doubts_about_proof(solution)
 
 
 def doubts_about_groups(groups: Mapping[str, Solution]) -> tuple[str, ...]:
@@ -71,18 +81,12 @@ def _are_here(source: Source) -> bool:
     return source.totals.n_responses <= MOST_RESPONSES and not elsewhere
 
 
-def _known_shares(solution: ProofSolution) -> Floats | None:
-    """The shares of the labels if the user gave them; the consensus knows no label that cannot be."""
-    shares = () if "shares" in solution.reading.found else solution.objective.shares
-    return np.array(shares) if shares and min(shares) > 0 else None
-
-
 def _against_consensus(solution: ProofSolution, consensus: SourceConsensus) -> float:
     """Share of the tasks that the consensus labels otherwise."""
     import pyarrow.compute as pc
 
-    encoded = consensus.encoded
-    labelled = label_probabilities(consensus.found.probabilities, solution.scale, votes_of(encoded.coded).sum(axis=0))
+    encoded, votes = consensus.encoded, consensus.rows.votes.sum(axis=0)
+    labelled = label_probabilities(consensus.found.probabilities, solution.scale, votes)
     table, mapping = solution.placed()
     placed = fetch_arrow(with_text(table).select(TASK_TEXT, "row"))
     at = pc.index_in(placed[TASK_TEXT].combine_chunks(), encoded.tasks).to_numpy()

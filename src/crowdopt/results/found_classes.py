@@ -13,12 +13,12 @@ from crowdopt.data.responses import count_tasks
 from crowdopt.data.worker_classes import MAX_CLASSES, WorkerClass, with_classes
 from crowdopt.errors import ClassError
 from crowdopt.model.objective import read_selectivity
-from crowdopt.results.consensus_tasks import consensus_of
+from crowdopt.results.consensus_tasks import consensus_of, known_shares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crowdopt._arrays import Floats, Ints
+    from crowdopt._arrays import Ints
     from crowdopt.data.load import Source
     from crowdopt.data.responses import Responses
     from crowdopt.options.model import SolveOptions
@@ -40,7 +40,7 @@ def with_found_classes(
     if n_classes == "auto":
         n_classes = auto_n_classes(scale.n_labels, responses.n_workers)
     _check_n_classes(n_classes, responses.n_workers)
-    consensus = consensus_of(source, _shares(wanted, scale.labels))
+    consensus = consensus_of(source, known_shares(read_selectivity(wanted["selectivity"], scale.labels).shares))
     found = find_classes(consensus.rows, consensus.found.probabilities, n_classes)
     what, counts = ["classes"], source.counts
     if wanted["smoothing"] is None and wanted["prior_matrix"] is None:
@@ -70,12 +70,6 @@ def _check_n_classes(n_classes: int, n_workers: int) -> None:
         raise ClassError(f"there can be 1 to {MAX_CLASSES} classes of workers, not {n_classes}")
     if n_classes > n_workers:
         raise ClassError(f"{n_classes} classes cannot be found among {n_workers} workers")
-
-
-def _shares(wanted: SolveOptions, labels: Sequence[str]) -> Floats | None:
-    """The shares of the labels if the user knows them; the consensus knows no label that cannot be."""
-    shares = read_selectivity(wanted["selectivity"], labels).shares
-    return np.array(shares) if shares and min(shares) > 0 else None
 
 
 def _classed(responses: Responses, workers: Sequence[str], classes: Ints) -> Responses:

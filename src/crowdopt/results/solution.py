@@ -145,7 +145,7 @@ class Solution(ABC):
         write_table(table, path, workspace, spreadsheet_safe=spreadsheet_safe)
 
     def workers(self, data: Any = None) -> Any:
-        """One row per worker: accuracy with an interval, agreement with the others, information, flags with a reason.
+        """One row per worker: skill or information, accuracy with an interval, what others say, why it is flagged.
 
         Args:
             data: The data that the solution was made from, in any form that ``aggregate`` takes; not needed while the
@@ -170,7 +170,7 @@ class Solution(ABC):
         Args:
             new: Responses in any form that ``aggregate`` takes; read with the options that the solution was made with.
             probabilities: Whether to add a column ``p_<label>`` for every label.
-            classes: The class of every new worker, as for ``aggregate``, beside those that the solution knows. Workers
+            classes: The class of every new worker, as for ``prove``, beside those that the solution knows. Workers
                 in no class of the solution have the matrix of all classes together.
             class_: Name of the column of classes, in ``classes`` or else in the new responses.
 

@@ -109,8 +109,9 @@ class ConsensusSolution(Solution):
         from crowdopt.results.consensus_tasks import tasks_again
         from crowdopt.results.doubts import doubts_about_crowd
 
-        scale, doubts = source.responses.scale, doubts_about_crowd(source.counts.buckets)
-        return replace(self, scale=scale, source=source, tasks=tasks_again(self, source), doubts=doubts)
+        tasks = tasks_again(self, source)
+        doubts = doubts_about_crowd(tasks)
+        return replace(self, scale=source.responses.scale, source=source, tasks=tasks, doubts=doubts)
 
     def confidences(self) -> tuple[Floats, Ints]:
         """The probability of the label of each task, and a one for each."""
@@ -143,8 +144,8 @@ class ConsensusSolution(Solution):
         return encode_consensus(self)
 
     def __repr__(self) -> str:
+        right = "CHECK" if self.doubts else f"{self.mean_confidence:.1%} expected to be right"
         return (
             f"<Solution by consensus: {self.totals.n_tasks} tasks, {self.totals.n_workers} workers, "
-            f"{self.scale.n_labels} labels; {self.mean_confidence:.1%} expected to be right, "
-            f"{self.n_uncertain} uncertain>"
+            f"{self.scale.n_labels} labels; {right}, {self.n_uncertain} uncertain>"
         )

@@ -143,10 +143,10 @@ class ProofSolution(Solution):
 
     def with_source(self, source: Source) -> Self:
         """The solution with the tasks of the data that it was made from, read again, and what they give to doubt."""
-        from crowdopt.results.doubts import doubts_about_proof
+        from crowdopt.results.doubts import doubts_again
 
         again = replace(self, scale=source.responses.scale, source=source)
-        return replace(again, doubts=doubts_about_proof(again))
+        return replace(again, doubts=doubts_again(again))
 
     def confidences(self) -> tuple[Floats, Ints]:
         """The probability of the label of each bucket, and its tasks."""

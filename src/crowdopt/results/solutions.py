@@ -14,6 +14,7 @@ from crowdopt.model.scale import canonical_text
 from crowdopt.results.solution import Solution
 from crowdopt.results.solution_consensus import ConsensusSolution
 from crowdopt.results.solution_proof import ProofSolution
+from crowdopt.results.words.sentences import expected_right
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -161,9 +162,11 @@ class Solutions(Mapping[str, S_co], Generic[S_co]):
         if proofs:
             return {"proofs": dict(sorted(Counter(one.certificate.proof.value for one in proofs).items()))}
         found = [one for one in self.groups.values() if isinstance(one, ConsensusSolution)]
-        expected = [sum(one.label_tasks) * one.mean_confidence for one in found]
+        sure = [one for one in found if not one.doubts]  # of the others nobody knows how many are right
+        n_sure = sum(sum(one.label_tasks) for one in sure)
+        expected = sum(sum(one.label_tasks) * one.mean_confidence for one in sure)
         return {
-            "mean_confidence": sum(expected) / max(sum(sum(one.label_tasks) for one in found), 1),
+            "mean_confidence": expected / n_sure if n_sure else None,
             "n_uncertain": sum(one.n_uncertain for one in found),
             "n_tied": sum(one.n_tied for one in found),
         }
@@ -215,7 +218,8 @@ def group_verdict(facts: Mapping[str, Any]) -> str:
     if facts["kind"] == "proof":
         found += [f"{number:,} {proof}" for proof, number in facts["proofs"].items()]
     else:
-        found += [f"about {facts['mean_confidence']:.0%} of the labels are expected to be right"]
+        others = "of the others " if facts["n_check"] and facts["mean_confidence"] is not None else ""
+        found += [f"{others}{expected_right(facts['mean_confidence'])}"]
     found += [f"{facts['n_failures']:,} failed"] if facts["n_failures"] else []
     return ", ".join(found)
 

@@ -61,7 +61,7 @@ def solve_consensus(
         n_uncertain=int((confidence < UNCERTAIN_BELOW).sum()),
         n_tied=int(labelled.tied[free].sum()),
         fingerprint=counted.fingerprint,
-        doubts=doubts_about_crowd(counted.buckets),
+        doubts=doubts_about_crowd(tasks),
         tasks=tasks,
     )
 

@@ -61,8 +61,10 @@ def verify(
             return Verification(Verdict.REJECTED, (str(error),))
     if isinstance(solution, Solution):
         return _verify_one(solution, data, options)
-    if not isinstance(solution, Solutions):
-        raise InputError(f"give the solution, or the path of its file, and then the data; {solution!r:.60} is neither")
+    anything: object = solution
+    if not isinstance(anything, Solutions):
+        kind = type(anything).__name__
+        raise InputError(f"give the solution, or the path of its file, and then the data; here a {kind} comes first")
     from crowdopt.verify.groups import verify_groups  # here, as pools of processes take time to import
 
     return verify_groups(solution, data, options, on_group)

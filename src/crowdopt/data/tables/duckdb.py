@@ -124,23 +124,25 @@ def fetch_integers(table: LazyFrame[Any]) -> dict[str, Ints]:
 
 def small_table(columns: Mapping[str, Sequence[Any] | Objects], *, like: LazyFrame[Any]) -> LazyFrame[Any]:
     """Through a temporary table on the connection of ``like``; DuckDB reads the local variable ``_arrays``."""
-    _arrays = _in_memory(columns)
+    import pyarrow as pa
+
+    _arrays = pa.table({name: _arrow(column) for name, column in columns.items()})
     name = _fresh_name()
     like.to_native().query(_fresh_name(), f"CREATE TEMP TABLE {name} AS SELECT * FROM _arrays")
     return _adopted(_query(like, lambda _: f"SELECT * FROM {name}"))
 
 
-def _in_memory(columns: Mapping[str, Sequence[Any] | Objects]) -> Any:
-    """Columns as DuckDB reads them: an Arrow table, or arrays if values of one column have types that Arrow parts.
+def _arrow(column: Sequence[Any] | Objects) -> Any:
+    """A column as an Arrow array; values of several types become texts.
 
-    Of an array of objects DuckDB asks for every value whether it is one of pandas, which it may have to look for.
+    DuckDB would also read arrays of objects, but asks of every value whether it is one of pandas, and looks for that.
     """
     import pyarrow as pa
 
     try:
-        return pa.table({name: pa.array(column) for name, column in columns.items()})
+        return pa.array(column)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return {name: np.array([*column, None], dtype=object)[:-1] for name, column in columns.items()}
+        return pa.array([None if value is None else str(value) for value in column])
 
 
 def lengthen(table: LazyFrame[Any], index: Mapping[str, str], columns: Sequence[str]) -> LazyFrame[Any]:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 OVERRULED = 0.05
 """Share of the tasks that proved labels may decide otherwise in silence."""
 
+NEARLY_ALL = 0.985
+"""A share from which on a percentage has a decimal."""
+
 _STOPPED = {
     Stop.FINISHED: ("search finished", "The search ended with this gap still open"),
     Stop.TIME: ("stopped by the time limit", "The time limit stopped the search before it could prove more"),
@@ -159,6 +162,18 @@ def nats(value: float) -> str:
     """
     size = abs(value)
     return ("−" if value < 0 else "") + (f"{size:,.0f}" if size >= 1000 else f"{size:.3g}")
+
+
+def expected_right(share: float | None) -> str:
+    """How many labels are expected to be right; None where that cannot be told.
+
+    >>> expected_right(0.984), expected_right(0.99996)
+    ('about 98% of the labels are expected to be right', 'about 99.9% of the labels are expected to be right')
+    """
+    if share is None:
+        return "how many of the labels are right cannot be told"
+    percent = f"{share:.0%}" if share < NEARLY_ALL else f"{min(share, 0.999):.1%}"  # never all of them
+    return f"about {percent} of the labels are expected to be right"
 
 
 def overruling(shares: Mapping[str, float]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crowdopt.results.kinds import UNCERTAIN_BELOW
-from crowdopt.results.words.sentences import ReportVerdict, after_doubts, doubtful
+from crowdopt.results.words.sentences import ReportVerdict, after_doubts, doubtful, expected_right
 from crowdopt.results.words.summary import Summary, accuracy_in_words, input_facts, labels_in_words, matrix_cells
 
 if TYPE_CHECKING:
@@ -45,6 +45,4 @@ def consensus_verdict(solution: ConsensusSolution) -> ReportVerdict:
 
 def expectation(solution: ConsensusSolution) -> str:
     """What a consensus says of its labels."""
-    if solution.doubts:
-        return "how many of the labels are right cannot be told"
-    return f"about {solution.mean_confidence:.0%} of the labels are expected to be right"
+    return expected_right(None if solution.doubts else solution.mean_confidence)

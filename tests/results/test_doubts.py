@@ -1,0 +1,124 @@
+"""CHECK: when labels are to be doubted, what is said of them, and that no way of reading the data loses it."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from crowdopt import aggregate, prove
+from crowdopt.errors import CheckWarning
+from crowdopt.results import consensus_tasks
+from crowdopt.results.solution import Solution
+from support.servers import to_sqlite
+from support.ways import NAMES, to_pandas, to_text
+
+pytestmark = pytest.mark.filterwarnings("ignore::crowdopt.errors.CheckWarning")
+
+
+def random_answers() -> list[tuple]:
+    rng = np.random.default_rng(1)
+    return [(task, f"w{worker}", "ab"[rng.integers(2)]) for task in range(60) for worker in range(4)]
+
+
+DOUBTFUL = {
+    "random answers": (random_answers(), "two workers agree on a task no more often than by chance (tasks: 60)"),
+    "no task answered twice": ([(task, task % 3, "ab"[task % 2]) for task in range(9)], "no task was answered by two"),
+    "one label": ([(task, worker, "a") for task in range(9) for worker in "xy"], "all responses to tasks that several"),
+}
+
+
+@pytest.mark.parametrize(("rows", "reason"), DOUBTFUL.values(), ids=DOUBTFUL)
+def test_what_cannot_be_told_from_chance_is_to_be_checked(rows, reason, crowdopt, tmp_path):
+    path = to_text(rows, tmp_path)
+    (doubt,) = aggregate(to_pandas(rows)).doubts
+    assert doubt.startswith(reason)
+    first = crowdopt("aggregate", path).splitlines()[0]
+    assert first == f"CHECK: {doubt}"
+    assert json.loads(crowdopt("aggregate", path, "--json"))["check"] == [doubt]
+
+
+def test_a_worker_does_not_agree_with_itself():
+    twice = [(task, "x", "ab"[task % 2]) for task in range(60) for _ in range(3)]
+    (doubt,) = aggregate(to_pandas(twice), duplicates="all").doubts
+    assert doubt.startswith("no task was answered by two workers")
+    guessed = [*twice, *((task, "y", answer) for task, _, answer in random_answers()[::4])]
+    solution = aggregate(to_pandas(guessed), duplicates="all")
+    assert solution.doubts[0].startswith("two workers agree on a task no more often than by chance")
+    assert "CHECK" in repr(solution)
+    assert "expected" not in repr(solution)
+
+
+def test_tasks_of_known_label_tell_how_good_workers_are():
+    gold = pd.DataFrame({"task": range(10), "label": ["ab"[task % 2] for task in range(10)]})
+    rows = [(task, worker, "ab"[task % 2]) for task in range(10) for worker in "xyz"]
+    rows += [(task, "xyz"[task % 3], "ab"[task % 2]) for task in range(10, 40)]
+    assert aggregate(to_pandas(rows), gold=gold).doubts == ()
+
+
+def test_groups_to_be_checked_have_no_number():
+    groups = {"guessed": random_answers(), "fine": [(t, w, "ab"[t % 2]) for t in range(10) for w in "xyz"]}
+    data = pd.concat([to_pandas(rows).assign(group=name) for name, rows in groups.items()])
+    both = aggregate(data, group="group")
+    assert both.summary()["mean_confidence"] == both["fine"].mean_confidence
+    assert "CHECK 1 of them, of the others about " in repr(both)
+    guessed = aggregate(data[data["group"] == "guessed"], group="group")
+    assert guessed.summary()["mean_confidence"] is None
+    assert "CHECK 1 of them, how many of the labels are right cannot be told" in repr(guessed)
+
+
+# Proofs.
+
+
+def overruled() -> pd.DataFrame:
+    """A rare label that the likeliest labels of one matrix give to many more tasks, but to no clear majority."""
+    rng = np.random.default_rng(5)
+    rare = rng.random(400) < 0.1
+    rows = [
+        (f"t{task}", f"w{worker}", "yes" if rng.random() < (0.75 if rare[task] else 0.2) else "no")
+        for task in range(400)
+        for worker in range(2)
+    ]
+    return pd.DataFrame(rows, columns=NAMES)
+
+
+def test_what_a_file_says_of_the_consensus_is_not_lost_in_a_database(tmp_path, invoke, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data = overruled()
+    solution = prove(data)
+    assert "the consensus on" in solution.doubts[0]
+    assert "majorities" not in solution.doubts[0]
+    solution.save("made.json")
+    table = to_sqlite(pa.Table.from_pandas(data), tmp_path / "data.db")
+    assert prove(table).doubts == ()  # the rows stay in the database
+    code, out, _ = invoke("workers", "made.json", table.address, "--table", "responses")
+    assert code == 0
+    assert out.startswith(f"CHECK: {solution.doubts[0]}")
+    for command in ("predict", "next"):
+        assert invoke(command, "made.json", table.address, "--table", "responses")[1].startswith("CHECK: these labels")
+
+
+def test_classes_that_were_found_are_set_beside_the_consensus_wherever_the_data_are(tmp_path):
+    data = overruled()
+    here = prove(data, find_classes=1, smoothing=0.0)
+    assert "the consensus on" in here.doubts[0]
+    table = to_sqlite(pa.Table.from_pandas(data), tmp_path / "data.db")
+    assert prove(table, find_classes=1, smoothing=0.0).doubts == here.doubts
+
+
+def test_the_consensus_behind_found_classes_is_found_once(monkeypatch):
+    found, find = [], consensus_tasks.find_consensus
+    monkeypatch.setattr(consensus_tasks, "find_consensus", lambda *a, **k: found.append(1) or find(*a, **k))
+    prove(overruled(), find_classes=2)
+    assert len(found) == 1
+
+
+def test_a_file_keeps_its_doubts():
+    solution = prove(overruled())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CheckWarning)
+        assert Solution.from_dict(solution.to_dict()).doubts == solution.doubts
