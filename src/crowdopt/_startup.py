@@ -42,10 +42,23 @@ def _end(*_: Any) -> None:
     os._exit(INTERRUPTED)
 
 
+_interrupts: list[int] = []
+
+
+def _interrupt(number: int, _: Any) -> None:
+    _interrupts.append(number)
+    raise KeyboardInterrupt
+
+
 def started() -> None:
-    """From here on an interrupt is an exception like everywhere."""
+    """From here on an interrupt is an exception like everywhere, and is remembered."""
     if signal.getsignal(signal.SIGINT) is _end:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+def was_interrupted() -> bool:
+    """Whether an interrupt came since the start: its exception may be lost, in a library that calls back."""
+    return bool(_interrupts)
 
 
 def _is_command() -> bool:

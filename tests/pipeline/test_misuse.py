@@ -234,12 +234,6 @@ def test_estimated_shares_are_not_recommended_where_they_leave_one_label():
     assert crowdopt.prove(pd.DataFrame(made.to_dict()), engine="vote").advice == ()
 
 
-@pytest.mark.parametrize("n", [0, "x", 1.5])
-def test_a_number_of_next_tasks_that_is_none(n):
-    with pytest.raises(InputError, match="must be a whole number from 1"):
-        crowdopt.aggregate(FRAME).next_tasks(n=n)
-
-
 def test_data_in_the_place_of_a_solution():
     with pytest.raises(InputError, match="give the solution, or the path of its file, and then the data"):
         crowdopt.verify(FRAME, FRAME)

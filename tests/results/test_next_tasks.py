@@ -146,9 +146,9 @@ def test_kept_columns_come_along():
     assert found["note"].tolist() == [f"about {task}" for task in found["task"]]
 
 
-@pytest.mark.parametrize("n", [0, -1])
+@pytest.mark.parametrize("n", [0, -1, "x", 1.5])
 def test_number_of_tasks_must_be_positive(n):
-    with pytest.raises(InputError, match="at least 1"):
+    with pytest.raises(InputError, match="must be a whole number from 1"):
         prove(to_pandas(ROWS)).next_tasks(n=n)
 
 

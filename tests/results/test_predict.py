@@ -278,6 +278,7 @@ def test_command_counts(crowdopt, folder):
     facts = json.loads(crowdopt("predict", "solution.json", "new.csv", "--json"))
     expected = oracle(NEW, Solution.load("solution.json")).values()
     assert facts == {
+        "check": [],
         "n_tasks": 30,
         "n_no_response": 0,
         "n_responses": len(NEW),

@@ -16,6 +16,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from crowdopt import _startup
+from crowdopt.cli import entry
+from crowdopt.cli.console import Console
+
 pty = pytest.importorskip("pty", reason="a terminal is needed, which Windows has no stand-in for")
 
 PROGRAM = Path(sys.executable).parent / "crowdopt"
@@ -324,3 +328,32 @@ def test_interrupt_while_verifying_is_no_verdict(program, long, tmp_path):
     wait_for(lambda: any((tmp_path / "temporary").iterdir()), "the database to start")
     time.sleep(0.2)
     interrupted_in_one_line(verifying, tmp_path)
+
+
+# An interrupt whose exception a library loses.
+
+
+def test_an_interrupt_before_the_work_begins_is_not_lost(monkeypatch):
+    monkeypatch.setattr(_startup, "_interrupts", [])
+    with contextlib.suppress(KeyboardInterrupt):
+        _startup._interrupt(signal.SIGINT, None)
+    with pytest.raises(KeyboardInterrupt), Console(quiet=True):
+        pytest.fail("the work began")
+
+
+def test_an_interrupt_in_a_callback_comes_out_at_the_end():
+    with pytest.raises(KeyboardInterrupt), Console(quiet=True), contextlib.suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_nothing_is_said_of_an_interrupt_that_a_library_loses(capsys):
+    class Library:
+        def __del__(self):
+            raise KeyboardInterrupt
+
+    previous, sys.unraisablehook = sys.unraisablehook, entry._unraisable
+    try:
+        Library()
+    finally:
+        sys.unraisablehook = previous
+    assert capsys.readouterr().err == ""

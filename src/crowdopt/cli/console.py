@@ -9,6 +9,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Self
 
+from crowdopt._startup import was_interrupted
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -47,8 +49,8 @@ class Console:
     """Shows the phase of the work on standard error, if that is a terminal, and turns Ctrl-C into a request to stop.
 
     While an engine runs, the first Ctrl-C asks it for its best answer so far; at any other time, or the second
-    time, it interrupts as usual. The database turns an interrupt into an error of its own, and may even lose it:
-    so an interrupt is remembered, and comes out as one at the next phase or at the end.
+    time, it interrupts as usual. The database turns an interrupt into an error of its own, and other libraries lose it
+    where they call back: so an interrupt is remembered, and comes out as one at the next phase or at the end.
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -57,7 +59,7 @@ class Console:
         self._timer = threading.Timer(DELAY, self._status.start) if self._status else None
         self._phase = "starting"
         self._stop_asked = False
-        self._interrupted = False
+        self._interrupted = was_interrupted()
         self._bar: Progress | None = None
         self._started = time.monotonic()
         self._previous: Any = None
@@ -65,12 +67,13 @@ class Console:
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             self._previous = signal.signal(signal.SIGINT, self._on_interrupt)
+        self.check_interrupt()
         if self._timer:
             self._timer.daemon = True
             self._timer.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._previous is not None:
             signal.signal(signal.SIGINT, self._previous)
         self._end_bar()
@@ -78,11 +81,10 @@ class Console:
             self._timer.cancel()
             self._timer.join()  # or it might start the display after the end
             self._status.stop()
-        if self._interrupted and kind is not None:
-            raise KeyboardInterrupt
+        self.check_interrupt()
 
     def check_interrupt(self) -> None:
-        """Raises an interrupt that the database has lost."""
+        """Raises an interrupt that a library has lost."""
         if self._interrupted:
             raise KeyboardInterrupt
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import os
 import signal
 import sys
+from contextlib import suppress
 from typing import NoReturn
 
 from crowdopt._startup import INTERRUPTED, started
@@ -24,6 +26,7 @@ NO_MORE = {errno.EPIPE, errno.ENOSPC}
 def main() -> None:
     """Runs the command line; an interrupt while it is still being imported is one line, as it is later."""
     signal.signal(signal.SIGTERM, _terminate)
+    sys.unraisablehook = _unraisable
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by who started it
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 -- while the program runs
@@ -37,6 +40,8 @@ def main() -> None:
             sys.stdout.flush()  # here, where a full device can still be told
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done, and said by the exit code
     except SystemExit as end:
+        if end.code == INTERRUPTED:
+            _leave()
         typer_ends = type(sys.stdout).__name__ == "PacifyFlushWrapper"  # both ways are those of a closed pipe
         rich_ends = isinstance(end.__context__, BrokenPipeError)
         if end.code == 1 and (typer_ends or rich_ends):
@@ -44,7 +49,7 @@ def main() -> None:
         raise
     except KeyboardInterrupt:
         print(f"crowdopt: interrupted; {what_was_written() or 'nothing was written'}", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+        _leave()
     except OSError as error:
         if error.errno not in NO_MORE:
             raise
@@ -53,6 +58,21 @@ def main() -> None:
             sys.exit(NOBODY_READS)
         print(f"crowdopt: cannot write to standard output: {error.strerror}", file=sys.stderr)
         sys.exit(2)
+
+
+def _leave() -> NoReturn:
+    """Ends after an interrupt, without taking libraries down in order: it may have come while one of them started."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    atexit._run_exitfuncs()  # noqa: SLF001 -- which takes temporary files away
+    os._exit(INTERRUPTED)
+
+
+def _unraisable(lost: sys.UnraisableHookArgs) -> None:
+    """Says nothing of an interrupt that a library loses where it calls back; it is remembered."""
+    if not issubclass(lost.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
 
 
 def _terminate(number: int, frame: object) -> NoReturn:

@@ -38,12 +38,12 @@ def confidence_chart(solution: Solution) -> str:
 
 def _histogram(solution: Solution) -> dict[str, Any]:
     bins, (confidence, weights) = confidence_bins(solution), solution.confidences()
-    mean = float(confidence @ weights / weights.sum())
+    mean = "" if solution.doubts else f"; {float(confidence @ weights / weights.sum()):.1%} on average"
     model = " under the fitted model" if solution.kind == "proof" else ""
     return histogram(
         bins,
         title="How probable the labels are",
-        subtitle=f"tasks by the probability of their label; {mean:.1%} on average",
+        subtitle=f"tasks by the probability of their label{mean}",
         x_axis=Axis(f"probability of the label{model}", values=_tens(bins[0]["low"])),
         y_axis=Axis("tasks"),
     )

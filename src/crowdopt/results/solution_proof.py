@@ -193,8 +193,9 @@ class ProofSolution(Solution):
         certificate = self.certificate
         what = f"{certificate.proof} over {certificate.space}" if certificate.bound is not None else "unproved"
         gap = "" if certificate.gap is None else f", gap {certificate.gap:.3g}"
+        check = "CHECK, " if self.doubts else ""
         return (
-            f"<Solution {what}: {self.totals.n_tasks} tasks, {self.totals.n_workers} workers, "
+            f"<Solution {check}{what}: {self.totals.n_tasks} tasks, {self.totals.n_workers} workers, "
             f"{self.scale.n_labels} labels; loglik {certificate.objective:.2f}{gap}, "
             f"{certificate.engine} {certificate.seconds:.3f} s>"
         )

@@ -81,7 +81,7 @@ def accuracy_in_words(solution: Solution) -> dict[str, str]:
         return {}
     said = f"{accuracy.value:.4f} on {_plural(accuracy.n_tasks, 'task')} with known truth"
     if accuracy.vote is not None:
-        said += f"; majority vote {accuracy.vote:.4f}"
+        said += f"; majority vote, ties shared, {accuracy.vote:.4f}"
     return {"accuracy": said + _but(accuracy.n_unknown, "of the truth not answered here")}
 
 
