@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdopt.errors import InputError
-from crowdopt.model.agreement import Agreement, agreement
+from crowdopt.model.agreement import Agreement, agreement, excess_over_chance
 
 EXAMPLE = ["123321412...", "1233224125.3", ".3332342251.", "12332441251."]
 """Computing Krippendorff's Alpha-Reliability (2011), section C: 4 observers, 12 units."""
@@ -124,3 +124,19 @@ def test_wrong_metric():
 
 def test_to_dict():
     assert Agreement(None, 0.5).to_dict() == {"alpha": None, "pairwise": 0.5}
+
+
+@pytest.mark.parametrize("metric", ["nominal", "ordinal"])
+@pytest.mark.parametrize("n_labels", [2, 5])
+def test_what_chance_gives_is_within_its_errors(metric, n_labels):
+    rng = np.random.default_rng(n_labels)
+    shares = rng.dirichlet(np.full(n_labels, 3.0))
+    sizes = rng.integers(2, 6, size=300)
+    excess = [excess_over_chance(rng.multinomial(sizes, shares), metric) for _ in range(400)]
+    assert abs(np.mean(excess)) < 0.2
+    assert 0.85 < np.std(excess) < 1.15
+
+
+def test_nothing_exceeds_chance_where_nobody_could_disagree():
+    assert excess_over_chance(np.array([[1, 0], [0, 1]])) is None
+    assert excess_over_chance(np.array([[3, 0], [2, 0], [0, 1]])) is None

@@ -48,9 +48,49 @@ def test_a_worker_does_not_agree_with_itself():
     assert doubt.startswith("no task was answered by two workers")
     guessed = [*twice, *((task, "y", answer) for task, _, answer in random_answers()[::4])]
     solution = aggregate(to_pandas(guessed), duplicates="all")
-    assert solution.doubts[0].startswith("two workers agree on a task no more often than by chance")
+    assert solution.doubts[0].startswith("two workers agree on a task hardly more often than by chance (tasks: 60)")
     assert "CHECK" in repr(solution)
     assert "expected" not in repr(solution)
+
+
+def repeated(n_tasks: int, n_workers: int, times: int, accuracy: float) -> pd.DataFrame:
+    """Workers who answer each task several times, and not always alike."""
+    rng = np.random.default_rng(1)
+    truth = rng.integers(2, size=n_tasks)
+    rows = [
+        (task, f"w{worker}", "ab"[truth[task] ^ (rng.random() > accuracy)])
+        for task in range(n_tasks)
+        for worker in range(n_workers)
+        for _ in range(times)
+    ]
+    return pd.DataFrame(rows, columns=NAMES)
+
+
+@pytest.mark.parametrize("crowd", [(200, 3, 5, 0.85), (200, 2, 10, 0.9), (200, 5, 10, 0.85), (200, 3, 3, 0.8)])
+def test_a_worker_does_not_disagree_with_itself(crowd):
+    assert aggregate(repeated(*crowd), duplicates="all").doubts == ()
+
+
+def test_ratings_that_are_near_each_other_agree():
+    rng = np.random.default_rng(0)
+    rows = [
+        (task, worker, int(np.clip(np.rint(truth + 1.2 * rng.normal()), 1, 10)))
+        for task, truth in enumerate(rng.integers(1, 11, size=25))
+        for worker in "xy"
+    ]
+    assert aggregate(to_pandas(rows)).doubts == ()
+
+
+def test_few_tasks_of_a_rare_label_may_be_luck():
+    (doubt,) = aggregate(to_pandas([(task, worker, "ab"[task == 0]) for task in range(3) for worker in "xy"])).doubts
+    assert "hardly more often than by chance (tasks: 3), so that may be luck" in doubt
+
+
+def test_workers_who_answered_no_task_of_known_label_are_not_known_by_it():
+    rows = [(task, task % 30, "ab"[task % 2]) for task in range(200)]
+    gold = pd.DataFrame({"task": [0], "label": ["a"]})
+    (doubt,) = aggregate(to_pandas(rows), gold=gold).doubts
+    assert doubt.startswith("no task was answered by two workers")
 
 
 def test_tasks_of_known_label_tell_how_good_workers_are():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -50,6 +50,16 @@ class Coded:
         pair, answer = np.divmod(key, n_labels)
         task, worker = np.divmod(pair, n_workers)
         return cls(task, worker, answer, times, int(task[-1]) + 1, n_workers, n_labels)
+
+    def one_each(self) -> Coded:
+        """One response of each worker to a task: the most frequent one, and none if that is not one label."""
+        pair = np.cumsum(np.diff(self.task * self.n_workers + self.worker, prepend=-1) != 0) - 1
+        most = np.zeros(pair.max(initial=-1) + 1, self.times.dtype)
+        np.maximum.at(most, pair, self.times)
+        top = self.times == most[pair]
+        kept = top & (np.bincount(pair, top) == 1)[pair]
+        task, worker, answer = (column[kept] for column in (self.task, self.worker, self.answer))
+        return replace(self, task=task, worker=worker, answer=answer, times=np.ones(kept.sum(), np.int64))
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 Metric = Literal["nominal", "ordinal"]
 
-CHANCE_ERRORS = 2.0
-"""Standard errors by which agreement must exceed what chance gives to be told from it."""
-
 
 @dataclass(frozen=True)
 class Agreement:
@@ -75,28 +72,42 @@ def agreement(counts: Ints, weights: Ints, metric: Metric = "nominal") -> Agreem
     return Agreement(alpha=_alpha(table, mass, size, metric), pairwise=pairwise)
 
 
-def exceeds_chance(counts: Ints, weights: Ints) -> bool | None:
-    """Whether responses to the same task agree more often than responses drawn at random from all of them would.
+STEP = 1.0
+"""Agreements by which those of few tasks are counted low: exchanging two responses changes them by up to two."""
 
-    More often means by two standard errors of what chance gives. None where that cannot be asked: no task has two
-    responses, or all responses to such tasks are the same label.
+
+def excess_over_chance(votes: Ints, metric: Metric = "nominal") -> float | None:
+    """How far responses to the same task agree beyond responses drawn at random from all of them, in standard errors.
+
+    The standard errors are those of what chance gives, so that above two it is hardly chance. None where that cannot be
+    asked: no task has two responses, or all responses to such tasks are the same label.
 
     Args:
-        counts: Responses by (bucket, class, label).
-        weights: Tasks in each bucket.
+        votes: Responses by (task, label).
+        metric: What two labels differ by, see :func:`agreement`.
+
+    Forty tasks with two responses each, which agree on all, or on every second:
+
+    >>> always = np.array([[2, 0], [0, 2]] * 20)
+    >>> f"{excess_over_chance(always):.1f} {excess_over_chance(np.array([[2, 0], [1, 1], [0, 2], [1, 1]] * 10)):.1f}"
+    '6.1 -0.2'
     """
-    table = counts.sum(axis=1).astype(np.float64)
-    size = table.sum(axis=1)
-    paired = size > 1
-    table, size, mass = table[paired], size[paired], weights[paired].astype(np.float64)
-    totals = mass @ table
+    table = votes[votes.sum(axis=1) > 1].astype(np.float64)
+    size, totals = table.sum(axis=1), table.sum(axis=0)
     if np.count_nonzero(totals) < 2:
         return None
-    share = totals / totals.sum()
-    two, three = (share**2).sum(), (share**3).sum()  # the probability that two responses, and three, are one label
-    pairs, agreeing = size * (size - 1) / 2, (table * (table - 1)).sum(axis=1) / 2
-    variance = mass @ (pairs * two * (1 - two) + 2 * pairs * (size - 2) * (three - two**2))
-    return bool(mass @ (agreeing - pairs * two) > CHANCE_ERRORS * math.sqrt(max(variance, 0.0)))
+    share, distance = totals / totals.sum(), _squared_distances(totals, metric)
+    alike = 1 - distance / distance.max()  # from 0 to 1; a label and itself: 1
+    n, pairs = totals.sum(), size * (size - 1) / 2
+    agreeing = ((table @ alike * table).sum() - n) / 2
+    expected = alike @ share  # how much each label agrees with one that is drawn
+    mean = share @ expected
+    by_label = share @ expected**2 - mean**2
+    # The shares come from the same responses: only where tasks differ in size does a label's frequency matter.
+    uneven = (size * (size - 1 - 2 * pairs.sum() / n) ** 2).sum()
+    variance = pairs.sum() * (share @ alike**2 @ share - mean**2 - 2 * by_label) + uneven * by_label
+    chance = pairs.sum() * (n * mean - 1) / (n - 1)  # two different responses are drawn
+    return float((agreeing - chance - STEP) / math.sqrt(variance))
 
 
 def _alpha(table: Floats, mass: Floats, size: Floats, metric: Metric) -> float | None:

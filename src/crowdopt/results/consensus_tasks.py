@@ -46,10 +46,12 @@ class ConsensusTasks:
         names: The tasks as an Arrow array of texts.
         scale: The labels.
         votes: Responses by (task, label).
-        voters: Workers who gave them, by (task, label).
+        voters: Workers whose most frequent response to the task each label is, by (task, label).
         probabilities: The probability of every label, by (task, label).
         known: The label that a task is known to have (gold), or -1.
         members: The probabilities that each member of the consensus gives, by its name.
+        share_proven: The share of the responses to tasks of unknown label that come from workers who answered some of
+            known label.
     """
 
     names: Any
@@ -59,13 +61,16 @@ class ConsensusTasks:
     probabilities: Floats
     known: Ints
     members: dict[str, Floats]
+    share_proven: float
 
     @classmethod
     def of(cls, encoded: Encoded, known: Ints, scale: Scale, members: dict[str, Floats]) -> ConsensusTasks:
         """The tasks of coded responses, the labels that are known, and what the members of the consensus say."""
         coded = encoded.coded
-        voters = votes_of(replace(coded, times=np.ones_like(coded.times)))
-        return cls(encoded.tasks, scale, votes_of(coded), voters, mean_of(members), known, members)
+        return cls(
+            encoded.tasks, scale, votes_of(coded), votes_of(coded.one_each()), mean_of(members), known, members,
+            _share_proven(coded, known),
+        )  # fmt: skip
 
     @property
     def free(self) -> Bools:
@@ -181,6 +186,13 @@ def votes_of(coded: Coded) -> Ints:
     """Responses by (task, label)."""
     at, length = coded.task * coded.n_labels + coded.answer, coded.n_tasks * coded.n_labels
     return np.bincount(at, coded.times, minlength=length).reshape(-1, coded.n_labels).astype(np.int64)
+
+
+def _share_proven(coded: Coded, known: Ints) -> float:
+    held = known[coded.task] >= 0
+    proven = np.bincount(coded.worker[held], minlength=coded.n_workers) > 0
+    times = coded.times * ~held
+    return float((times * proven[coded.worker]).sum() / max(times.sum(), 1))
 
 
 def tasks_again(solution: ConsensusSolution, source: Source) -> ConsensusTasks:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from crowdopt.data.known_labels import TASK_TEXT, with_text
 from crowdopt.data.readers.addresses import Database
 from crowdopt.data.tables.spark import is_spark
 from crowdopt.data.tables.table import fetch_arrow
-from crowdopt.model.agreement import exceeds_chance
+from crowdopt.model.agreement import excess_over_chance
 from crowdopt.results.consensus_tasks import consensus_of, known_shares, label_probabilities
 from crowdopt.results.words.sentences import overruling
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from crowdopt._arrays import Ints
     from crowdopt.data.load import Source
     from crowdopt.results.consensus_tasks import ConsensusTasks, SourceConsensus
     from crowdopt.results.solution import Solution
@@ -25,23 +24,39 @@ if TYPE_CHECKING:
 MOST_RESPONSES = 2_000_000
 """Responses up to which proved labels are set beside the consensus; else, as in a database, beside majorities only."""
 
+CHANCE_ERRORS = 2.0
+"""Standard errors by which agreement must exceed what chance gives to be told from it."""
+
+PROVEN = 0.5
+"""Share of the responses from which on workers who answered tasks of known label vouch for a crowd."""
+
 
 def doubts_about_crowd(tasks: ConsensusTasks) -> tuple[str, ...]:
     """Why no labels of this crowd can be relied on; empty if nothing speaks against them.
 
     A worker who repeats an answer does not agree with anybody. Tasks of known label tell how good workers are, too.
     """
-    voters, gold_answered = tasks.voters[tasks.free], tasks.voters[~tasks.free].any()
-    exceeds = exceeds_chance(voters[:, None], np.ones(len(voters), np.int64))
-    if exceeds is False:
-        found = f"two workers agree on a task no more often than by chance (tasks: {len(voters):,})"
-        return (f"{found}, so these labels may be guesses; look at the question, or collect more responses",)
-    if exceeds or gold_answered:
+    voters = tasks.voters[tasks.free]
+    found = [excess_over_chance(voters, metric) for metric in ("nominal", tasks.scale.kind)]
+    excess = max((one for one in found if one is not None), default=None)
+    if excess is None:
+        return () if tasks.share_proven > PROVEN else (_never_disagreed(voters),)
+    if excess > CHANCE_ERRORS:
         return ()
+    n_tasks = int((voters.sum(axis=1) > 1).sum())
+    said = f"two workers agree on a task no more often than by chance (tasks: {n_tasks:,})"
+    why, remedy = "these labels may be guesses", "look at the question, or collect more responses"
+    if excess > 0:
+        said = f"two workers agree on a task hardly more often than by chance (tasks: {n_tasks:,})"
+        why, remedy = "that may be luck", "have more tasks answered twice"
+    return (f"{said}, so {why}; {remedy}",)
+
+
+def _never_disagreed(voters: Ints) -> str:
     if not (voters.sum(axis=1) > 1).any():
-        return ("no task was answered by two workers, so nothing tells how good they are; have tasks answered twice",)
+        return "no task was answered by two workers, so nothing tells how good they are; have tasks answered twice"
     found = "all responses to tasks that several workers answered are the same label"
-    return (f"{found}, so agreement cannot be told from chance; add tasks that should get another label",)
+    return f"{found}, so agreement cannot be told from chance; add tasks that should get another label"
 
 
 def doubts_about_proof(solution: ProofSolution, consensus: SourceConsensus | None = None) -> tuple[str, ...]:
