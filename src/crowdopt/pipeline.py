@@ -23,8 +23,9 @@ from crowdopt.model.offsets import checked_number
 from crowdopt.options.model import SolveOptions
 from crowdopt.options.verbs import AggregateOptions, ProveOptions
 from crowdopt.results.answers import ANSWER_COLUMNS, check_kept
+from crowdopt.results.beside_consensus import beside_consensus, what_to_compare
 from crowdopt.results.consensus_tasks import consensus_columns, encode_tasks
-from crowdopt.results.doubts import doubts_about_groups, doubts_about_proof
+from crowdopt.results.doubts import doubts_about_groups
 from crowdopt.results.found_classes import checked_n_classes, with_found_classes
 from crowdopt.results.groups.solve_groups import OnGroup, aggregate_groups, prove_groups
 from crowdopt.results.solution import Solution
@@ -262,8 +263,9 @@ class _Job:
         solution = replace(solve_counted(source.counted, wanted, limits), source=source)
         self.on_phase("comparing with the consensus")
         with self.reading_again():
-            solution = replace(solution, doubts=doubts_about_proof(solution, consensus))
-        return self.with_accuracy(solution)
+            found = beside_consensus(solution, consensus, lambda: limits.asked_to_stop(solution.certificate))
+        told = replace(solution, doubts=found.doubts, advice=(*solution.advice, *found.advice))
+        return self.with_accuracy(told)
 
     def find_consensus_by_group(self, on_group: OnGroup | None) -> Solutions[ConsensusSolution]:
         """Reads and counts all groups, and aggregates each as a problem of its own."""
@@ -281,9 +283,12 @@ class _Job:
         """Reads and counts all groups, and proves each as a problem of its own."""
         groups, options = self.load_groups(), self.options
         check_kept(groups.reading, ANSWER_COLUMNS)
+        self.on_phase("coding")
+        with self.reading_again():
+            compared = what_to_compare(groups)
         self.on_phase("solving")
         solutions = prove_groups(
-            groups, self.wanted, options["time_limit"], parse_bytes(options["memory_limit"]),
+            groups, compared, self.wanted, options["time_limit"], parse_bytes(options["memory_limit"]),
             jobs=self.jobs, on_group=on_group,
         )  # fmt: skip
         return self.with_group_accuracy(solutions, groups)

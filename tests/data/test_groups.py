@@ -209,7 +209,7 @@ def test_a_file_comes_back_as_it_was(tmp_path):
     loaded = Solutions.load(tmp_path / "solutions.json")
     assert loaded.to_dict() == solutions.to_dict()
     assert loaded.failures == solutions.failures
-    assert repr(loaded) == repr(solutions) == "<Solutions of 3 groups: 2 PROVED, 1 failed; 24 tasks>"
+    assert repr(loaded) == repr(solutions) == "<Solutions of 3 groups: CHECK 2 of them, 2 PROVED, 1 failed; 24 tasks>"
     with pytest.raises(SolutionFileError, match="solutions of many groups, and this needs one"):
         Solution.load(tmp_path / "solutions.json")
     with pytest.raises(CrowdoptError, match="have no tasks"):
@@ -295,8 +295,8 @@ def test_the_command_line(monkeypatch, tmp_path, invoke):
     assert err.startswith("crowdopt: group colour 0: 1 (task, worker) pairs occur more than once")
     assert err.count("\n") == 1
     first, second, *_ = out.splitlines()
-    assert first.startswith("CHECK: 3 of 26 groups; ")
-    assert second.startswith("27 groups: CHECK 3 of them, 26 PROVED, 1 failed; 130 tasks")
+    assert first.startswith("CHECK: 16 of 26 groups; ")
+    assert second.startswith("27 groups: CHECK 16 of them, 26 PROVED, 1 failed; 130 tasks")
     assert "… and 6 more; --group-summary FILE.csv has all of them" in out
     answers, figures = pd.read_csv("answers.csv"), pd.read_csv("groups.csv")
     assert list(answers.columns[:3]) == ["question", "task", "label"]

@@ -91,8 +91,8 @@ def test_stopped_from_outside(make, size, calls, tmp_path):
 
     solution = prove(to_polars(rows), on_progress=stop)
     certificate = solution.certificate
-    if len(seen) < calls:  # it was done before
-        assert certificate.stop == "FINISHED"
+    if certificate.stop == "FINISHED":  # it was done before, or asked to leave the comparison with the consensus
+        assert len(seen) < calls or "only: someone asked to stop;" in solution.advice[-1]
         return
     assert len(seen) == calls, "it was called again after it had said to stop"
     assert certificate.stop == "INTERRUPT"

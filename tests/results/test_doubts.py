@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,10 +13,15 @@ import pytest
 
 from crowdopt import aggregate, prove
 from crowdopt.errors import CheckWarning
-from crowdopt.results import consensus_tasks
+from crowdopt.results import beside_consensus, consensus_tasks
 from crowdopt.results.solution import Solution
 from support.servers import to_sqlite
 from support.ways import NAMES, to_pandas, to_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from crowdopt import Database
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdopt.errors.CheckWarning")
 
@@ -100,6 +106,20 @@ def test_tasks_of_known_label_tell_how_good_workers_are():
     assert aggregate(to_pandas(rows), gold=gold).doubts == ()
 
 
+def test_known_labels_that_were_exchanged_are_noticed():
+    rng = np.random.default_rng(2)
+    truth = rng.integers(2, size=100)
+    rows = [
+        (task, f"w{worker}", "ab"[truth[task] ^ (rng.random() > 0.85)]) for task in range(100) for worker in range(5)
+    ]
+    gold = pd.DataFrame({"task": range(30), "label": ["ba"[truth[task]] for task in range(30)]})
+    for solution in (aggregate(to_pandas(rows), gold=gold), prove(to_pandas(rows), gold=gold)):
+        assert any("of 30 tasks, so these labels may have been exchanged" in doubt for doubt in solution.doubts)
+    gold["label"] = ["ab"[truth[task]] for task in range(30)]
+    for solution in (aggregate(to_pandas(rows), gold=gold), prove(to_pandas(rows), gold=gold)):
+        assert solution.doubts == ()
+
+
 def test_groups_to_be_checked_have_no_number():
     groups = {"guessed": random_answers(), "fine": [(t, w, "ab"[t % 2]) for t in range(10) for w in "xyz"]}
     data = pd.concat([to_pandas(rows).assign(group=name) for name, rows in groups.items()])
@@ -126,28 +146,64 @@ def overruled() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=NAMES)
 
 
-def test_what_a_file_says_of_the_consensus_is_not_lost_in_a_database(tmp_path, invoke, monkeypatch):
+def to_database(data: pd.DataFrame, tmp_path: Path) -> Database:
+    return to_sqlite(pa.Table.from_pandas(data), tmp_path / "data.db")
+
+
+def test_a_proof_is_compared_with_the_consensus_wherever_the_data_are(tmp_path):
+    data = overruled()
+    (doubt,) = prove(data).doubts
+    assert "the consensus on" in doubt
+    assert "majorities" not in doubt
+    table = to_database(data, tmp_path)
+    assert prove(table).doubts == (doubt,)
+    assert prove(data.assign(kind="one"), group="kind")["one"].doubts == (doubt,)
+    classes = {name: name for name in ("w0", "w1")}
+    alone = prove(data, classes=classes).doubts
+    assert prove(data.assign(kind="one"), group="kind", classes=classes)["one"].doubts == alone
+    found = prove(data, find_classes=1, smoothing=0.0).doubts
+    assert "the consensus on" in found[0]
+    assert prove(table, find_classes=1, smoothing=0.0).doubts == found
+
+
+def test_tasks_without_a_response_are_compared_with_nothing():
+    data = overruled()
+    more = pd.DataFrame({"task": ["a", "zz"], "worker": [None, None], "label": [None, None]})
+    data = pd.concat([more, data]).assign(kind="one")
+    here, (group,) = prove(data, missing="drop"), prove(data, missing="drop", group="kind").values()
+    assert here.doubts == group.doubts == prove(overruled()).doubts != ()
+
+
+def test_where_nobody_looked_at_the_consensus_a_proof_says_so(tmp_path, invoke, monkeypatch):
     monkeypatch.chdir(tmp_path)
     data = overruled()
     solution = prove(data)
-    assert "the consensus on" in solution.doubts[0]
-    assert "majorities" not in solution.doubts[0]
+    assert solution.advice == ()
     solution.save("made.json")
-    table = to_sqlite(pa.Table.from_pandas(data), tmp_path / "data.db")
-    assert prove(table).doubts == ()  # the rows stay in the database
-    code, out, _ = invoke("workers", "made.json", table.address, "--table", "responses")
-    assert code == 0
-    assert out.startswith(f"CHECK: {solution.doubts[0]}")
-    for command in ("predict", "next"):
-        assert invoke(command, "made.json", table.address, "--table", "responses")[1].startswith("CHECK: these labels")
+    monkeypatch.setattr(beside_consensus, "MOST_RESPONSES", 100)
+    (group,) = prove(data.assign(kind="one"), group="kind").values()
+    for one in (prove(data), group):
+        assert one.doubts == ()
+        assert one.advice[-1].startswith("these labels were compared with majorities only: there are more than 100")
+    assert prove(data, engine="vote").advice == ()  # which promises nothing
+    data.to_csv("data.csv", index=False)
+    for command in ("workers", "predict", "next"):  # what the file says is not lost
+        code, out, _ = invoke(command, "made.json", "data.csv")
+        assert code == 0
+        assert out.startswith(f"CHECK: {solution.doubts[0]}")
 
 
-def test_classes_that_were_found_are_set_beside_the_consensus_wherever_the_data_are(tmp_path):
-    data = overruled()
-    here = prove(data, find_classes=1, smoothing=0.0)
-    assert "the consensus on" in here.doubts[0]
-    table = to_sqlite(pa.Table.from_pandas(data), tmp_path / "data.db")
-    assert prove(table, find_classes=1, smoothing=0.0).doubts == here.doubts
+def test_an_answer_that_nobody_waits_for_is_not_compared():
+    asked = iter([False, True])
+    solution = prove(overruled(), engine="scan", on_progress=lambda _: next(asked, True))
+    why = "the search was interrupted" if solution.interrupted else "someone asked to stop"
+    assert solution.advice[-1].startswith(f"these labels were compared with majorities only: {why}")
+
+
+@pytest.mark.parametrize(("rows", "reason"), DOUBTFUL.values(), ids=DOUBTFUL)
+def test_what_nobody_can_know_is_not_proved_in_green(rows, reason, crowdopt, tmp_path):
+    assert prove(to_pandas(rows)).doubts[0].startswith(reason)
+    assert crowdopt("prove", to_text(rows, tmp_path)).startswith(f"CHECK: {reason}")
 
 
 def test_the_consensus_behind_found_classes_is_found_once(monkeypatch):

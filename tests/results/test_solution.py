@@ -285,13 +285,13 @@ def test_repr_says_what_was_proved():
         return re.sub(r"\d\.\d{3} s>", "0.001 s>", repr(solution))
 
     assert shown(prove(frame())) == (
-        "<Solution PROVED over all: 4 tasks, 3 workers, 2 labels; loglik -3.82, gap 0, scan 0.001 s>"
+        "<Solution CHECK, PROVED over all: 4 tasks, 3 workers, 2 labels; loglik -3.82, gap 0, scan 0.001 s>"
     )
     assert shown(prove(frame(), engine="vote")) == (
         "<Solution unproved: 4 tasks, 3 workers, 2 labels; loglik -3.82, vote 0.001 s>"
     )
     equal = prove(frame(ROWS[:4]), selectivity="no=0.2,yes=0.8")
-    assert shown(equal).startswith("<Solution PROVED over dominance: 2 tasks, 2 workers, 2 labels; loglik ")
+    assert shown(equal).startswith("<Solution CHECK, PROVED over dominance: 2 tasks, 2 workers, 2 labels; loglik ")
 
 
 @pytest.mark.parametrize(

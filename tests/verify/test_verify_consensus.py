@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ import pytest
 from campaigns.consensus_lies import CONSENSUS_LIES
 from crowdopt import Solution, aggregate, prove, verify
 from crowdopt.errors import InputError
+from crowdopt.results import beside_consensus
 from crowdopt.verify.verdict import Verdict
 from support.mixed_crowds import grouped_crowds, mixed_crowd
 
@@ -181,12 +183,30 @@ def test_doubts_are_repeated():
     assert "what to check is" in verify(silent, data).reasons[0]
 
 
-def test_the_doubts_of_a_proof_are_its_files():
+def test_what_a_proof_gives_to_doubt_is_found_in_the_data_and_not_in_its_file(monkeypatch):
     data = mixed_crowd()
     solution = Solution.from_dict(prove(data).to_dict() | {"doubts": ["look at it", "twice"]})
     found = verify(solution, data)
+    assert (found.verdict, found.check) == (Verdict.CONFIRMED, ())
+    monkeypatch.setattr(beside_consensus, "MOST_RESPONSES", 0)  # the consensus is not found for so many
+    found = verify(solution, data)
     assert found.verdict is Verdict.CONFIRMED
     assert found.check == ("the file says: look at it", "the file says: twice")
+
+
+@pytest.mark.parametrize("group", ["", "kind"])
+def test_a_doubt_that_is_taken_out_of_a_proof_is_found_again(group):
+    rng = np.random.default_rng(5)
+    rare = rng.random(400) < 0.1  # proved labels overrule the consensus on many tasks, and no clear majority
+    rows = [(t, w, "yn"[rng.random() > (0.75 if rare[t] else 0.2)], "one") for t in range(400) for w in "ab"]
+    data = pd.DataFrame(rows, columns=["task", "worker", "label", "kind"])
+    solution = prove(data, group=group)
+    one = solution["one"] if group else solution
+    assert "overrule the consensus on" in one.doubts[0]
+    silent = replace(one, doubts=())
+    found = verify(replace(solution, groups={"one": silent}) if group else silent, data)
+    assert found.verdict is Verdict.CONFIRMED
+    assert found.check == (f"group one: {one.doubts[0]}" if group else one.doubts[0],)
 
 
 def test_a_doubt_that_the_counts_show_cannot_be_taken_out_of_a_file():

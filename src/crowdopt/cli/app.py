@@ -194,7 +194,7 @@ def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any
                 result, shown(target), solution=options["solution"], summary_of_groups=options["group_summary"],
                 report=options["report"],
             )  # fmt: skip
-    if result.interrupted:
+    if result.interrupted or console.stop_asked:
         print("crowdopt: interrupted; the best answers so far were kept", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
     if getattr(result, "failures", None):

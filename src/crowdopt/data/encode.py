@@ -12,7 +12,7 @@ from crowdopt.data.tables.table import fetch_arrow, with_texts
 from crowdopt.model.scale import canonical_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from crowdopt._arrays import Ints
     from crowdopt.data.responses import Responses
@@ -98,12 +98,9 @@ def encode_by_group(responses: Table, scales: Mapping[str, Scale]) -> dict[str, 
     """
     rows = responses.filter(~nw.col("label").is_null()).select("group", "task", "worker", "label")
     found = fetch_arrow(with_texts(rows, ["task", "worker", "label"]))
-    groups, group = _codes(found["group"])
     names, codes = zip(*(_codes(found[name]) for name in ("task", "worker", "label")), strict=True)
-    order = np.argsort(group, kind="stable")
-    parts = np.split(order, np.searchsorted(group, np.arange(1, len(groups)), sorter=order))
     encoded = {}
-    for name, part in zip(groups.to_pylist(), parts, strict=True):
+    for name, part in parts_by_group(found["group"]):
         if name in scales:
             own = [np.unique(code[part], return_inverse=True) for code in codes]
             tasks, workers, texts = (all_.take(few) for all_, (few, _) in zip(names, own, strict=True))
@@ -111,6 +108,14 @@ def encode_by_group(responses: Table, scales: Mapping[str, Scale]) -> dict[str, 
             task, worker, answer = (code.reshape(-1) for _, code in own)
             encoded[name] = Encoded(Coded.of(task, worker, labels[answer], scales[name].n_labels), tasks, workers)
     return encoded
+
+
+def parts_by_group(column: Any) -> Iterator[tuple[str, Ints]]:
+    """The groups of an Arrow column, sorted, and which rows are theirs."""
+    groups, group = _codes(column)
+    order = np.argsort(group, kind="stable")
+    parts = np.split(order, np.searchsorted(group, np.arange(1, len(groups)), sorter=order))
+    return zip(groups.to_pylist(), parts, strict=True)
 
 
 def _codes(column: Any) -> tuple[Any, Ints]:

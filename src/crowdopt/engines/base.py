@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -64,6 +65,11 @@ class Limits:
         if self.on_progress is not None and self.on_progress(Progress(objective, bound, work, elapsed)):
             return Stop.INTERRUPT
         return Stop.TIME if elapsed >= self.seconds else None
+
+    def asked_to_stop(self, found: Certificate) -> bool:
+        """Whether someone asks to stop after an engine is done, while more is looked at."""
+        bound = math.inf if found.bound is None else found.bound
+        return self.reached(found.objective, bound, found.work) is Stop.INTERRUPT
 
 
 @dataclass(frozen=True, eq=False)

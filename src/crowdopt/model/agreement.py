@@ -76,7 +76,7 @@ STEP = 1.0
 """Agreements by which those of few tasks are counted low: exchanging two responses changes them by up to two."""
 
 
-def excess_over_chance(votes: Ints, metric: Metric = "nominal") -> float | None:
+def excess_over_chance(votes: Ints, metric: Metric = "nominal", weights: Ints | None = None) -> float | None:
     """How far responses to the same task agree beyond responses drawn at random from all of them, in standard errors.
 
     The standard errors are those of what chance gives, so that above two it is hardly chance. None where that cannot be
@@ -85,6 +85,7 @@ def excess_over_chance(votes: Ints, metric: Metric = "nominal") -> float | None:
     Args:
         votes: Responses by (task, label).
         metric: What two labels differ by, see :func:`agreement`.
+        weights: How many tasks each row stands for, if not one.
 
     Forty tasks with two responses each, which agree on all, or on every second:
 
@@ -92,21 +93,22 @@ def excess_over_chance(votes: Ints, metric: Metric = "nominal") -> float | None:
     >>> f"{excess_over_chance(always):.1f} {excess_over_chance(np.array([[2, 0], [1, 1], [0, 2], [1, 1]] * 10)):.1f}"
     '6.1 -0.2'
     """
-    table = votes[votes.sum(axis=1) > 1].astype(np.float64)
-    size, totals = table.sum(axis=1), table.sum(axis=0)
+    paired = votes.sum(axis=1) > 1
+    table, mass = votes[paired].astype(np.float64), np.ones(paired.sum()) if weights is None else weights[paired]
+    size, totals = table.sum(axis=1), mass @ table
     if np.count_nonzero(totals) < 2:
         return None
     share, distance = totals / totals.sum(), _squared_distances(totals, metric)
     alike = 1 - distance / distance.max()  # from 0 to 1; a label and itself: 1
-    n, pairs = totals.sum(), size * (size - 1) / 2
-    agreeing = ((table @ alike * table).sum() - n) / 2
+    n, pairs = totals.sum(), mass @ (size * (size - 1)) / 2
+    agreeing = (mass @ (table @ alike * table).sum(axis=1) - n) / 2
     expected = alike @ share  # how much each label agrees with one that is drawn
     mean = share @ expected
     by_label = share @ expected**2 - mean**2
     # The shares come from the same responses: only where tasks differ in size does a label's frequency matter.
-    uneven = (size * (size - 1 - 2 * pairs.sum() / n) ** 2).sum()
-    variance = pairs.sum() * (share @ alike**2 @ share - mean**2 - 2 * by_label) + uneven * by_label
-    chance = pairs.sum() * (n * mean - 1) / (n - 1)  # two different responses are drawn
+    uneven = mass @ (size * (size - 1 - 2 * pairs / n) ** 2)
+    variance = pairs * (share @ alike**2 @ share - mean**2 - 2 * by_label) + uneven * by_label
+    chance = pairs * (n * mean - 1) / (n - 1)  # two different responses are drawn
     return float((agreeing - chance - STEP) / math.sqrt(variance))
 
 

@@ -51,7 +51,7 @@ def advise(problem: Problem, mapping: Ints) -> tuple[str, ...]:
     remedy = "--selectivity estimate" if useful or untried else "--engine vote"
     overruled = share_overruled(problem, mapping)
     if overruled > MAX_OVERRULED:
-        advice.append(f"{overruled:.0%} of the tasks with a clear majority got another label than it; try {remedy}")
+        advice.append(f"many tasks got another label than that of a clear majority; try {remedy}")
     if estimate is not None and useful and estimate.gain > MIN_GAIN:
         advice.append(
             "the labels look far from equally frequent (estimating their shares gains "

@@ -19,7 +19,7 @@ from crowdopt.results.labelling import Labelled, numeric_scores, probability_col
 from crowdopt.results.predict import PREDICTED_COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from crowdopt._arrays import Bools, Floats, Ints
     from crowdopt.consensus.consensus import FoundConsensus
@@ -150,6 +150,22 @@ class SourceConsensus:
     rows: Rows
     found: FoundConsensus
 
+    @classmethod
+    def of(
+        cls,
+        encoded: Encoded,
+        known: Ints,
+        shares: Floats | None = None,
+        on_member: Callable[[str], None] | None = None,
+    ) -> SourceConsensus:
+        """The consensus of coded responses and known labels; see ``find_consensus``."""
+        rows = Rows.of(encoded.coded, known)
+        return cls(encoded, rows, find_consensus(rows, shares=shares, on_member=on_member))
+
+    def tasks(self, scale: Scale) -> ConsensusTasks:
+        """Its tasks, given what the labels are."""
+        return ConsensusTasks.of(self.encoded, self.rows.known, scale, self.found.members)
+
 
 def encode_tasks(source: Source) -> tuple[Encoded, Ints]:
     """The responses of a source, coded, and the label that each task is known to have, or -1.
@@ -170,11 +186,11 @@ def encode_tasks(source: Source) -> tuple[Encoded, Ints]:
     return replace(encoded, coded=replace(encoded.coded, n_tasks=len(names)), tasks=names), known
 
 
-def consensus_of(source: Source, shares: Floats | None = None) -> SourceConsensus:
-    """The consensus of the responses of a source; the shares of the labels are those given."""
-    encoded, known = encode_tasks(source)
-    rows = Rows.of(encoded.coded, known)
-    return SourceConsensus(encoded, rows, find_consensus(rows, shares=shares))
+def consensus_of(
+    source: Source, shares: Floats | None = None, on_member: Callable[[str], None] | None = None
+) -> SourceConsensus:
+    """The consensus of the responses of a source; see ``find_consensus``."""
+    return SourceConsensus.of(*encode_tasks(source), shares, on_member)
 
 
 def known_shares(shares: Sequence[float], found: Sequence[str] = ()) -> Floats | None:

@@ -143,10 +143,11 @@ class ProofSolution(Solution):
 
     def with_source(self, source: Source) -> Self:
         """The solution with the tasks of the data that it was made from, read again, and what they give to doubt."""
-        from crowdopt.results.doubts import doubts_again
+        from crowdopt.results.beside_consensus import beside_consensus
 
         again = replace(self, scale=source.responses.scale, source=source)
-        return replace(again, doubts=doubts_again(again))
+        found = beside_consensus(again)
+        return replace(again, doubts=(found.missing and self.doubts) or found.doubts, advice=found.advice)
 
     def confidences(self) -> tuple[Floats, Ints]:
         """The probability of the label of each bucket, and its tasks."""

@@ -13,7 +13,7 @@ from crowdopt.model.objective import read_selectivity
 from crowdopt.model.offsets import Offsets, checked_number
 from crowdopt.model.problem import Problem
 from crowdopt.results.advice import advise, advise_ranks, advise_scale, advise_unanswered
-from crowdopt.results.doubts import doubts_about_proof
+from crowdopt.results.beside_consensus import group_beside_consensus
 from crowdopt.results.prior import read_prior
 from crowdopt.results.solution_proof import ProofSolution
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from crowdopt.data.counts import CountedProblem
     from crowdopt.model.scale import Scale
     from crowdopt.options.model import SolveOptions
+    from crowdopt.results.beside_consensus import ToCompare
 
 
 LOST = "the process that solved it was ended, and so was a second one: by someone, or for lack of memory (try --jobs 1)"
@@ -69,14 +70,15 @@ def solve_counted(counted: CountedProblem, wanted: SolveOptions, limits: Limits)
 
 
 def solve_group(
-    item: tuple[CountedProblem, SolveOptions, float, int | None], stop: Callable[[], bool] | None = None
+    item: tuple[CountedProblem, SolveOptions, float, int | None, ToCompare], stop: Callable[[], bool] | None = None
 ) -> ProofSolution | str:
     """Solves one group within some seconds and bytes, or until it shall stop; a text says why that cannot be."""
-    counted, wanted, seconds, n_bytes = item
+    counted, wanted, seconds, n_bytes, compared = item
     on_progress = None if stop is None else lambda _: stop()
     try:
         solution = solve_counted(counted, wanted, Limits(seconds, on_progress, n_bytes, wanted["seed"]))
-        return replace(solution, doubts=doubts_about_proof(solution))
+        found = group_beside_consensus(solution, compared)
+        return replace(solution, doubts=found.doubts, advice=(*solution.advice, *found.advice))
     except CrowdoptError as error:
         return str(error)
     except MemoryError:

@@ -35,25 +35,29 @@ if TYPE_CHECKING:
     from crowdopt.model.claims import Claims
     from crowdopt.model.problem import Problem
     from crowdopt.model.scale import Scale
+    from crowdopt.results.beside_consensus import ConsensusComparison
     from crowdopt.results.solution_proof import ProofSolution
 
 
 def check_proof(solution: ProofSolution, counted: CountedProblem, time_limit: float) -> Verification:
-    """Checks a proof against what was counted, and repeats what its file says is to be checked.
-
-    Whether its labels overrule clear majorities is counted here; that they overrule the consensus, nothing here
-    vouches for.
-    """
+    """Checks a proof against what was counted, and that its file says so if its labels overrule clear majorities."""
     known = (counted.scale, counted.buckets, counted.totals, counted.gold, counted.classes)
     found = check_against(solution, *known, digest=counted.digest, time_limit=time_limit)
-    if found.verdict is Verdict.REJECTED:
+    if found.verdict is Verdict.REJECTED or solution.certificate.bound is None or solution.doubts:
         return found
-    proved = solution.certificate.bound is not None
-    doubts = overruling({"clear majorities": counted.buckets.overruled(solution.mapping)}) if proved else ()
-    if doubts and not solution.doubts:
-        return Verification(Verdict.REJECTED, (f"the file does not say that it is to be checked: {doubts[0]}",))
-    said = (f"the file says: {doubt}" for doubt in solution.doubts if doubt not in doubts)
-    return replace(found, check=(*doubts, *said))
+    unsaid = overruling({"clear majorities": counted.buckets.overruled(solution.mapping)})
+    reasons = tuple(f"the file does not say that it is to be checked: {doubt}" for doubt in unsaid)
+    return Verification(Verdict.REJECTED, reasons) if reasons else found
+
+
+def with_doubts(found: Verification, solution: ProofSolution, comparison: ConsensusComparison) -> Verification:
+    """A verdict with what the data give to doubt; where nobody looked at the consensus, also with what the file says.
+
+    The consensus is no part of the check: a doubt changes no verdict.
+    """
+    said = solution.doubts if comparison.missing else ()
+    others = (f"the file says: {doubt}" for doubt in said if doubt not in comparison.doubts)
+    return replace(found, check=(*comparison.doubts, *others))
 
 
 def check_against(

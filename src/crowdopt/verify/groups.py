@@ -16,9 +16,10 @@ from crowdopt.data.load import paths_of, unchanged, workspace_for
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.errors import ClassError, CrowdoptError
 from crowdopt.options.reading import ResourceOptions
+from crowdopt.results.beside_consensus import group_beside_consensus, what_to_compare
 from crowdopt.results.solution_consensus import ConsensusSolution
 from crowdopt.verify.answers import answer_differences
-from crowdopt.verify.check import check_proof
+from crowdopt.verify.check import check_proof, with_doubts
 from crowdopt.verify.consensus import check_consensus
 from crowdopt.verify.verdict import Verdict, Verification
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from crowdopt.data.encode import Encoded
     from crowdopt.data.groups import GroupedSource
     from crowdopt.options.verbs import VerifyOptions
+    from crowdopt.results.beside_consensus import ToCompare
     from crowdopt.results.solution import Solution
     from crowdopt.results.solution_proof import ProofSolution
     from crowdopt.results.solutions import Solutions
@@ -74,7 +76,10 @@ def _check_all(
         items = [(_alone(solutions[group]), groups[group], encoded[group], wanted) for group in solutions]
     else:
         check = check_group
-        items = [(_alone(solutions[group]), groups[group], options["time_limit"]) for group in solutions]
+        with unchanged(source.workspace), explain_errors(paths_of(source.original)):
+            compared = dict(zip(groups, what_to_compare(source), strict=True))
+        seconds = options["time_limit"]
+        items = [(_alone(solutions[group]), groups[group], seconds, compared[group]) for group in solutions]
 
     def report(done: int) -> bool:
         on_group(done, len(items))
@@ -131,10 +136,13 @@ def _failure(group: str, why: str, source: GroupedSource) -> str:
     return f"group {group} has no solution to check, though it can be read; the file says: {why}"
 
 
-def check_group(item: tuple[ProofSolution, CountedProblem, float]) -> Checked:
+def check_group(item: tuple[ProofSolution, CountedProblem, float, ToCompare]) -> Checked:
     """Checks one proof against what was counted, within some seconds."""
-    solution, counted, seconds = item
-    return check_proof(solution, counted, seconds), replace(solution, scale=counted.scale)
+    solution, counted, seconds, compared = item
+    found, answered = check_proof(solution, counted, seconds), replace(solution, scale=counted.scale)
+    if found.verdict is not Verdict.REJECTED:
+        found = with_doubts(found, solution, group_beside_consensus(answered, compared))
+    return found, answered
 
 
 def check_group_consensus(item: tuple[ConsensusSolution, CountedProblem, Encoded, bool]) -> Checked:

@@ -102,10 +102,14 @@ def _checked(solution: Solution, source: Source, time_limit: float) -> tuple[Ver
         return check_source(solution, source)
     if not isinstance(solution, ProofSolution):
         raise TypeError(f"no check is known for a {type(solution).__name__}")
-    from crowdopt.verify.check import check_proof
+    from crowdopt.results.beside_consensus import beside_consensus
+    from crowdopt.verify.check import check_proof, with_doubts
 
     found = replace(check_proof(solution, source.counted, time_limit), claim=_claim(solution))
-    return found, replace(solution, source=source, scale=source.responses.scale)
+    answered = replace(solution, source=source, scale=source.responses.scale)
+    if found.verdict is not Verdict.REJECTED:
+        found = with_doubts(found, solution, beside_consensus(answered))
+    return found, answered
 
 
 def _claim(solution: ProofSolution) -> str:

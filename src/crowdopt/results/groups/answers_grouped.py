@@ -9,10 +9,11 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.data.columns import check_answer_columns
+from crowdopt.data.encode import parts_by_group
 from crowdopt.data.known_labels import TASK_TEXT, labelled_tasks, with_text
 from crowdopt.data.prepare import GROUP_VALUE
 from crowdopt.data.responses import no_response, rows_at
-from crowdopt.data.tables.table import Table, fetch, folds_case, small_table, with_texts
+from crowdopt.data.tables.table import Table, fetch, fetch_arrow, folds_case, small_table, with_texts
 from crowdopt.errors import InputError
 from crowdopt.model.scale import canonical_text
 from crowdopt.results.accuracy import Accuracy
@@ -20,8 +21,9 @@ from crowdopt.results.answers import as_typed
 from crowdopt.results.solution_consensus import ConsensusSolution
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from crowdopt._arrays import Ints
     from crowdopt.data.groups import GroupedSource
     from crowdopt.results.solutions import Solutions
 
@@ -43,14 +45,31 @@ def grouped_answer_table(solutions: Solutions[Any], source: GroupedSource, *, pr
 def _joined(solutions: Solutions[Any], source: GroupedSource, columns: dict[str, Any]) -> Table:
     """The tasks of the groups that have a solution, with columns by row of the solutions (see ``answer_columns``)."""
     names = {group: one.need_tasks().names for group, one in solutions.items() if isinstance(one, ConsensusSolution)}
-    if names:
-        return _joined_by_name(names, source, columns)
-    rows = {group: source.rows(group) for group in solutions}
+    return _joined_by_name(names, source, columns) if names else _joined_by_counts(solutions, source, columns)
+
+
+def _joined_by_counts(groups: Iterable[str], source: GroupedSource, columns: dict[str, Any]) -> Table:
+    """The tasks of groups with columns by bucket, behind which is the one of tasks without a response."""
+    rows = {group: source.rows(group) for group in groups}
     counts = np.concatenate(list(rows.values()))
     keys: dict[str, Any] = {"group": [group for group, own in rows.items() for _ in own]}
     keys |= {name: counts[:, at] for name, at in source.columns.items()}
     known = small_table(keys | columns, like=source.table)
     return source.table.join(known, on=list(keys), how="inner").drop(*source.columns)
+
+
+def buckets_by_group(source: GroupedSource, tasks: Mapping[str, Any]) -> dict[str, Ints]:
+    """The bucket of each task, by group, given the tasks that have a response as Arrow arrays of texts."""
+    import pyarrow.compute as pc
+
+    sizes = [counted.buckets.n_buckets + 1 for counted in source.groups.values()]
+    joined = _joined_by_counts(source.groups, source, {"row": np.concatenate([np.arange(size) for size in sizes])})
+    found = fetch_arrow(with_text(joined).select("group", TASK_TEXT, "row"))
+    texts, rows = found[TASK_TEXT].combine_chunks(), found["row"].to_numpy()
+    return {
+        group: rows[part][pc.index_in(tasks[group], texts.take(part)).to_numpy()]
+        for group, part in parts_by_group(found["group"])
+    }
 
 
 def _joined_by_name(names: Mapping[str, Any], source: GroupedSource, columns: dict[str, Any]) -> Table:

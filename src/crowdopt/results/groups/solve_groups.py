@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from crowdopt.data.encode import Encoded
     from crowdopt.data.groups import GroupedSource
     from crowdopt.options.model import SolveOptions
+    from crowdopt.results.beside_consensus import ToCompare
     from crowdopt.results.solution_consensus import ConsensusSolution
     from crowdopt.results.solution_proof import ProofSolution
 
@@ -60,6 +61,7 @@ def aggregate_groups(
 
 def prove_groups(
     source: GroupedSource,
+    compared: Sequence[ToCompare],
     wanted: SolveOptions,
     seconds: float,
     n_bytes: int | None = None,
@@ -72,7 +74,10 @@ def prove_groups(
     if isinstance(prior, str | Path) and Path(prior).suffix.lower() == ".json":
         wanted = {**wanted, "prior_matrix": Solution.load(prior)}  # once for all groups
     room = None if n_bytes is None else n_bytes // jobs
-    items = [(counted, wanted, seconds, room) for counted in _for_others(source).values()]
+    items = [
+        (counted, wanted, seconds, room, one)
+        for counted, one in zip(_for_others(source).values(), compared, strict=True)
+    ]
     return _solve_all(source, solve_group, items, jobs, on_group, here=solve_group)
 
 
