@@ -58,12 +58,13 @@ def complete(group: type[Options], given: Mapping[str, Any]) -> Options:
     return cast("Options", {name: given.get(name, option.default) for name, (_, option) in declared(group).items()})
 
 
-def _unexpected(function: str, name: str) -> Exception:
+def unexpected(function: str, name: str) -> Exception:
+    """What Python raises for a name that a function does not take."""
     return TypeError(f"{function}() got an unexpected keyword argument {name!r}")
 
 
 def taking(
-    group: type, refuse: Callable[[str, str], Exception] = _unexpected, **other_defaults: Any
+    group: type, refuse: Callable[[str, str], Exception] = unexpected, **other_defaults: Any
 ) -> Callable[[Function], Function]:
     """Lets a function with ``**options`` take the options of a group: names, defaults, signature and docstring.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
-from crowdopt._option import complete, declared, parse_bytes, taking
+from crowdopt._option import complete, parse_bytes, taking
 from crowdopt._parallel import n_cores
 from crowdopt.data.bins import parse_bins
 from crowdopt.data.columns import choose_group_truth, choose_truth
@@ -18,14 +17,14 @@ from crowdopt.data.readers.addresses import database_of
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.reading import Reading
 from crowdopt.engines.base import Limits, OnProgress
-from crowdopt.errors import CheckWarning, ClassError, InputError
+from crowdopt.errors import ClassError, InputError
 from crowdopt.model.offsets import checked_number
 from crowdopt.options.model import SolveOptions
-from crowdopt.options.verbs import AggregateOptions, ProveOptions
+from crowdopt.options.verbs import AggregateOptions, ProveOptions, belongs_to_aggregate, belongs_to_prove
 from crowdopt.results.answers import ANSWER_COLUMNS, check_kept
 from crowdopt.results.beside_consensus import beside_consensus, what_to_compare
 from crowdopt.results.consensus_tasks import consensus_columns, encode_tasks
-from crowdopt.results.doubts import doubts_about_groups
+from crowdopt.results.doubts import doubts_of, warn_of
 from crowdopt.results.found_classes import checked_n_classes, with_found_classes
 from crowdopt.results.groups.solve_groups import OnGroup, aggregate_groups, prove_groups
 from crowdopt.results.solution import Solution
@@ -46,13 +45,6 @@ _S = TypeVar("_S", bound=Solution)
 _R = TypeVar("_R", bound="Solution | Solutions[Any]")
 
 
-def _belongs_to_prove(function: str, name: str) -> Exception:
-    if name in declared(ProveOptions) or name == "on_progress":
-        here = "; known shares of the labels are label_shares here" if name == "selectivity" else ""
-        return InputError(f"aggregate has no option {name!r}: it belongs to prove, which gives the proof{here}")
-    return TypeError(f"{function}() got an unexpected keyword argument {name!r}")
-
-
 @overload
 def aggregate(
     data: Any,
@@ -71,7 +63,7 @@ def aggregate(
     on_group: OnGroup | None = None,
     **options: Unpack[AggregateOptions],
 ) -> Solutions[ConsensusSolution]: ...
-@taking(AggregateOptions, _belongs_to_prove)
+@taking(AggregateOptions, belongs_to_prove)
 def aggregate(
     data: Any,
     *,
@@ -130,7 +122,7 @@ def prove(
     on_group: OnGroup | None = None,
     **options: Unpack[ProveOptions],
 ) -> Solutions[ProofSolution]: ...
-@taking(ProveOptions)
+@taking(ProveOptions, belongs_to_aggregate)
 def prove(
     data: Any,
     *,
@@ -181,9 +173,8 @@ def prove(
 
 
 def _doubted(result: _R) -> _R:
-    """Warns of what there is to doubt in a result of :func:`aggregate` or :func:`prove`, to the caller of these."""
-    for doubt in result.doubts if isinstance(result, Solution) else doubts_about_groups(result):
-        warnings.warn(f"CHECK: {doubt}", CheckWarning, stacklevel=4)  # behind the function and what wraps it
+    """A result, after a warning of what there is to doubt in it."""
+    warn_of(doubts_of(result))
     return result
 
 

@@ -229,6 +229,11 @@ def flip_a_label(data):
     labels[0] = 1 - labels[0] if labels[0] < 2 else 0
 
 
+def take_all_solutions_away(data):
+    data["failures"] += [{"group": one["group"], "reason": "bad"} for one in data["groups"]]
+    data["groups"] = []
+
+
 def lower_a_bound(data):
     data["groups"][1]["certificate"]["bound"] -= 1
 
@@ -240,6 +245,7 @@ LIES = {
     "twice": lambda data: data["groups"].append(data["groups"][0]),
     "failed elsewhere": lambda data: data["failures"].append({"group": "taste", "reason": "bad"}),
     "failed and solved": lambda data: data["failures"].append({"group": data["groups"][0]["group"], "reason": "bad"}),
+    "none solved": take_all_solutions_away,
     "label": flip_a_label,
     "bound": lower_a_bound,
     "column": lambda data: data["reading"].update(group=""),

@@ -41,7 +41,9 @@ def test_every_part_is_there_and_links_lead_somewhere(judged, tmp_path):
     assert {link[1:] for link in page.links} <= set(page.ids)
     assert {"tasks", "answers", "workers", "vote", "truth", "again"} <= set(page.ids)
     assert page.scripts == 2
-    assert f"About {judged.mean_confidence:.0%} of the labels are expected to be right." in page.text
+    assert (
+        f"About {judged.mean_confidence:.0%} of the labels are expected to be right, given the labels of" in page.text
+    )
     for words in (
         "CONSENSUS", "text of 7", "How a typical worker answers", "second label", "skill", "majority vote is right on",
         "crowdopt aggregate 'my file.csv'", "crowdopt verify", judged.fingerprint, f"crowdopt {crowdopt.__version__}",

@@ -172,6 +172,19 @@ def test_small_probabilities_count_by_their_ratio():
     assert found.reasons == ("the parameters of worker 'w0' differ from the data",)
 
 
+def test_what_was_given_is_named():
+    data = mixed_crowd()
+    shares = {"no": 0.75, "yes": 0.25}
+    solution = aggregate(data, gold={"t0": "yes", "t3": "no"}, label_shares=shares)
+    given = ", given the labels of 2 tasks and how frequent the labels are (no 0.75, yes 0.25)"
+    assert given in verify(solution, data).claim
+    assert given in solution.words().headline
+    assert given in solution.words().verdict.sentence
+    assert "given" not in verify(aggregate(data), data).claim
+    groups = aggregate(data.assign(kind="one"), group="kind", label_shares=shares)
+    assert "given how frequent the labels are" in verify(groups, data.assign(kind="one")).claim
+
+
 def test_doubts_are_repeated():
     """Nobody answered a task twice: that follows from the data, and a file that does not say so is wrong."""
     data = mixed_crowd().drop_duplicates("task")

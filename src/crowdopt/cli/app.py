@@ -58,13 +58,14 @@ def _usage_in_one_line() -> Iterator[None]:
     try:
         yield
     except UsageError as error:
-        if error.ctx is None or "NoArgs" in type(error).__name__:
+        if "NoArgs" in type(error).__name__:
             raise  # the help
         said = error.format_message().rstrip(".")
-        where = f"see {error.ctx.command_path} --help"
-        verb, option = str(error.ctx.info_name), getattr(error, "option_name", "")
-        if verb == "aggregate" and _is_option_of_prove(option):
+        where = f"see {error.ctx.command_path if error.ctx else 'crowdopt'} --help"
+        verb, option = error.ctx.info_name if error.ctx else "", getattr(error, "option_name", "")
+        if (verb, option) in SHARES or (verb == "aggregate" and _is_option_of_prove(option)):
             said = said.partition(" (")[0]
+        if verb == "aggregate" and _is_option_of_prove(option):
             where = "it belongs to crowdopt prove, which proves the likeliest labels under a model that you state"
         if (verb, option) in SHARES:
             where += f"; here, give known shares of the labels with {SHARES[verb, option]}"
@@ -72,7 +73,8 @@ def _usage_in_one_line() -> Iterator[None]:
 
 
 def _is_option_of_prove(name: str) -> bool:
-    return any(name in flags_of(own, option) for own, (_, option) in declared(ProveOptions).items())
+    own = declared(ProveOptions).keys() - declared(AggregateOptions).keys()
+    return any(name in flags_of(one, declared(ProveOptions)[one][1]) for one in own)
 
 
 class _Commands(TyperGroup):
@@ -175,7 +177,8 @@ def prove(inputs: Inputs, **options: Unpack[ProveCommand]) -> None:
 
 def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any], *, progress: bool = False) -> None:
     """Runs one of the two verbs, writes what is wanted, and prints the summary."""
-    from crowdopt.cli.console import Console, print_failures, print_result
+    from crowdopt.cli.console import Console, print_doubts, print_failures, print_result
+    from crowdopt.results.doubts import doubts_of
 
     data, target = _checked(inputs, options)
     with Console(quiet=options["quiet"]) as console, warnings.catch_warnings():
@@ -186,14 +189,15 @@ def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any
         console.on_phase("writing")
         _write(result, target, options, console.check_interrupt)
     print_failures(getattr(result, "failures", {}))
-    if not options["quiet"] and options["output"] != "-":
-        if options["as_json"]:
-            print_json(result.summary())
-        else:
-            print_result(
-                result, shown(target), solution=options["solution"], summary_of_groups=options["group_summary"],
-                report=options["report"],
-            )  # fmt: skip
+    if options["as_json"]:
+        print_json(result.summary())
+    elif options["quiet"] or options["output"] == "-":
+        print_doubts(doubts_of(result))
+    else:
+        print_result(
+            result, shown(target), solution=options["solution"], summary_of_groups=options["group_summary"],
+            report=options["report"],
+        )  # fmt: skip
     if result.interrupted or console.stop_asked:
         print("crowdopt: interrupted; the best answers so far were kept", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
@@ -239,7 +243,7 @@ def verify(solution: SolutionFile, inputs: Inputs, **options: Unpack[VerifyComma
     Exits with 0 (CONFIRMED or REPRODUCED), 1 (REJECTED: the data contradict the solution or the answers, or its file is
     damaged), 2 (nothing was checked: a file is not there or the data cannot be read) or 3 (BOUND NOT RE-CHECKED).
     """
-    from crowdopt.cli.console import Console
+    from crowdopt.cli.console import Console, print_doubts
     from crowdopt.verify.verdict import Verdict
     from crowdopt.verify.verify import verify as run
 
@@ -251,7 +255,9 @@ def verify(solution: SolutionFile, inputs: Inputs, **options: Unpack[VerifyComma
     if options["as_json"]:
         facts = {"check": list(result.check), "claim": result.claim, "reasons": list(result.reasons)}
         print_json({"verdict": result.verdict.value} | facts)
-    elif not options["quiet"]:
+    elif options["quiet"]:
+        print_doubts(result.check)
+    else:
         rejected = result.verdict is Verdict.REJECTED  # what is wrong says nothing more that counts
         check = [] if rejected else [f"CHECK: {line}" for line in shortened(result.check)]
         lines = [*([] if rejected else [printable(result.claim)]), *shortened(result.reasons)]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from crowdopt._startup import was_interrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rich.progress import Progress
     from rich.status import Status
@@ -153,6 +153,12 @@ def print_failures(failures: Mapping[str, str]) -> None:
     """Prints to standard error which groups have no answers, and why."""
     for line in shortened([f"group {group}: {' '.join(reason.split())}" for group, reason in failures.items()]):
         sys.stderr.write(f"crowdopt: {line}\n")
+
+
+def print_doubts(doubts: Iterable[str]) -> None:
+    """Prints to standard error why answers should be checked, where nothing is printed that says so."""
+    for doubt in doubts:
+        sys.stderr.write(f"crowdopt: CHECK: {printable(doubt)}\n")
 
 
 def print_result(result: Solution | Solutions[Any], output: str | None, **others: str | None) -> None:

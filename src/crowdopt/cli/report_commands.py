@@ -107,6 +107,7 @@ def _show(found: Comparison, report: str | None) -> None:
             *failed,
             *found.notes,
             "agrees: with the consensus; log-loss: of the probability of the label, lower is better",
+            "majority votes take one of several labels that are tied; the summary of aggregate shares them",
             "proved: over which answers, and the log-likelihood in nats; MiB above those at the start of the method",
             f"page in {report}" if report else "add --report compared.html for a page, with the agreement of all pairs",
         ],

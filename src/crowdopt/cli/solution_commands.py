@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from crowdopt._option import Option, complete
-from crowdopt.cli.console import Console, print_json, print_rows, printable
+from crowdopt.cli.console import Console, print_doubts, print_json, print_rows, printable
 from crowdopt.cli.options import (
     FollowUpOptions,
     Inputs,
@@ -22,7 +22,7 @@ from crowdopt.data.readers.addresses import database_of
 from crowdopt.options.reading import ResourceOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from crowdopt.data.readers.addresses import Database
     from crowdopt.results.solution import Solution
@@ -55,26 +55,26 @@ def workers(solution: SolutionFile, inputs: Inputs, **options: Unpack[WorkersCom
         with reread(solved, data, **complete(ResourceOptions, options)) as source:
             console.on_phase("measuring")
             measured = solved.measured(source)
-            doubts = solved.with_source(source).doubts
-            facts = {"check": list(doubts)} | measured.summary(ROWS)
+            facts = {"check": list(solved.with_source(source).doubts)} | measured.summary(ROWS)
             console.on_phase("writing")
             with together():
                 if confusion is not None:
                     write_table(measured.confusion, confusion, source.workspace, spreadsheet_safe=safe)
                 if target is not None:
                     write_table(measured.table, target, source.workspace, spreadsheet_safe=safe)
-    if options["quiet"] or "-" in (options["output"], confusion):
-        return
-    if options["as_json"]:
+    _print(facts, options, lambda: _show_workers(measured, facts, shown(target)), confusion)
+
+
+def _print(facts: dict[str, Any], options: Any, show: Callable[[], None], confusion: str | None = None) -> None:
+    """Prints the facts, first of all what to check; that alone where standard output is to be silent or has a table."""
+    if "-" in (options["output"], confusion) or (options["quiet"] and not options["as_json"]):
+        print_doubts(facts["check"])
+    elif options["as_json"]:
         print_json(facts)
     else:
-        _show_doubts(doubts)
-        _show_workers(measured, facts, shown(target))
-
-
-def _show_doubts(doubts: Sequence[str]) -> None:
-    for doubt in doubts:
-        print(f"CHECK: {printable(doubt)}")
+        for doubt in facts["check"]:
+            print(f"CHECK: {printable(doubt)}")
+        show()
 
 
 class PredictCommand(FollowUpOptions, NewClassOptions, ProbabilityOptions, total=False):
@@ -102,13 +102,8 @@ def predict(solution: SolutionFile, inputs: Inputs, **options: Unpack[PredictCom
                 table = prediction.table(probabilities=options["probabilities"])
                 write_table(table, target, source.workspace, spreadsheet_safe=options["spreadsheet_safe"])
             facts = {"check": list(solved.doubts)} | prediction.summary()
-    if options["quiet"] or options["output"] == "-":
-        return
-    if options["as_json"]:
-        print_json(facts)
-    else:
-        _show_doubts(solved.doubts)
-        print("\n".join(map(printable, _about_prediction(solved, facts, shown(target)))))
+    about = _about_prediction(solved, facts, shown(target))
+    _print(facts, options, lambda: print("\n".join(map(printable, about))))
 
 
 class NextCommand(FollowUpOptions, NewClassOptions, total=False):
@@ -138,13 +133,7 @@ def next_tasks(solution: SolutionFile, inputs: Inputs, **options: Unpack[NextCom
                 safe = options["spreadsheet_safe"]
                 write_table(chosen, target, ranking.source.workspace, spreadsheet_safe=safe)
             rows = ranking.rows(chosen)
-    if options["quiet"] or options["output"] == "-":
-        return
-    if options["as_json"]:
-        print_json({"check": list(solved.doubts), "tasks": rows})
-    else:
-        _show_doubts(solved.doubts)
-        _show_next(rows, shown(target))
+    _print({"check": list(solved.doubts), "tasks": rows}, options, lambda: _show_next(rows, shown(target)))
 
 
 def _checked(

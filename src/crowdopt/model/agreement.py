@@ -73,7 +73,7 @@ def agreement(counts: Ints, weights: Ints, metric: Metric = "nominal") -> Agreem
 
 
 STEP = 1.0
-"""Agreements by which those of few tasks are counted low: exchanging two responses changes them by up to two."""
+"""Agreements beyond chance that do not count, as exchanging two responses changes two; of few, half of them."""
 
 
 def excess_over_chance(votes: Ints, metric: Metric = "nominal", weights: Ints | None = None) -> float | None:
@@ -91,7 +91,7 @@ def excess_over_chance(votes: Ints, metric: Metric = "nominal", weights: Ints | 
 
     >>> always = np.array([[2, 0], [0, 2]] * 20)
     >>> f"{excess_over_chance(always):.1f} {excess_over_chance(np.array([[2, 0], [1, 1], [0, 2], [1, 1]] * 10)):.1f}"
-    '6.1 -0.2'
+    '6.1 0.0'
     """
     paired = votes.sum(axis=1) > 1
     table, mass = votes[paired].astype(np.float64), np.ones(paired.sum()) if weights is None else weights[paired]
@@ -109,7 +109,8 @@ def excess_over_chance(votes: Ints, metric: Metric = "nominal", weights: Ints | 
     uneven = mass @ (size * (size - 1 - 2 * pairs / n) ** 2)
     variance = pairs * (share @ alike**2 @ share - mean**2 - 2 * by_label) + uneven * by_label
     chance = pairs * (n * mean - 1) / (n - 1)  # two different responses are drawn
-    return float((agreeing - chance - STEP) / math.sqrt(variance))
+    beyond = agreeing - chance
+    return float((beyond - min(STEP, max(beyond, 0) / 2)) / math.sqrt(variance))
 
 
 def _alpha(table: Floats, mass: Floats, size: Floats, metric: Metric) -> float | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence  # noqa: TC003 -- types are read at run time
 from typing import Annotated, Any, TypedDict
 
-from crowdopt._option import Option, split_texts
+from crowdopt._option import Option, declared, split_texts, unexpected
+from crowdopt.errors import InputError
 from crowdopt.options.model import (
     DEFAULT_TIME_LIMIT,
     ClassOptions,
@@ -139,3 +140,18 @@ class VerifyOptions(SourceOptions, ResourceOptions, JobOptions, total=False):
             least=0,
         ),
     ]
+
+
+def belongs_to_prove(function: str, name: str) -> Exception:
+    """The error for a name that ``aggregate`` does not take."""
+    if name in declared(ProveOptions) or name == "on_progress":
+        here = "; known shares of the labels are label_shares here" if name == "selectivity" else ""
+        return InputError(f"aggregate has no option {name!r}: it belongs to prove, which gives the proof{here}")
+    return unexpected(function, name)
+
+
+def belongs_to_aggregate(function: str, name: str) -> Exception:
+    """The error for a name that ``prove`` does not take."""
+    if name in declared(AggregateOptions):
+        return InputError(f"prove has no option {name!r}; known shares of the labels are selectivity here")
+    return unexpected(function, name)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crowdopt.errors import CheckWarning
 from crowdopt.model.agreement import excess_over_chance
 from crowdopt.results.words.sentences import overruling
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
 
     from crowdopt._arrays import Ints
     from crowdopt.model.scale import Scale
     from crowdopt.results.consensus_tasks import ConsensusTasks
     from crowdopt.results.solution import Solution
     from crowdopt.results.solution_proof import ProofSolution
+    from crowdopt.results.solutions import Solutions
 
 CHANCE_ERRORS = 2.0
 """Standard errors by which agreement must exceed what chance gives to be told from it."""
@@ -87,3 +92,17 @@ def doubts_about_groups(groups: Mapping[str, Solution]) -> tuple[str, ...]:
     """How many groups are to be checked, and why the first of them; empty if none is."""
     doubts = [(group, one.doubts[0]) for group, one in groups.items() if one.doubts]
     return tuple(f"{len(doubts):,} of {len(groups):,} groups; {group!r}: {why}" for group, why in doubts[:1])
+
+
+def doubts_of(result: Solution | Solutions[Any]) -> tuple[str, ...]:
+    """Why one solution, or those of groups, should be checked."""
+    return doubts_about_groups(result) if isinstance(result, Mapping) else result.doubts
+
+
+def warn_of(doubts: Iterable[str]) -> None:
+    """Warns whoever called this package."""
+    level, frame = 1, sys._getframe()  # noqa: SLF001 -- inspect.stack() reads all files of the stack
+    while frame.f_back and frame.f_globals["__name__"].partition(".")[0] == __name__.partition(".")[0]:
+        level, frame = level + 1, frame.f_back
+    for doubt in doubts:
+        warnings.warn(f"CHECK: {doubt}", CheckWarning, stacklevel=level)

@@ -16,7 +16,7 @@ from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.errors import InputError
 from crowdopt.results.consensus_tasks import encode_tasks
 from crowdopt.results.solve_consensus import solve_consensus
-from crowdopt.results.words.summary_consensus import expectation
+from crowdopt.results.words.summary_consensus import expectation, given_words
 from crowdopt.verify.verdict import Verdict, Verification
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def _claim(found: ConsensusSolution) -> str:
     """What a consensus says, and about how much of the data."""
     dropped = found.totals.n_dropped
     left_out = f"; {dropped:,} incomplete rows left out" if dropped else ""
-    return f"CONSENSUS: {expectation(found)}; computed again from the data, nothing is proved{left_out}"
+    said = f"{expectation(found)}{given_words(found)}"
+    return f"CONSENSUS: {said}; computed again from the data, nothing is proved{left_out}"
 
 
 def _about_responses(stored: ConsensusSolution, counted: CountedProblem) -> Iterator[str]:

@@ -105,7 +105,8 @@ def _verdict(solutions: Solutions[Any], source: GroupedSource, verdicts: dict[st
         )
     reasons = tuple(failed.values())
     if is_consensus:
-        claim = f"groups: {len(verdicts):,} computed again from the data, nothing is proved"
+        given = ", given how frequent the labels are" if any(one.given_shares for one in solutions.values()) else ""
+        claim = f"groups: {len(verdicts):,} computed again from the data{given}, nothing is proved"
         return Verification(Verdict.REPRODUCED, reasons, claim, doubts)
     proofs = Counter(str(one.certificate.proof) for one in solutions.values())
     claim = "groups: " + ", ".join(f"{number:,} {proof}" for proof, number in sorted(proofs.items()))

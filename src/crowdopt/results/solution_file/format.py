@@ -198,8 +198,8 @@ def decode_groups(data: Any, beside: Beside | None = None) -> tuple[dict[str, So
         failures = dict(texts([entry["group"], entry["reason"]]) for entry in data["failures"])
         if len(failures) < len(data["failures"]) or failures.keys() & groups.keys() or not reading.group:
             raise damaged("its groups are not told apart")
-        if len({solution.kind for solution in groups.values()}) > 1:
-            raise damaged("its groups are of two kinds")
+        if len({solution.kind for solution in groups.values()}) != 1:
+            raise damaged("its groups are of two kinds" if groups else "no group has a solution")
     return groups, failures, reading
 
 

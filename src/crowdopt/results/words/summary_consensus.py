@@ -19,21 +19,20 @@ def summarise_consensus(solution: ConsensusSolution) -> Summary:
     facts = input_facts(solution, f"{totals.n_workers:,}", f"{totals.n_responses / max(asked, 1):.1f}")
     facts["labels"] = labels_in_words(solution, solution.label_tasks)
     if solution.given_shares:
-        shares = zip(solution.scale.labels, solution.given_shares, strict=True)
-        facts["known shares"] = ", ".join(f"{label} {share:g}" for label, share in shares)
+        facts["known shares"] = _shares(solution)
     facts["uncertain"] = (
         f"{solution.n_uncertain:,} of {n_tasks:,} labels are less probable than {UNCERTAIN_BELOW:.0%}"
         + (f"; {solution.n_tied:,} are tied with another label" if solution.n_tied else "")
     )
     facts |= accuracy_in_words(solution)
     matrix = matrix_cells(solution, solution.parameters.population["tilted_matrix"])
-    headline = after_doubts(solution.doubts, f"CONSENSUS: {expectation(solution)}")
+    headline = after_doubts(solution.doubts, f"CONSENSUS: {expectation(solution)}{given_words(solution)}")
     return Summary(headline, consensus_verdict(solution), facts, {"": matrix}, solution.advice)
 
 
 def consensus_verdict(solution: ConsensusSolution) -> ReportVerdict:
     """The verdict on a consensus: the share of labels that is expected to be right, or why they are to be checked."""
-    expected = f"{expectation(solution).capitalize()}."
+    expected = f"{expectation(solution).capitalize()}{given_words(solution)}."
     if solution.doubts:
         return doubtful(solution.doubts, expected)
     means = (
@@ -46,3 +45,15 @@ def consensus_verdict(solution: ConsensusSolution) -> ReportVerdict:
 def expectation(solution: ConsensusSolution) -> str:
     """What a consensus says of its labels."""
     return expected_right(None if solution.doubts else solution.mean_confidence)
+
+
+def given_words(solution: ConsensusSolution) -> str:
+    """What the user knew beforehand, behind what a consensus says: no data can tell whether it is true."""
+    known = [f"the labels of {solution.totals.n_gold:,} tasks"] if solution.totals.n_gold else []
+    known += [f"how frequent the labels are ({_shares(solution)})"] if solution.given_shares else []
+    return f", given {' and '.join(known)}" if known else ""
+
+
+def _shares(solution: ConsensusSolution) -> str:
+    shares = zip(solution.scale.labels, solution.given_shares, strict=True)
+    return ", ".join(f"{label} {share:g}" for label, share in shares)
