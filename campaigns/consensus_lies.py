@@ -110,6 +110,19 @@ def move_a_task_to_another_label(data, solution, rng):
 
 
 @a_consensus_lie
+def move_expected_answers(data, solution, rng):
+    """Workers seem to have answered otherwise, as often."""
+    rows = data["expected_answers"]
+    cells = [(at, answer) for at, row in enumerate(rows) for answer in range(len(row))]
+    source = max(cells, key=lambda cell: rows[cell[0]][cell[1]])
+    target = pick([cell for cell in cells if cell != source], rng)
+    step = float(rng.choice(STEPS))
+    rows[source[0]][source[1]] -= step
+    rows[target[0]][target[1]] += step
+    return "expected answers"
+
+
+@a_consensus_lie
 def move_the_mean_confidence(data, solution, rng):
     data["mean_confidence"] += float(rng.choice([-1e-4, -1e-5, 1e-5, 1e-4]))
     return "confidence"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, cast
 import numpy as np
 
 from crowdopt._option import declared, taking, with_arguments
+from crowdopt.consensus.tilted import over_tilts
 from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
 from crowdopt.model.scale import canonical_text
 from crowdopt.options.verbs import ConsensusEstimatorOptions, EstimatorOptions
@@ -155,7 +156,9 @@ class Consensus(_Estimator):
             index.get(canonical_text(worker), -1) for worker in _workers_of(data)
         ]  # -1: without a usable response
         parameters = solution.parameters.aligned(np.array(places))
-        return solution, parameters.population["tilted_shares"], parameters.workers["tilted_matrix"]
+        population = parameters.population
+        matrices = over_tilts(parameters.workers["tilted_matrix"], population["tilted_kinds"])
+        return solution, population["tilted_shares"], matrices
 
 
 class GlobalOptimum(_Estimator):

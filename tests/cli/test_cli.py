@@ -184,6 +184,23 @@ def test_summary_says_what_was_proved_and_how_to_get_answers(small):
     assert "add -o answers.csv" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("command", "n_labels", "columns", "fits"),
+    [("aggregate", 12, 80, False), ("aggregate", 12, 130, True), ("aggregate", 7, 80, True),
+     ("aggregate", 2, 24, False), ("prove", 12, 80, False), ("prove", 7, 80, True)],
+)  # fmt: skip
+def test_how_workers_answer_is_printed_where_it_fits(tmp_path, command, n_labels, columns, fits):
+    """No number is cut: without the room for all of them there is one line instead."""
+    rows = [(f"t{t:02}", f"w{w}", f"l{(t + (t + w) % 5 // 4) % n_labels:02}") for t in range(24) for w in range(4)]
+    engine = ["--engine", "vote"] if command == "prove" else []
+    data = write(tmp_path / "data.csv", rows)
+    said = process(command, data, *engine, environment={"COLUMNS": str(columns)}, text=True).stdout
+    assert ("tasks labelled" in said, "the report has it (--report FILE.html)" in said) == (fits, not fits)
+    cells = [cell for line in said.splitlines() if line.startswith("│ l") for cell in line.split("│")[2:-1]]
+    assert len(cells) == fits * n_labels**2
+    assert all(cell.endswith("% ") for cell in cells)
+
+
 def test_sentences_of_the_summary_are_not_broken(crowdopt, tmp_path):
     target = tmp_path / ("long " * 30 + ".csv")
     lines = unchecked(crowdopt("prove", write(tmp_path / "data.csv", SMALL), "-o", target))

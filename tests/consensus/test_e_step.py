@@ -16,7 +16,7 @@ from crowdopt.consensus.kinds import kinds_states
 from crowdopt.consensus.parameters import Parameters
 from crowdopt.consensus.pool_kernels import class_scores, pool, tilted_matrices
 from crowdopt.consensus.pooling import Pooling
-from crowdopt.consensus.tilted import BETA, tilted_states
+from crowdopt.consensus.tilted import BETA, over_tilts, tilted_states
 from crowdopt.consensus.vote import vote_labels
 from support.crowds import drawn_rows
 
@@ -105,6 +105,21 @@ def test_tilted(seed):
     assert np.abs(found - counts.reshape(found.shape)).max() < 1e-7
     assert np.abs(found_pulled - pulled.reshape(found.shape)).max() < 1e-7
     assert np.abs(kinds.sum(axis=0) - labels.sum(axis=0)).max() < 1e-7
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_answers_over_all_tilts(seed):
+    """What a worker says to a task of a label, whose tilt is drawn."""
+    rows, parameters = drawn(seed)
+    matrices, kinds = parameters.workers["tilted_matrix"], parameters.population["tilted_kinds"]
+    expected = np.zeros_like(matrices)
+    for tilt in range(rows.n_labels + 1):
+        lifted = matrices * np.where(np.arange(rows.n_labels) == tilt, np.exp(BETA), 1.0)
+        expected += kinds[:, tilt, None] * lifted / lifted.sum(axis=-1, keepdims=True)
+    found = over_tilts(matrices, kinds)
+    assert np.abs(found - expected).max() < 1e-12
+    assert np.abs(found.sum(axis=-1) - 1).max() < 1e-12
+    assert np.abs(found - matrices).max() > 0.01
 
 
 @pytest.mark.parametrize("seed", SEEDS)

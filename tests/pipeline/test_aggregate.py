@@ -150,7 +150,55 @@ def test_without_an_order_ties_go_to_the_more_frequent_label():
         assert labelled.tied.tolist() == [True, True, False, False]
 
 
-# 3. What is known.
+# 3. How workers answer.
+
+
+def answers_by_label(solution, data) -> np.ndarray:
+    """Every response, shared among the labels of its task, by the answers and the data."""
+    answers, labels = solution.answers_frame(probabilities=True).set_index("task"), solution.scale.labels
+    probable = answers.loc[data["task"], [f"p_{label}" for label in labels]].to_numpy(float)
+    return np.array([probable[data["label"].astype(str) == label].sum(axis=0) for label in labels]).T
+
+
+def test_expected_answers_are_the_responses_shared_among_the_labels_of_their_tasks():
+    data = to_pandas(ROWS)
+    for options in ({}, {"gold": GOLD}, {"labels": ["no", "maybe", "yes"]}, {"label_shares": "no=0.4,yes=0.6"}):
+        solution = aggregate(data, **options)
+        assert solution.expected_answers == pytest.approx(answers_by_label(solution, data), abs=1e-6)
+        assert solution.expected_answers.sum() == pytest.approx(len(data))
+        unused = [label == "maybe" for label in solution.scale.labels]
+        assert np.isnan(solution.answer_shares).all(axis=1).tolist() == unused
+        assert np.nansum(solution.answer_shares, axis=1) == pytest.approx([0 if none else 1 for none in unused])
+    twice = aggregate(pd.concat([data, data]), duplicates="all")
+    assert twice.expected_answers.sum() == pytest.approx(2 * len(data))
+
+
+def test_expected_answers_are_the_same_to_the_last_bit_in_any_order():
+    data = rated(n_tasks=200)
+    expected = aggregate(data).expected_answers
+    order = np.random.default_rng(1).permutation(200)
+    renamed = data.assign(task=order[data["task"]]).sample(frac=1, random_state=2)
+    assert aggregate(renamed).expected_answers.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_shares_of_answers_are_near_those_by_the_truth(seed):
+    """Many workers who are nearly always right answer few tasks; three, who often miss a yes, answer all."""
+    rng = np.random.default_rng(seed)
+    truth, right = rng.integers(2, size=300), np.array([[0.95, 0.95]] * 30 + [[0.9, 0.5]] * 3)
+    asked = [(task, worker) for task in range(300) for worker in (*rng.choice(30, 3, replace=False), 30, 31, 32)]
+    task, worker = np.array(asked).T
+    answer = np.where(rng.random(len(task)) < right[worker, truth[task]], truth[task], 1 - truth[task])
+    solution = aggregate(pd.DataFrame({"task": task, "worker": worker, "label": answer}))
+    by_truth = np.array([np.bincount(answer[truth[task] == label]) for label in range(2)])
+    by_truth = by_truth / by_truth.sum(axis=1, keepdims=True)
+    assert np.abs(solution.answer_shares - by_truth).max() < 0.05
+    assert np.abs(solution.parameters.population["tilted_matrix"] - by_truth).max() > 0.12  # of the mean worker
+    rows = solution.words().matrices[""]
+    assert rows == [[str(label), *(f"{p:.1%}" for p in solution.answer_shares[label])] for label in range(2)]
+
+
+# 4. What is known.
 
 
 @pytest.mark.parametrize("way", ["dict", "pandas", "arrow", "duckdb", "csv"])
@@ -238,7 +286,7 @@ def test_shares_are_a_dict_or_a_text(shares):
         aggregate(to_pandas(ROWS), label_shares=shares)
 
 
-# 4. Shapes of data.
+# 5. Shapes of data.
 
 
 def test_kept_columns_stand_behind():
@@ -307,7 +355,7 @@ def test_duplicates_all_count_every_answer():
     assert_same(by_task(aggregate(to_pandas(twice), duplicates="same")), by_task(aggregate(to_pandas(rows))))
 
 
-# 5. What it says.
+# 6. What it says.
 
 
 def test_what_agrees_is_not_doubted(crowdopt, tmp_path):
@@ -330,7 +378,7 @@ def test_standard_output_gets_the_answers_and_nothing_else(crowdopt, tmp_path):
     assert {row["task"]: row["label"] for row in rows} == {task: row["label"] for task, row in expected.items()}
 
 
-# 6. Options of the other verb.
+# 7. Options of the other verb.
 
 OF_PROVE = sorted(declared(ProveOptions).keys() - declared(AggregateOptions).keys())
 

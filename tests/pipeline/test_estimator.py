@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from crowdopt import Consensus, GlobalOptimum, Proof, aggregate, prove
+from crowdopt.consensus.tilted import over_tilts
 from crowdopt.errors import CheckWarning, CrowdoptError, DuplicateError, InputError
 
 
@@ -237,7 +238,8 @@ def test_a_consensus_knows_every_worker():
     assert model.skills_.idxmin() == 1
     assert model.errors_.index.names == ["worker", "label"]
     assert set(model.errors_.index.get_level_values("worker")) == set(data["worker"])
-    matrices = model.solution_.parameters.workers["tilted_matrix"]
+    parameters = model.solution_.parameters
+    matrices = over_tilts(parameters.workers["tilted_matrix"], parameters.population["tilted_kinds"])
     for worker in data["worker"].unique():
         block = model.errors_.loc[worker]
         assert block.sum().to_numpy() == pytest.approx(np.ones(2))

@@ -45,8 +45,9 @@ def test_every_part_is_there_and_links_lead_somewhere(judged, tmp_path):
         f"About {judged.mean_confidence:.0%} of the labels are expected to be right, given the labels of" in page.text
     )
     for words in (
-        "CONSENSUS", "text of 7", "How a typical worker answers", "second label", "skill", "majority vote is right on",
-        "crowdopt aggregate 'my file.csv'", "crowdopt verify", judged.fingerprint, f"crowdopt {crowdopt.__version__}",
+        "CONSENSUS", "text of 7", "How workers answer: of the responses", "second label", "skill",
+        "majority vote is right on", "crowdopt aggregate 'my file.csv'", "crowdopt verify", judged.fingerprint,
+        f"crowdopt {crowdopt.__version__}",
     ):  # fmt: skip
         assert words in page.text
 
@@ -67,6 +68,15 @@ def test_the_least_certain_tasks_come_first_with_their_second_label(judged):
         assert row["label"] == answers.loc[row["task"], "label"]
         assert row["kept"] == [f"text of {int(row['task'][1:])}"]
     assert (tasks.known >= 0).sum() == 1
+
+
+def test_answers_by_label_are_shares_and_numbers_of_responses(judged):
+    facts = gather_consensus(judged)["matrix"]
+    counts = np.array([row["counts"] for row in facts])
+    assert counts.sum() == pytest.approx(judged.totals.n_responses)
+    assert np.array([row["shares"] for row in facts]) == pytest.approx(counts / counts.sum(axis=1, keepdims=True))
+    assert [row["label"] for row in facts] == ["cat", "dog", "owl"]
+    assert sum(row["n_tasks"] for row in facts) == 89
 
 
 def test_confidence_and_truth_are_set_side_by_side(judged):

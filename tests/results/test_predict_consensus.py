@@ -18,6 +18,7 @@ from crowdopt.model.scale import canonical_text
 from crowdopt.results.next_tasks import expected_gains
 from crowdopt.results.predict import Prediction
 from crowdopt.results.reread import read_new
+from support.mixed_crowds import mixed_crowd
 from support.needs import SAMPLES, SHARED, need
 from support.ways import NAMES, ROWS, WAYS, crowd, plain, to_pandas
 
@@ -192,12 +193,12 @@ def test_the_command_predicts_from_the_file(crowdopt, tmp_path, monkeypatch):
 # 3. Where the next responses pay.
 
 
-def test_gains_follow_from_the_probabilities_and_the_population():
+def test_gains_follow_from_the_probabilities_and_the_answers_so_far():
     solution = aggregate(rated())
     found = rows_of(solution.next_tasks(n=100))
     answers = rows_of(solution.answers_frame(probabilities=True))
     assert found.keys() == answers.keys()
-    matrix = solution.parameters.population["tilted_matrix"][None]
+    matrix = solution.answer_shares[None]
     for task, row in answers.items():
         gains = expected_gains(np.array([[row[f"p_{label}"] for label in (1, 2, 3)]]), matrix, np.ones(1))
         assert found[task]["gain"] == pytest.approx(gains.one[0], abs=1e-9)
@@ -208,6 +209,15 @@ def test_gains_follow_from_the_probabilities_and_the_population():
     assert rates[0] > rates[-1] >= 0
     unsure = [answers[task]["confidence"] for task in list(found)[:5]]
     assert max(unsure) < np.median([row["confidence"] for row in answers.values()])
+
+
+def test_at_labels_without_responses_the_next_are_of_average_workers():
+    solution = aggregate(mixed_crowd(), labels=["no", "maybe", "yes"])
+    with read_new(solution, mixed_crowd()) as source:
+        (matrix,) = solution.judged(source).matrix
+    assert np.isnan(solution.answer_shares).all(axis=1).tolist() == [False, True, False]
+    assert matrix[1].tolist() == solution.parameters.population["tilted_matrix"][1].tolist()
+    assert matrix[[0, 2]].tolist() == solution.answer_shares[[0, 2]].tolist()
 
 
 def test_gold_needs_no_further_responses():

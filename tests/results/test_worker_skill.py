@@ -142,6 +142,68 @@ def test_an_interval_that_took_the_labels_for_certain_would_not_cover():
     assert certain / n < 0.8
 
 
+# Repeated answers to one task.
+
+
+def repeated(rows, times):
+    """Every worker gives every answer so many times."""
+    columns = (np.repeat(one, times) for one in (rows.task, rows.worker, rows.answer))
+    without, known = (np.repeat(one, times, axis=0) for one in (rows.without, rows.known))
+    return judged(*columns, rows.members, without, n_workers=rows.n_workers, known=known)
+
+
+@pytest.mark.parametrize("times", [2, 3, 8])
+def test_who_repeats_every_answer_is_judged_like_one_who_does_not(times):
+    for rows in (with_odd_ones(1), drawn(2, coins(np.linspace(0.5, 0.95, 40), 3))[0]):
+        once, again = measure_skill(rows), measure_skill(repeated(rows, times))
+        for name, values in vars(once).items():
+            factor = times if name in {"n_responses", "n_compared"} else 1
+            assert getattr(again, name) == pytest.approx(factor * values, abs=1e-9), name
+        for number in range(rows.n_workers):
+            assert skill_reason(again, number, LABELS) == skill_reason(once, number, LABELS)
+
+
+def test_intervals_of_those_who_repeat_their_answers_cover_the_rate():
+    """As if repeats were answers to other tasks, they would hold it for about two thirds."""
+    hits = n = 0
+    for seed in range(10):
+        accuracy = np.random.default_rng(seed).uniform(0.55, 0.95, 60)
+        skill = measure_skill(repeated(drawn(seed, coins(accuracy, 2))[0], 8))
+        hits += int(((skill.accuracy_low <= accuracy) & (accuracy <= skill.accuracy_high)).sum())
+        n += len(accuracy)
+    assert hits / n > 0.95 - 4 * math.sqrt(0.95 * 0.05 / n)
+
+
+def test_without_repeats_the_variance_is_that_of_independent_answers():
+    rows, _ = drawn(4, coins(np.linspace(0.5, 0.95, 30), 3))
+    right = rows.members[0][1][rows.task, rows.answer]
+    n = np.bincount(rows.worker)
+    variance = np.bincount(rows.worker, weights=right * (1 - right)) / n**2
+    skill = measure_skill(rows)
+    assert (rows.weight == 1).all()
+    assert skill.n_tasks.tolist() == skill.n_responses.tolist() == n.tolist()
+    assert skill.accuracy == pytest.approx(np.bincount(rows.worker, weights=right) / n, abs=1e-12)
+    low, high, _ = uncertain_share(skill.accuracy, n, variance)
+    assert np.abs(skill.accuracy_low - low).max() < 1e-12
+    assert np.abs(skill.accuracy_high - high).max() < 1e-12
+
+
+def test_answers_to_one_task_that_differ_are_right_and_wrong_together():
+    """Against all labels that three tasks can have: the answers to them are 0 0 1, 2, and 1 0 2 2."""
+    task, answer = np.array([0, 0, 0, 1, 2, 2, 2, 2]), np.array([0, 0, 1, 2, 1, 0, 2, 2])
+    table = np.random.default_rng(6).dirichlet(np.ones(3), 3)
+    rows = judged(task, np.zeros(8, int), answer, [(1.0, table)], table[task])
+    shares = np.array([[2 / 3, 1 / 3, 0], [0, 0, 1], [1 / 4, 1 / 4, 1 / 2]])
+    labels = [*itertools.product(range(3), repeat=3)]
+    chance = np.array([math.prod(table[range(3), label]) for label in labels])
+    right = np.array([shares[range(3), label].sum() for label in labels])
+    mean = chance @ right
+    skill = measure_skill(rows)
+    assert skill.accuracy[0] == pytest.approx(mean / 3)
+    assert rows.variance(table[task, answer])[0] == pytest.approx(chance @ (right - mean) ** 2)
+    assert (skill.n_tasks[0], skill.n_responses[0]) == (3, 8)
+
+
 # The one number.
 
 

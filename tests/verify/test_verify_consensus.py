@@ -128,6 +128,9 @@ SENTENCES = {
     "the parameters of the whole crowd differ from the data (kinds matrix)": lambda data: exchange_shares(
         data["parameters"]["population"]["kinds_matrix"]
     ),
+    "the expected answers to the tasks of each label differ from the data": lambda data: exchange_shares(
+        data["expected_answers"]
+    ),
     "the mean confidence is": lambda data: data.update(mean_confidence=data["mean_confidence"] + 1e-4),
     "the number of tasks with label no is": lambda data: data.update(
         label_tasks=[data["label_tasks"][0] - 1, data["label_tasks"][1] + 1]

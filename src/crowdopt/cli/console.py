@@ -14,6 +14,7 @@ from crowdopt._startup import was_interrupted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from rich.console import Console as RichConsole
     from rich.progress import Progress
     from rich.status import Status
     from rich.table import Table
@@ -29,11 +30,11 @@ MAX_GROUPS = 20
 MAX_LINES = 20
 """Lines up to which it is said what is wrong."""
 
-MAX_NAMED, MAX_SHOWN = 6, 12
-"""Labels up to which the columns of the matrix have long names, and up to which it is printed at all."""
-
 MAX_MATRICES = 4
 """Classes of workers up to which their matrices are printed; all of them are in the report."""
+
+MAX_MEASURED = 10_000
+"""Characters of a line, of which tables are asked how many they need."""
 
 MAX_WHOLE = 24
 """Characters up to which a cell of a table is never folded."""
@@ -273,18 +274,32 @@ _CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
 """Their cells."""
 
 
-def _matrix(title: str, labels: list[str], rows: list[list[str]]) -> Table:
+def _matrix(title: str, headings: list[str], rows: list[list[str]]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
     matrix = Table(title=Text(printable(title)), title_justify="left", title_style="bold")
     matrix.add_column("tasks labelled")
-    for label in labels:
-        heading = label if len(labels) > MAX_NAMED else f"answered {label}"
-        matrix.add_column(Text(printable(heading)), justify="right")
+    for heading in headings:
+        matrix.add_column(Text(printable(heading)), justify="right", overflow="fold")
     for row in rows:
         matrix.add_row(*(Text(printable(cell)) for cell in row))
     return matrix
+
+
+def _fitting(console: RichConsole, matrices: dict[str, list[list[str]]], labels: list[str]) -> list[Table]:
+    """How workers answer, as tables that fit the console without breaking a word; none if one does not."""
+    from rich.measure import Measurement
+
+    whole = console.options.update(width=MAX_MEASURED)
+    for headings in ([f"answered {label}" for label in labels], labels):
+        tables = [
+            _matrix(f"How workers of class {name} answer" if name else "How workers answer", headings, rows)
+            for name, rows in matrices.items()
+        ]
+        if all(Measurement.get(console, whole, table).minimum <= console.width for table in tables):
+            return tables
+    return []
 
 
 def print_summary(summary: Summary, labels: list[str], written: str) -> None:
@@ -305,11 +320,11 @@ def print_summary(summary: Summary, labels: list[str], written: str) -> None:
         facts.add_row(Text(name, style="bold"), Text(printable(value)))
     console.print(facts)
     console.print()
-    if len(labels) <= MAX_SHOWN and len(summary.matrices) <= MAX_MATRICES:  # a wider one would be nothing but borders
-        for name, rows in summary.matrices.items():
-            console.print(
-                _matrix(f"How workers of class {name} answer" if name else "How workers answer", labels, rows)
-            )
+    tables = _fitting(console, summary.matrices, labels) if len(summary.matrices) <= MAX_MATRICES else []
+    for table in tables:
+        console.print(table)
+    if not tables:
+        console.print("How workers answer does not fit here; the report has it (--report FILE.html).", soft_wrap=True)
     for warning in summary.warnings:
         console.print(Text.assemble(("warning: ", "bold yellow"), warning), soft_wrap=True)
     console.print(Text(written, style="dim"), soft_wrap=True)

@@ -116,6 +116,18 @@ def tilted_states(rows: Rows, parameters: Parameters) -> States:
     return _states(AnswerCells.every(rows), parameters.population, table, BETA)
 
 
+def over_tilts(matrices: Floats, kinds: Floats) -> Floats:
+    """How workers answer the tasks of a label, whatever their tilts: the mean over these, by their shares.
+
+    Args:
+        matrices: How they answer without a tilt (worker, label, answer).
+        kinds: The shares of the tilts, the last of none (label, tilt).
+    """
+    factor = np.expm1(BETA)
+    lifted = kinds[:, :-1] / (1 + factor * matrices)
+    return np.asarray(matrices * (kinds[:, -1:] + lifted.sum(axis=-1, keepdims=True) + factor * lifted))
+
+
 def _states(cells: AnswerCells, population: dict[str, Floats], table: Floats, beta: float) -> States:
     alone = logs_of_shares(population["tilted_shares"])
     kinds = np.ascontiguousarray(logs_of_shares(population["tilted_kinds"]).T)

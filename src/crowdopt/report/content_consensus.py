@@ -38,7 +38,7 @@ def gather_consensus(solution: ConsensusSolution, command: str = "") -> dict[str
         row.update(second)
     return shared_content(solution) | {
         "mean_confidence": solution.mean_confidence,
-        "matrix": _typical(solution),
+        "matrix": _answers_by_label(solution),
         "tasks": unsure,
         "vote": _beside_vote(solution, tasks),
         "accuracy": truth_by_label(solution, tasks.labels),
@@ -47,12 +47,18 @@ def gather_consensus(solution: ConsensusSolution, command: str = "") -> dict[str
     }
 
 
-def _typical(solution: ConsensusSolution) -> list[dict[str, Any]]:
-    """How a worker of whom nothing is known is expected to answer, and the tasks of each label."""
-    rows = zip(
-        solution.scale.labels, solution.label_tasks, solution.parameters.population["tilted_matrix"], strict=True
-    )
-    return [{"label": isolated(label), "n_tasks": n, "shares": plain_numbers(row)} for label, n, row in rows]
+def _answers_by_label(solution: ConsensusSolution) -> list[dict[str, Any]]:
+    """The expected answers to the tasks of each label, as shares and as numbers, and how many tasks have the label."""
+    shares, counts = solution.answer_shares, solution.expected_answers
+    return [
+        {
+            "label": isolated(label),
+            "n_tasks": solution.label_tasks[at],
+            "shares": plain_numbers(shares[at]),
+            "counts": plain_numbers(counts[at]),
+        }
+        for at, label in enumerate(solution.scale.labels)
+    ]
 
 
 def _seconds(tasks: ConsensusTasks, names: Sequence[str]) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.consensus.consensus import find_consensus, mean_of, members_of, probabilities_of
+from crowdopt.consensus.grid import on_grid
 from crowdopt.consensus.rows import Rows
 from crowdopt.data.encode import encode_responses
 from crowdopt.data.responses import by_name, silent_tasks
@@ -86,6 +87,14 @@ class ConsensusTasks:
     def labels(self) -> Ints:
         """The label of each task; where it is known, that one."""
         return self.labelled.labels
+
+    def expected_answers(self) -> Floats:
+        """How many responses of each answer tasks of each label are expected to have, by (label, answer).
+
+        Every response is shared among the labels of its task as these are probable. The sums do not depend on the order
+        of the tasks.
+        """
+        return np.asarray(on_grid(self.probabilities).T @ self.votes)
 
     def placed(self, counts: TaskCounts) -> Table:
         """The tasks with their number, ``row``; without those of known label and without a response."""
@@ -238,12 +247,18 @@ def judge_responses(solution: ConsensusSolution, source: Source) -> JudgedTasks:
         labelled=labelled,
         sizes=np.diff(rows.start),
         weights=np.append(np.ones(coded.n_tasks, np.int64), source.counts.n_no_response),
-        matrix=solution.parameters.population["tilted_matrix"][None],
+        matrix=_next_answers(solution)[None],
         classes=np.ones(1),
         n_unknown_workers=int((place < 0).sum()),
         names=encoded.tasks,
         scores=numeric_scores(solution.scale),
     )
+
+
+def _next_answers(solution: ConsensusSolution) -> Floats:
+    """The shares of the next answers, by (label, answer): those so far, or an average worker's where there are none."""
+    answers = solution.answer_shares
+    return np.where(np.isnan(answers), solution.parameters.population["tilted_matrix"], answers)
 
 
 def consensus_answer_table(tasks: ConsensusTasks, source: Source, *, probabilities: bool = False) -> Table:

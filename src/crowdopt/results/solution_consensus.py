@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from crowdopt.results.workers.table import Workers
 
 
+LEAST_EXPECTED = 1e-3
+"""Where fewer responses than this are expected at a label, nothing is said of its tasks: it would be rounding."""
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ConsensusSolution(Solution):
     """What ``aggregate`` gives. It proves nothing: there is no certificate, no objective and no margin.
@@ -34,6 +38,8 @@ class ConsensusSolution(Solution):
         worker_names: The workers as texts, in the order of the parameters.
         given_shares: The known shares of the labels, if they were given.
         label_tasks: Tasks by label, without those of known label.
+        expected_answers: How many responses of each answer tasks of each label are expected to have got, by
+            (label, answer): of all tasks together.
         mean_confidence: The mean probability of the labels of these tasks: the share that is expected to be right.
         n_uncertain: Those whose label is less probable than UNCERTAIN_BELOW.
         n_tied: Those where another label is as probable.
@@ -51,6 +57,7 @@ class ConsensusSolution(Solution):
     worker_names: tuple[str, ...]
     given_shares: tuple[float, ...]
     label_tasks: tuple[int, ...]
+    expected_answers: Floats
     mean_confidence: float
     n_uncertain: int
     n_tied: int
@@ -66,6 +73,12 @@ class ConsensusSolution(Solution):
     def share_uncertain(self) -> float:
         """Share of the answered tasks whose label is less probable than UNCERTAIN_BELOW."""
         return self.n_uncertain / max(sum(self.label_tasks), 1)
+
+    @property
+    def answer_shares(self) -> Floats:
+        """Of the responses to tasks of a label, as expected, the share of each answer; NaN where none are expected."""
+        total = self.expected_answers.sum(axis=1, keepdims=True)
+        return np.asarray(self.expected_answers / np.where(total < LEAST_EXPECTED, np.nan, total))
 
     def need_tasks(self) -> ConsensusTasks:
         """The tasks; raises if they are not in memory."""

@@ -57,6 +57,7 @@ def solve_consensus(
         worker_names=tuple(encoded.workers.to_pylist()),
         given_shares=() if shares is None else tuple(shares.tolist()),
         label_tasks=tuple(np.bincount(labelled.labels[free], minlength=scale.n_labels).tolist()),
+        expected_answers=tasks.expected_answers(),
         mean_confidence=float(confidence.mean()) if len(confidence) else 1.0,
         n_uncertain=int((confidence < UNCERTAIN_BELOW).sum()),
         n_tied=int(labelled.tied[free].sum()),

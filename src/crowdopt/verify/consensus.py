@@ -94,6 +94,9 @@ def _differences(stored: ConsensusSolution, found: ConsensusSolution) -> Iterato
         yield from _number(f"the agreement ({field.name})", ours, theirs)
     for label, ours, theirs in zip(found.scale.labels, found.label_tasks, stored.label_tasks, strict=True):
         yield from _number(f"the number of tasks with label {label}", ours, theirs)
+    # A millionth of a response is nothing, whatever share of a sum it is.
+    if not np.isclose(found.expected_answers, stored.expected_answers, rtol=CLOSE, atol=CLOSE).all():
+        yield "the expected answers to the tasks of each label differ from the data"
     yield from _number("the number of uncertain labels", found.n_uncertain, stored.n_uncertain)
     yield from _number("the number of tied labels", found.n_tied, stored.n_tied)
     yield from _number("the mean confidence", found.mean_confidence, stored.mean_confidence)

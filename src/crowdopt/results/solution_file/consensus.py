@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from crowdopt.data.reading import Reading
     from crowdopt.results.solution_consensus import ConsensusSolution
 
-PARTS = COMMON_PARTS | {"given_shares": list, "label_tasks": list, "parameters": dict}
+PARTS = COMMON_PARTS | {"given_shares": list, "label_tasks": list, "expected_answers": list, "parameters": dict}
 """What the file must have to be read at all, and of what kind that is in JSON."""
 
 ROUNDING = 1e-6
@@ -55,6 +55,7 @@ def encode_consensus(solution: ConsensusSolution, workers: dict[str, Any] | None
     return encode_common(solution) | {
         "given_shares": list(solution.given_shares),
         "label_tasks": list(solution.label_tasks),
+        "expected_answers": solution.expected_answers.tolist(),
         "mean_confidence": solution.mean_confidence,
         "n_uncertain": solution.n_uncertain,
         "n_tied": solution.n_tied,
@@ -117,6 +118,7 @@ def _parse(data: dict[str, Any], workers: Mapping[str, Any]) -> dict[str, Any]:
         "worker_names": tuple(names),
         "given_shares": tuple(checked_list((int, float), data["given_shares"], "numbers")),
         "label_tasks": tuple(how_many(value) for value in data["label_tasks"]),
+        "expected_answers": _parse_expected(data["expected_answers"], common["scale"].n_labels),
         "mean_confidence": share_of_one(data["mean_confidence"]),
         "n_uncertain": how_many(data["n_uncertain"]),
         "n_tied": how_many(data["n_tied"]),
@@ -133,6 +135,13 @@ def _checked_fingerprint(value: Any) -> str:
     if not isinstance(value, str) or not SHA256.fullmatch(value):
         raise damaged(f"{value!r:.80} is not a fingerprint")
     return value
+
+
+def _parse_expected(values: Any, n_labels: int) -> Floats:
+    array: Floats = number_array(values, "its expected answers", float)
+    if array.shape != (n_labels, n_labels) or not (np.isfinite(array) & (array >= 0)).all():
+        raise damaged("its expected answers should be a number from 0 for each label and answer")
+    return array
 
 
 def _parse_agreement(data: dict[str, Any]) -> Agreement:
@@ -181,6 +190,8 @@ def _check_together(solution: ConsensusSolution) -> None:
         raise damaged("its mean confidence is not that of so many uncertain labels")
     if len(solution.worker_names) != totals.n_workers or totals.n_workers > totals.n_responses:
         raise damaged("its workers are not as many as it says")
+    if abs(solution.expected_answers.sum() - totals.n_responses) > ROUNDING * totals.n_responses:
+        raise damaged("its expected answers are not as many as its responses")
     if solution.given_shares:
         _check_given(np.array(solution.given_shares), solution.parameters.population)
 

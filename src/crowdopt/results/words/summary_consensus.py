@@ -25,7 +25,7 @@ def summarise_consensus(solution: ConsensusSolution) -> Summary:
         + (f"; {solution.n_tied:,} are tied with another label" if solution.n_tied else "")
     )
     facts |= accuracy_in_words(solution)
-    matrix = matrix_cells(solution, solution.parameters.population["tilted_matrix"])
+    matrix = matrix_cells(solution, solution.answer_shares)
     headline = after_doubts(solution.doubts, f"CONSENSUS: {expectation(solution)}{given_words(solution)}")
     return Summary(headline, consensus_verdict(solution), facts, {"": matrix}, solution.advice)
 

@@ -5,6 +5,9 @@ worker is uncertain for three reasons: its responses are few, each label may be 
 consensus differ about all its responses together. The three variances add up: labels are thought of as drawn from one
 member, and the member as drawn by its weight.
 
+Repeated answers of a worker to one task share its label, and tell little more than one answer: so every task counts
+once for a worker, as the shares of the worker's answers to it.
+
 The flags rest on the labels *without* the worker, as nobody is to be praised for agreeing with itself. They set the
 worker's answers beside the same answers in random order.
 """
@@ -12,6 +15,7 @@ worker's answers beside the same answers in random order.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,23 +46,27 @@ class Skill:
 
     Attributes:
         n_responses: Responses.
+        n_tasks: Tasks that they are to.
         skill: The accuracy, drawn to that of all workers together, the more so the less is known of the worker.
-        accuracy: The expected share of right responses, with the 95 % interval of the rate at which the worker is right
-            on tasks like those that it answered.
+        accuracy: The expected share of right responses to a task, the mean over the worker's tasks, with the 95 %
+            interval of the rate at which the worker is right on tasks like these.
         n_compared: Responses to tasks that others answered too, or whose label is known.
+        n_tasks_compared: These tasks.
         agreement: The same as the accuracy for these, against the labels without this worker.
         chance: The agreement that the same answers would have in random order.
         flag: Which flag, if any: a number of FLAGS.
         answer: The most frequent answer of the worker.
-        answer_share: The share of its responses that are this answer.
+        answer_share: The share of its responses that are this answer, every task weighing the same.
     """
 
     n_responses: Ints
+    n_tasks: Ints
     skill: Floats
     accuracy: Floats
     accuracy_low: Floats
     accuracy_high: Floats
     n_compared: Ints
+    n_tasks_compared: Ints
     agreement: Floats
     agreement_low: Floats
     agreement_high: Floats
@@ -71,6 +79,8 @@ class Skill:
 @dataclass(frozen=True, eq=False)
 class JudgedResponses:
     """Responses, and how probable the labels of their tasks are. All arrays but the members' are by response.
+
+    In all sums a response weighs one over the number of responses that its worker gave to its task.
 
     Attributes:
         task: The task.
@@ -90,15 +100,47 @@ class JudgedResponses:
     without: Floats
     known: Bools
 
+    @cached_property
+    def pair(self) -> Ints:
+        """The number of the worker and the task of each response, together."""
+        n_tasks = int(self.task.max(initial=-1)) + 1
+        return _numbered(self.worker * n_tasks + self.task)
+
+    @cached_property
+    def weight(self) -> Floats:
+        """One over the number of responses by this worker to this task."""
+        return 1.0 / np.bincount(self.pair)[self.pair]
+
+    @cached_property
+    def share(self) -> Floats:
+        """The share of these that are the same answer."""
+        same = _numbered(self.pair * self.without.shape[1] + self.answer)
+        return np.bincount(same)[same] * self.weight
+
+    def n_responses(self) -> Ints:
+        """Responses by worker."""
+        return np.bincount(self.worker, minlength=self.n_workers)
+
     def sums(self, values: Floats) -> Floats:
         """Sums by worker."""
-        return np.asarray(np.bincount(self.worker, weights=values, minlength=self.n_workers), np.float64)
+        weights = self.weight * values
+        return np.asarray(np.bincount(self.worker, weights=weights, minlength=self.n_workers), np.float64)
 
     def answers(self) -> Floats:
-        """How often each worker gave each answer."""
+        """To how many tasks each worker gave each answer."""
         shape = (self.n_workers, self.without.shape[1])
-        numbers = np.bincount(self.worker * shape[1] + self.answer, minlength=shape[0] * shape[1])
-        return numbers.reshape(shape).astype(np.float64)
+        at = self.worker * shape[1] + self.answer
+        numbers = np.bincount(at, weights=self.weight, minlength=shape[0] * shape[1])
+        return np.asarray(numbers, np.float64).reshape(shape)
+
+    def variance(self, right: Floats) -> Floats:
+        """The variance of the number of right answers by worker, if each is right with a probability.
+
+        The labels of tasks are independent. That of one task decides together which of a worker's answers to it are
+        right: with shares s of the answers, the variance is Σ s² p − (Σ s p)².
+        """
+        mean = np.bincount(self.pair, weights=self.weight * right)[self.pair]
+        return self.sums((self.share - mean) * right)
 
     def compared(self) -> JudgedResponses:
         """Those that can be compared: somebody else answered the task too, or its label is known."""
@@ -111,6 +153,11 @@ class JudgedResponses:
         return JudgedResponses(*rows, self.n_workers, self.members, self.without[kept], self.known[kept])
 
 
+def _numbered(keys: Ints) -> Ints:
+    """Equal keys as equal numbers from 0."""
+    return np.unique(keys, return_inverse=True)[1].reshape(-1)
+
+
 def measure_skill(judged: JudgedResponses) -> Skill:
     """The statistics of workers with the given responses."""
     answers = judged.answers()
@@ -118,17 +165,20 @@ def measure_skill(judged: JudgedResponses) -> Skill:
     accuracy, variance = _accuracy(judged, n)
     low, high, worth = uncertain_share(accuracy, n, variance)
     average = (accuracy * n).sum() / max(n.sum(), 1.0)
-    beside = _Beside.the_others(judged.compared())
+    others = judged.compared()
+    beside = _Beside.the_others(others)
     compared = np.maximum(beside.n, 1.0)
     agreement = beside.agreed / compared
     agreement_low, agreement_high, _ = uncertain_share(agreement, beside.n, beside.variance)
     return Skill(
-        n_responses=n.astype(np.int64),
+        n_responses=judged.n_responses(),
+        n_tasks=_whole(n),
         skill=(worth * accuracy + PULL * average) / (worth + PULL),
         accuracy=accuracy,
         accuracy_low=low,
         accuracy_high=high,
-        n_compared=beside.n.astype(np.int64),
+        n_compared=others.n_responses(),
+        n_tasks_compared=_whole(beside.n),
         agreement=agreement,
         agreement_low=agreement_low,
         agreement_high=agreement_high,
@@ -141,7 +191,7 @@ def measure_skill(judged: JudgedResponses) -> Skill:
 
 def skill_reason(skill: Skill, number: int, labels: Sequence[str]) -> str:
     """Why a worker is flagged; empty if it is not."""
-    flag, n, n_compared = FLAGS[skill.flag[number]], skill.n_responses[number], skill.n_compared[number]
+    flag, n, n_compared = FLAGS[skill.flag[number]], skill.n_tasks[number], skill.n_tasks_compared[number]
     if flag == "same":
         answer, share = labels[skill.answer[number]], skill.answer_share[number]
         often = "whatever the task" if share == 1 else f"to {share:.1%} of the tasks, whatever they are"
@@ -162,8 +212,13 @@ def skill_reason(skill: Skill, number: int, labels: Sequence[str]) -> str:
     return f"{said}: agrees with the others on {agrees} of {n_compared}; by guessing it would on {chance}"
 
 
+def _whole(numbers: Floats) -> Ints:
+    """Sums of weights that are whole numbers but for rounding."""
+    return np.rint(numbers).astype(np.int64)
+
+
 def uncertain_share(share: Floats, n: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:
-    """The 95 % interval of a rate, from n responses of which it is not certain how many count.
+    """The 95 % interval of a rate, from n tasks of which it is not certain how many count.
 
     If k of them did for certain, the rate would have the Beta distribution of parameters k + ½ and n − k + ½ (Jeffreys'
     prior). As k is uncertain, the interval is that of the Beta distribution that has the mean and the variance of the
@@ -171,11 +226,11 @@ def uncertain_share(share: Floats, n: Floats, variance: Floats) -> tuple[Floats,
 
     Args:
         share: The mean of k / n.
-        n: Number of responses.
+        n: Number of tasks.
         variance: The variance of k / n.
 
     Returns:
-        Both ends, and how many certain responses would tell as much: at most n.
+        Both ends, and how many tasks with certain labels would tell as much: at most n.
     """
     from scipy.special import betaincinv
 
@@ -190,15 +245,15 @@ def uncertain_share(share: Floats, n: Floats, variance: Floats) -> tuple[Floats,
 
 
 def _accuracy(judged: JudgedResponses, n: Floats) -> tuple[Floats, Floats]:
-    """The expected share of each worker's responses that are right, and the variance of this share.
+    """The expected share of each worker's responses to a task that are right, and the variance of its mean over tasks.
 
-    Within a member labels are independent; between members the variance is that of what they expect.
+    Within a member it is that of the labels; between members that of what they expect.
     """
     n = np.maximum(n, 1.0)
     weights = np.array([weight for weight, _ in judged.members])[:, None]
     right = [np.clip(table[judged.task, judged.answer], 0.0, 1.0) for _, table in judged.members]
     shares = np.array([judged.sums(each) / n for each in right])
-    within = np.array([judged.sums(each * (1 - each)) / n**2 for each in right])
+    within = np.array([judged.variance(each) / n**2 for each in right])
     accuracy = np.clip((weights * shares).sum(axis=0), 0.0, 1.0)
     return accuracy, (weights * (within + (shares - accuracy) ** 2)).sum(axis=0)
 
@@ -208,8 +263,8 @@ class _Beside:
     """Workers beside the others, from the responses that can be compared.
 
     Attributes:
-        n: Number of responses.
-        mostly: The share of these that are the worker's most frequent answer.
+        n: Number of tasks.
+        mostly: The share of the worker's most frequent answer.
         agreed: The expected number of agreements.
         variance: The variance of their share.
         chance: The mean number of agreements over all orders of the worker's answers.
@@ -249,7 +304,7 @@ class _Beside:
             n=n,
             mostly=answers.max(axis=1) / whole,
             agreed=agreed,
-            variance=judged.sums(agrees * (1 - agrees)) / whole**2,
+            variance=judged.variance(agrees) / whole**2,
             chance=chance,
             deviation=_over_all_orders(judged, centred, answers),
             typical=knows * signal - Z * np.sqrt(np.maximum(squares, 0.0)),
@@ -289,7 +344,7 @@ def _repeated(judged: JudgedResponses, favourite: Ints) -> Floats:
     wrong = 1 - judged.without[rows, own]
     asked, said = judged.sums(wrong), judged.sums(wrong * (judged.answer == own))
     wrong_if_said = 1 - judged.without[rows, judged.answer]
-    all_said = np.bincount(judged.answer, weights=wrong_if_said, minlength=n_labels)[favourite]
-    all_asked = (1 - judged.without).sum(axis=0)[favourite]
+    all_said = np.bincount(judged.answer, weights=judged.weight * wrong_if_said, minlength=n_labels)[favourite]
+    all_asked = (judged.weight @ (1 - judged.without))[favourite]
     usual = (all_said - said + 1) / (all_asked - asked + 2)  # one half where nothing is known
     return np.asarray(betainc(np.maximum(said, NOTHING), np.maximum(asked - said, 0.0) + 1, usual))
