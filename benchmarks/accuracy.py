@@ -6,8 +6,9 @@ Prints tables in Markdown: (a) accuracy on public sets of crowd labels whose tru
 shared ties and every method of crowd-kit, each in a process of its own with 120 seconds; (b) the means over these sets,
 with log-loss, calibration and differences; (c) the sets thinned to 2, 3, 5 and 8 responses per task; (d) simulated
 crowds of many makes. ``crowdopt`` is ``aggregate`` without any option but ``duplicates="all"``, so that every method
-gets all rows. The constants of the consensus were chosen while looking at these sets; nothing was on the simulated
-crowds. Differences stand with their standard errors. Progress goes to standard error.
+gets all rows. The model, its constants and its weights were chosen while looking at the public sets, at thinned ones
+and at other simulated crowds; the number of rounds on thinned sets and on simulated crowds of the makes of (d): see
+rounds.py. Differences stand with their standard errors. Progress goes to standard error.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import tempfile
 import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,6 +35,9 @@ from real_sets import DATA, SETS
 from scores import Scores, difference, scores_of, vote_shares
 from simulated_crowds import MAKES, draw
 from tables import describe, parser, say, show, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 TIME_LIMIT = 120.0
 OURS, VOTE, DS = "crowdopt", "vote", "DawidSkene"
@@ -167,7 +171,11 @@ def run_three(crowd: Crowd) -> dict[str, Any]:
     return {"crowd": crowd.name, "methods": {name: asdict(scores_of(p, crowd.truth)) for name, p in ways.items()}}
 
 
-def thin_sets(folders: list[Path]) -> list[dict[str, Any]]:
+def thin_sets(
+    folders: list[Path],
+    way: Callable[[Crowd], dict[str, Any]] = run_three,
+    seeds: Sequence[int] = THIN_SEEDS,
+) -> list[dict[str, Any]]:
     """Every set with fewer responses per task, where it has clearly more; of many tasks without truth only some."""
     runs = []
     for folder in folders:
@@ -178,13 +186,11 @@ def thin_sets(folders: list[Path]) -> list[dict[str, Any]]:
         per_task = len(crowd.task) / len(crowd.truth)
         for most in THINNED:
             if most < 0.85 * per_task:
-                runs += [
-                    {**run_three(crowd.thinned(most, seed)), "set": folder.name, "most": most} for seed in THIN_SEEDS
-                ]
+                runs += [{**way(crowd.thinned(most, seed)), "set": folder.name, "most": most} for seed in seeds]
     return runs
 
 
-def simulated(seeds: range) -> list[dict[str, Any]]:
+def simulated(seeds: range, way: Callable[[Crowd], dict[str, Any]] = run_three) -> list[dict[str, Any]]:
     """Crowds of all makes."""
     runs = []
     for make in MAKES:
@@ -192,7 +198,7 @@ def simulated(seeds: range) -> list[dict[str, Any]]:
         for seed in seeds:
             one = draw(make, seed)
             crowd = Crowd(make, one.task, one.worker, one.label, one.truth, one.n_labels)
-            runs.append({**run_three(crowd), "make": make, "seed": seed})
+            runs.append({**way(crowd), "make": make, "seed": seed})
     return runs
 
 
@@ -204,10 +210,6 @@ def column(runs: list[dict[str, Any]], method: str, score: str = "accuracy") -> 
 def with_error(pair: tuple[float, float], digits: int = 3) -> str:
     """A difference with its standard error."""
     return f"{pair[0]:+.{digits}f} ({pair[1]:.{digits}f})"
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
 
 
 def show_sets(sets: list[dict[str, Any]]) -> None:

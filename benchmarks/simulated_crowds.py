@@ -1,4 +1,4 @@
-"""Crowds of many makes, drawn from seeds, on which nothing in the product was settled.
+"""Crowds of many makes, drawn from seeds. The consensus got its number of rounds on such crowds, its model on others.
 
 A make says how workers err and how tasks differ; a seed then draws everything that the make leaves open: the numbers of
 tasks, workers, labels and responses, who answers how much, how frequent the labels are. Most makes break the model of
@@ -134,6 +134,7 @@ MAKES = {
     "own matrices, hard tasks": Make(own_matrices, hard=0.8),
     "own matrices, rare labels": Make(own_matrices, skewed=True),
     "own matrices, decoys, rare labels": Make(own_matrices, hard=0.8, decoys=True, skewed=True),
+    "own matrices, hard tasks, 12 rare labels": Make(own_matrices, labels=(12,), hard=0.8, skewed=True),
     "spammers": Make(spammers),
     "spammers, hard tasks, rare labels": Make(spammers, hard=0.8, skewed=True),
     "opposites": Make(opposites),

@@ -3,7 +3,8 @@
 python benchmarks/workers.py [--quick] [--json FILE] [--data DIR] [--seeds FIRST:LAST]
 
 Prints two tables in Markdown, (a) for public sets of crowd labels, (b) for simulated crowds of many makes
-(simulated_crowds.py), on which nothing was settled. Each has the share of the 95 % intervals of the accuracy that hold
+(simulated_crowds.py). The form of the intervals was chosen with the sets of (a) in view, and the number of rounds of
+the consensus with crowds like those of (b). Each table has the share of the 95 % intervals of the accuracy that hold
 the true accuracy, their median width, and the rank correlation of the skill with the true accuracy. The true accuracy
 is the share of a worker's responses, to tasks with truth, that equal the truth. Each folder of the data has
 responses.csv (task, worker, label) and truth.csv (task, label). Progress goes to standard error.

@@ -142,6 +142,14 @@ def test_aggregate_speed():
     assert min(float(row[name]) for name in ("our accuracy", "DawidSkene's")) > 0.8
 
 
+def test_rounds(shared_set, tmp_path):
+    shared_set("ic")
+    shown = tables(run("rounds.py", "--quick", "--data", str(SHARED)))["rounds.py"]
+    assert [row["crowds"] for row in shown] == [*(f"thinned, {most}" for most in (2, 3, 5, 8, "all")), "simulated, all"]
+    assert [row["number"] for row in shown[:2]] == ["2", "2"]  # one set, two draws
+    assert tables(run("rounds.py", "--quick", "--data", str(tmp_path)))["rounds.py"] == shown[-1:]
+
+
 def test_groups(tmp_path):
     shown = tables(run("groups.py", "--quick", "--json", str(tmp_path / "figures.json")))
     for part in ("b", "c"):
