@@ -1,4 +1,4 @@
-"""Options on the command line: what is declared once, in ``options.py`` or here, becomes parameters of Typer.
+"""Options on the command line: what is declared once, in ``crowdopt.options`` or here, becomes parameters of Typer.
 
 A command is a function with ``**options``, whose names, types, defaults and help come from a group of declarations.
 """
