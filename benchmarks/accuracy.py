@@ -277,7 +277,8 @@ def main() -> None:
     first, last = map(int, chosen.seeds.split(":"))
     names = [name for names in SETS.values() for name in names if not chosen.quick or name in QUICK]
     folders = [chosen.data / name for name in names if (chosen.data / name / "responses.csv").is_file()]
-    figures: dict[str, Any] = {"environment": environment(), "quick": chosen.quick, "sets": [], "thinned": []}
+    figures: dict[str, Any] = {"environment": environment(), "quick": chosen.quick, "seconds": TIME_LIMIT}
+    figures |= {"sets": [], "thinned": []}
     print(describe(figures["environment"]) + "\n")
     if folders:
         peers = (DS,) if chosen.quick else tuple(chosen.peers.split(","))

@@ -2,9 +2,9 @@
 
 python benchmarks/bench.py [--quick] [--out FOLDER] [--release] [--only PART,…]
 
-Runs end_to_end.py, exact.py, growth.py and accuracy.py one after the other (just under an hour), puts their
-figures into results.json, and draws them on a page, beside those of the release before. ``--release`` also keeps the
-results in benchmarks/releases, under the version's name; they are meant to be committed.
+Runs the programs of PARTS one after the other (an hour or more), puts their figures into results.json, and draws them
+on a page, beside those of the release before. ``--release`` also keeps the results in benchmarks/releases, under the
+version's name; they are meant to be committed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from processes import environment
 
 HERE = Path(__file__).resolve().parent
 RELEASES = HERE / "releases"
-PARTS = ("end_to_end", "exact", "growth", "accuracy")
+PARTS = ("end_to_end", "aggregate_speed", "exact", "growth", "accuracy", "workers", "found_classes")
+VERBS = ["aggregate", "prove"]
+"""Stand in the results, as 0.1.0 had one verb only."""
 
 
 def run_part(name: str, folder: Path, *, quick: bool) -> dict[str, Any]:
@@ -39,11 +41,12 @@ def run_part(name: str, folder: Path, *, quick: bool) -> dict[str, Any]:
 
 
 def kept(target: Path, version: str, *, quick: bool) -> dict[str, Any]:
-    """The parts that were measured before and can stand beside new ones: of this version, and as thorough."""
+    """The parts that were measured before and can stand beside new ones: of this version and verbs, and as thorough."""
     if not target.exists():
         return {}
     results = json.loads(target.read_text(encoding="utf-8"))
-    return dict(results["parts"]) if (results["version"], results["quick"]) == (version, quick) else {}
+    same = (results["version"], results.get("verbs"), results["quick"]) == (version, VERBS, quick)
+    return dict(results["parts"]) if same else {}
 
 
 def earlier(version: str, folder: Path = RELEASES) -> Path | None:
@@ -87,7 +90,7 @@ def main() -> None:
     around = environment()
     version = around["packages"]["crowdopt"]
     before = kept(target, version, quick=chosen.quick)
-    results = {"version": version, "environment": around, "quick": chosen.quick, "parts": before}
+    results = {"version": version, "verbs": VERBS, "environment": around, "quick": chosen.quick, "parts": before}
     for name in chosen.only:
         results["parts"] = {**results["parts"], name: run_part(name, chosen.out, quick=chosen.quick)}
         text = json.dumps(results, separators=(",", ":")).replace("},{", "},\n{") + "\n"

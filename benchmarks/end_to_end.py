@@ -4,8 +4,9 @@ python benchmarks/end_to_end.py [--quick] [--json FILE]
 
 Every run is a process of its own, timed from its start to its end, with its CPU time and peak memory as the operating
 system reports them. All programs read the same Parquet file and write one label per task to another; crowdopt also
-checks the responses, proves its answer and writes confidences and margins. They take turns, every other time in
-reverse order, and medians are compared. crowd-kit's DawidSkene runs once at the largest size, under a cap.
+checks the responses and writes confidences, and ``prove`` proves its answer and writes margins. They take turns, every
+other time in reverse order, and medians are compared, as multiples of ``prove``. crowd-kit's DawidSkene runs once at
+the largest size, under a cap; ``aggregate`` runs up to a million responses.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from processes import Cap, Run, elsewhere, environment, measure, median, stay_sm
 from tables import describe, parser, say, show, write_json
 
 HERE = Path(__file__).resolve().parent
-CROWDOPT, VOTE = "crowdopt", "crowdopt, engine vote"
+PROVE, AGGREGATE, VOTE = "crowdopt prove", "crowdopt aggregate", "crowdopt prove, engine vote"
 MAJORITY, DAWID_SKENE, DUCKDB = "crowd-kit MajorityVote", "crowd-kit DawidSkene", "plain DuckDB"
-PROGRAMS = {VOTE: "vote", MAJORITY: "MajorityVote", DAWID_SKENE: "DawidSkene", DUCKDB: "duckdb"}
+OURS = {PROVE: ["prove"], AGGREGATE: ["aggregate"], VOTE: ["prove", "--engine", "vote"]}
+PEERS = {MAJORITY: "MajorityVote", DAWID_SKENE: "DawidSkene", DUCKDB: "duckdb"}
 LABELS = (2, 3, 5)
 REPEATS = {10**5: 3, 10**6: 3, 10**7: 2}
 """Runs of each program by the number of responses."""
@@ -31,20 +33,25 @@ REPEATS = {10**5: 3, 10**6: 3, 10**7: 2}
 SLOW_REPEATS = {10**5: 2, 10**6: 2}
 """Those of DawidSkene; beyond these sizes once, within the cap."""
 
+MOST_AGGREGATED = 10**6
+"""Responses beyond which ``aggregate`` is not run."""
+
 CAP = Cap(seconds=900, memory_gb=16)
 
 
 def command(program: str, source: Path, target: Path) -> list[str]:
     """The command line of a program."""
-    if program in {CROWDOPT, VOTE}:
-        engine = ["--engine", "vote"] if program == VOTE else []
-        start = [str(Path(sys.executable).with_name("crowdopt")), "prove"]
-        return [*start, str(source), "-o", str(target), "--json", *engine]
-    return [sys.executable, str(HERE / "peer.py"), PROGRAMS[program], str(source), str(target)]
+    if program in OURS:
+        verb, *options = OURS[program]
+        start = str(Path(sys.executable).with_name("crowdopt"))
+        return [start, verb, str(source), "-o", str(target), "--json", *options]
+    return [sys.executable, str(HERE / "peer.py"), PEERS[program], str(source), str(target)]
 
 
 def repeats_of(program: str, crowd: Crowd) -> int:
     """How often a program runs on a crowd."""
+    if program == AGGREGATE and crowd.responses > MOST_AGGREGATED:
+        return 0
     return (SLOW_REPEATS if program == DAWID_SKENE else REPEATS).get(crowd.responses, 1)
 
 
@@ -52,7 +59,8 @@ def run_case(folder: Path, crowd: Crowd, *, quick: bool) -> dict[str, Any]:
     """All programs on one crowd, in turns."""
     source = folder / "responses.parquet"
     elsewhere(crowd.write, str(source))
-    wanted = {name: 1 if quick else repeats_of(name, crowd) for name in (CROWDOPT, *PROGRAMS)}
+    repeats = {name: repeats_of(name, crowd) for name in (*OURS, *PEERS)}
+    wanted = {name: 1 if quick else times for name, times in repeats.items() if times}
     runs: dict[str, list[Run]] = {name: [] for name in wanted}
     for i in range(max(wanted.values())):
         for name in list(runs)[:: -1 if i % 2 else 1]:
@@ -70,15 +78,16 @@ def run_case(folder: Path, crowd: Crowd, *, quick: bool) -> dict[str, Any]:
 
 
 def summary(crowd: Crowd, runs: dict[str, list[Run]], accuracy: dict[str, float]) -> dict[str, Any]:
-    """Medians, and how many times what crowdopt takes each of the others took."""
+    """Medians, and how many times what ``prove`` takes each of the others took."""
     medians = {name: _middle(found) for name, found in runs.items()}
-    ours = medians[CROWDOPT]
-    if ours.error:
-        sys.exit(f"crowdopt failed: {ours.error}")
+    for name in OURS:
+        if name in medians and medians[name].error:
+            sys.exit(f"{name} failed: {medians[name].error}")
+    ours = medians[PROVE]
     ratios = {
         name: {"wall": run.wall / ours.wall, "cpu": run.cpu / ours.cpu, "peak": run.peak_mb / ours.peak_mb}
         for name, run in medians.items()
-        if name != CROWDOPT and not run.error
+        if name != PROVE and not run.error
     }
     return {
         "crowd": asdict(crowd),
@@ -103,7 +112,7 @@ def show_cases(cases: list[dict[str, Any]]) -> None:
     for case in cases:
         for name, run in case["median"].items():
             ratio = case["times_crowdopt"].get(name)
-            none = "1" if name == CROWDOPT else "–"
+            none = "1" if name == PROVE else "–"
             times = [f"{ratio[key]:.2f}" for key in ("wall", "cpu", "peak")] if ratio else [none] * 3
             share = f"{case['accuracy'][name]:.4f}" if name in case["accuracy"] else "–"
             rows.append(
@@ -115,7 +124,7 @@ def show_cases(cases: list[dict[str, Any]]) -> None:
             )
     columns = (
         *("responses", "labels", "program", "runs", "wall, s", "CPU, s", "peak, MB"),
-        *("wall / crowdopt", "CPU / crowdopt", "peak / crowdopt", "accuracy", "failed or stopped"),
+        *("wall / prove", "CPU / prove", "peak / prove", "accuracy", "failed or stopped"),
     )
     show("end_to_end.py", "Medians of whole processes, in turns; ratios above 1 are slower or larger.", columns, rows)
 

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from accuracy import OURS, means
+import accuracy
 from crowdopt.report.charts import (
     BLUE,
     GREEN,
@@ -29,14 +29,15 @@ from crowdopt.report.charts import (
 )
 from crowdopt.report.page import fill
 from crowdopt.results.write.files import write_text
-from end_to_end import CAP, CROWDOPT, DAWID_SKENE, DUCKDB, MAJORITY, VOTE
+from end_to_end import AGGREGATE, CAP, DAWID_SKENE, DUCKDB, MAJORITY, OURS, PROVE, VOTE
 from exact import digest, listing
 from growth import slope
 from tables import duration, nats
 
 HERE = Path(__file__).resolve().parent
 STYLES = {
-    CROWDOPT: Style(BLUE, 3.5),
+    PROVE: Style(BLUE, 3.5),
+    AGGREGATE: Style(BLUE, 2, (6, 2)),
     VOTE: Style(PURPLE, 1.5, (2, 2)),
     MAJORITY: Style(ORANGE, 2),
     DAWID_SKENE: Style(RED, 2),
@@ -44,10 +45,45 @@ STYLES = {
 }
 MEASURES = {"wall": "seconds from start to end", "cpu": "seconds of CPU", "peak_mb": "peak memory, MB"}
 TARGETS = ((MAJORITY, 1.0), (DAWID_SKENE, 5.0))
-"""How many times what crowdopt takes the others should take at least."""
+"""How many times what ``prove`` takes the others should take at least."""
 
 LARGE = 10**6
 """From how many responses on the targets hold."""
+
+METHODS = {
+    accuracy.OURS: "what aggregate gives",
+    accuracy.VOTE: "the majority vote with ties shared",
+    "prove, one matrix": "what prove gives without options",
+    "classes of 0.1.0": "what --find-classes auto gave there, in another way than now",
+}
+"""The methods of the accuracies that are not crowd-kit's."""
+
+OLD_NAMES = {
+    "end_to_end": {"crowdopt": PROVE, "crowdopt, engine vote": VOTE},
+    "accuracy": {"crowdopt": "prove, one matrix", "found classes": "classes of 0.1.0"},
+}
+"""What is called otherwise in the results of 0.1.0: its only verb was what ``prove`` is now."""
+
+OLD_SECONDS = 30.0
+"""What each method had there."""
+
+
+def named_as_now(results: dict[str, Any]) -> dict[str, Any]:
+    """Results whose programs and methods have the names of today; those of 0.1.0 say nothing of verbs."""
+    if "verbs" in results:
+        return results
+    parts = {name: _renamed(part, OLD_NAMES.get(name, {})) for name, part in results["parts"].items()}
+    return {**results, "parts": {**parts, "accuracy": {"seconds": OLD_SECONDS, **parts["accuracy"]}}}
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {names.get(key, key): _renamed(one, names) for key, one in value.items()}
+    return [_renamed(one, names) for one in value] if isinstance(value, list) else value
+
+
+TABLES = ("aggregate_speed", "accuracy.py (b)", "accuracy.py (c)", "accuracy.py (d)", "workers", "found_classes")
+"""How the names of tables begin that stand on the page as they were printed, if the results have them."""
 
 
 def verdicts(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -130,7 +166,7 @@ def _point(x: float, series: str, values: list[float], middle: float) -> dict[st
 
 def accuracy_chart(sets: list[dict[str, Any]]) -> str:
     """The mean accuracy of each method."""
-    found = {name: value for name, value in means(sets).items() if value is not None}
+    found = {name: value for name, value in accuracy.means(sets).items() if value is not None}
     rows = [
         {"name": name, "value": value, "text": f"{value:.2%}"}
         for name, value in sorted(found.items(), key=lambda item: -item[1])
@@ -176,27 +212,37 @@ def _work(results: dict[str, Any]) -> dict[str, int]:
     return found
 
 
+def printed(parts: dict[str, Any]) -> list[dict[str, Any]]:
+    """The tables that stand on the page as they were printed."""
+    return [one for part in parts.values() for one in part.get("tables", []) if one["name"].startswith(TABLES)]
+
+
 def render(results: dict[str, Any], before: dict[str, Any] | None = None) -> str:
     """The page as HTML."""
+    results = named_as_now(results)
     parts = results["parts"]
     cases, cells = parts["end_to_end"]["cases"], parts["exact"]["cells"]
     sets, series = parts["accuracy"]["sets"], parts["growth"]["series"]
-    ours = (OURS, "found classes")
+    means = accuracy.means(sets) if sets else {}
     return fill(
         "page.html",
         others={"page.html": (HERE / "page.html").read_text(encoding="utf-8")},
         data={},
         results=results,
+        two_verbs="verbs" in results,
         before=before,
         verdicts=verdicts(cases),
         cases=cases,
+        base=PROVE,
+        programs=OURS,
         cap=CAP,
         end_to_end_charts=end_to_end_charts(cases),
         cells=[{**cell, **digest(cell["crowds"]), "n": len(cell["crowds"])} for cell in cells],
         growth_charts=growth_charts(series),
         sets=sets,
-        means=dict(sorted(means(sets).items(), key=lambda item: item[0] not in ours)) if sets else {},
-        ours=ours,
+        means=dict(sorted(means.items(), key=lambda item: item[0] not in METHODS)),
+        described={name: words for name, words in METHODS.items() if name in means},
+        tables=printed(parts),
         accuracy_chart=accuracy_chart(sets) if sets else "",
         failures=failures(sets),
         changes=changes(results, before),

@@ -16,8 +16,13 @@ MISSED = 1e-6
 """Nats below the optimum from which on it counts as missed."""
 
 
+SHOWN: list[dict[str, Any]] = []
+"""All tables that were printed: they go with the figures."""
+
+
 def show(name: str, caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Prints a table in Markdown between two comments."""
+    """Prints a table in Markdown between two comments, and keeps it for :func:`write_json`."""
+    SHOWN.append({"name": name, "caption": caption, "columns": [*columns], "rows": [[*row] for row in rows]})
     lines = [f"<!-- {name} -->", caption, "", *markdown(columns, rows), f"<!-- end of {name} -->"]
     print("\n".join(lines) + "\n", flush=True)
 
@@ -84,8 +89,8 @@ def parser(description: str) -> argparse.ArgumentParser:
 
 
 def write_json(path: Path | None, figures: dict[str, Any]) -> None:
-    """Writes the figures if there is a place for them."""
+    """Writes the figures, and the tables that were printed of them, if there is a place."""
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        path.write_text(json.dumps({**figures, "tables": SHOWN}, indent=1) + "\n", encoding="utf-8")
         say(f"written to {path}")
