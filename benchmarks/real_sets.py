@@ -1,4 +1,4 @@
-"""What crowdopt answers on public sets of crowd labels whose truth is known, next to other ways to prove them.
+"""What ``prove`` answers on public sets of crowd labels whose truth is known, with one matrix, next to other ways.
 
 python benchmarks/real_sets.py [--quick] [--json FILE] [--data DIR]
 
@@ -24,8 +24,9 @@ SETS = {
     "two labels": ("ic", "bluebirds", "sp_amt", "mozafari", "rte", "temp", "product", "zencrowd_us"),
 }
 QUICK = {"movies3", "wsd", "ic"}
+ONE_MATRIX = "prove, one matrix"
 METHODS: dict[str, dict[str, Any]] = {
-    "crowdopt": {},
+    ONE_MATRIX: {},
     "selectivity estimated": {"selectivity": "estimate"},
     "majority vote": {"engine": "vote"},
     "EM(*)": {"engine": "em"},
@@ -67,7 +68,7 @@ def show_proofs(found: list[dict[str, Any]]) -> None:
             duration(facts["seconds"]),
         ]
         for entry in found
-        for name, facts in (("none", entry["crowdopt"]), ("estimated", entry["selectivity estimated"]))
+        for name, facts in (("none", entry[ONE_MATRIX]), ("estimated", entry["selectivity estimated"]))
     ]
     columns = (
         *("set", "kind", "selectivity", "tasks", "labels", "buckets", "accuracy", "log-likelihood", "space"),
@@ -86,7 +87,7 @@ def show_comparison(found: list[dict[str, Any]]) -> None:
     rows = [
         [
             entry["set"],
-            f"{entry['crowdopt']['n_truth']:,}",
+            f"{entry[ONE_MATRIX]['n_truth']:,}",
             *(f"{entry[name]['accuracy']:.4f}" for name in METHODS),
             *(f"{entry[name]['log_likelihood']:,.2f}" for name in plain),
         ]
@@ -98,15 +99,15 @@ def show_comparison(found: list[dict[str, Any]]) -> None:
         *(f"log-likelihood: {name}" for name in plain),
     )
     caption = (
-        "The same sets and rows, aggregated in other ways. Log-likelihoods are those of the labels without "
+        "The same sets and rows, labelled in other ways. Log-likelihoods are those of the labels without "
         "selectivity. A tied vote goes to the lower label."
     )
     show("real_sets.py (b)", caption, columns, rows)
 
 
 def main() -> None:
-    """Aggregates, prints, writes."""
-    options = parser("crowdopt on public sets of crowd labels.")
+    """Proves, prints, writes."""
+    options = parser("crowdopt prove on public sets of crowd labels.")
     options.add_argument("--data", type=Path, default=DATA, metavar="DIR", help="the folder with a folder for each set")
     chosen = options.parse_args()
     wanted = [(kind, name) for kind, names in SETS.items() for name in names if not chosen.quick or name in QUICK]

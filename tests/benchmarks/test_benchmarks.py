@@ -93,8 +93,8 @@ def test_real_sets(shared_set, tmp_path):
     assert proofs["movies3", "none"] == proofs["ic", "none"] == "PROVED"
     figures = json.loads(path.read_text(encoding="utf-8"))
     for entry in figures["sets"]:
-        if entry["crowdopt"]["space"] == "all" and entry["crowdopt"]["proof"] == "PROVED":
-            best = entry["crowdopt"]["log_likelihood"] + entry["crowdopt"]["tolerance"]
+        if entry["prove, one matrix"]["space"] == "all" and entry["prove, one matrix"]["proof"] == "PROVED":
+            best = entry["prove, one matrix"]["log_likelihood"] + entry["prove, one matrix"]["tolerance"]
             assert all(entry[other]["log_likelihood"] <= best for other in ("majority vote", "EM(*)", "soft EM"))
 
 
