@@ -56,7 +56,7 @@ def problems(n_labels: int, size: int, n_groups: int) -> list[Any]:
         buckets, _ = Buckets.from_arrays(counts)
         totals = Totals(N_TASKS, 0, 0, size, buckets.n_responses, 0)
         counted = CountedProblem(Scale.of(labels, labels), (), buckets, None, totals, Reading(labels=tuple(labels)))
-        items.append((counted, complete(SolveOptions, {}), 60.0, None))
+        items.append((counted, complete(SolveOptions, {}), 60.0, None, "solving alone is measured"))
     return items
 
 
