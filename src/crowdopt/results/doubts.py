@@ -102,7 +102,7 @@ def doubts_of(result: Solution | Solutions[Any]) -> tuple[str, ...]:
 def warn_of(doubts: Iterable[str]) -> None:
     """Warns whoever called this package."""
     level, frame = 1, sys._getframe()  # noqa: SLF001 -- inspect.stack() reads all files of the stack
-    while frame.f_back and frame.f_globals["__name__"].partition(".")[0] == __name__.partition(".")[0]:
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == __name__.partition(".")[0]:
         level, frame = level + 1, frame.f_back
     for doubt in doubts:
         warnings.warn(f"CHECK: {doubt}", CheckWarning, stacklevel=level)
