@@ -290,7 +290,7 @@ def test_odd_workers_are_flagged_and_good_ones_are_not(seed):
     assert flags[:20] == [""] * 20
     assert flags[20:22] == ["same", "same"]
     assert flags[23] == "opposite"
-    assert flags[24] in {"", "too few"}
+    assert flags[24] in {"", "unclear"}
     reasons = [skill_reason(skill, number, LABELS) for number in range(25)]
     assert reasons[:20] == [""] * 20
     assert reasons[20] == "answers 'yes' whatever the task"
@@ -336,7 +336,7 @@ def test_who_says_what_is_true_is_not_flagged_for_saying_the_same():
         np.concatenate([rows.without, right]),
     )
     skill = measure_skill(more)
-    assert FLAGS[skill.flag[20]] == "too few"
+    assert FLAGS[skill.flag[20]] == "unclear"
     assert skill.agreement[20] == pytest.approx(0.99)
 
 
@@ -384,7 +384,7 @@ def test_unanimous(n_labels):
         skill.accuracy.tolist() == skill.skill.tolist() == skill.agreement.tolist() == skill.chance.tolist() == [1] * 4
     )
     assert ((skill.accuracy_low > 0.7) & (skill.accuracy_high == 1)).all()
-    assert flags_of(skill) == ["too few"] * 4
+    assert flags_of(skill) == ["unclear"] * 4
 
 
 def test_workers_without_responses_and_crowds_without_any():
@@ -394,7 +394,7 @@ def test_workers_without_responses_and_crowds_without_any():
     assert skill.skill == pytest.approx(np.full(4, 0.8))
     assert (skill.accuracy_low[1], skill.accuracy_high[1]) == (0, 1)
     empty = measure_skill(judged([], [], [], [(1.0, np.zeros((0, 2)))], np.zeros((0, 2)), n_workers=2))
-    assert flags_of(empty) == ["too few", "too few"]
+    assert flags_of(empty) == ["unclear", "unclear"]
 
 
 def test_no_order_of_rows_or_names_of_workers_moves_a_number():

@@ -28,7 +28,7 @@ def test_table_shows_the_worst_first_and_says_how_many_more(crowdopt, files):
     said = crowdopt("workers", *files)
     assert "44 workers, worst first" in said
     assert "and 24 more, better ones" in said
-    assert "flagged: 1 same, 1 opposite, 1 chance, 1 too few" in said
+    assert "flagged: 1 same, 1 opposite, 1 chance, 1 unclear" in said
     lines = first_cells(said)
     assert len(lines) == 20
     assert lines[0] == "1002"  # the opposite of everyone
@@ -66,7 +66,7 @@ def test_files_hold_what_the_library_says(crowdopt, files, tmp_path, suffix):
 def test_json_has_the_worst_with_their_confusion(crowdopt, files):
     facts = json.loads(crowdopt("workers", *files, "--json"))
     assert facts["n_workers"] == 44
-    assert facts["flags"] == {"same": 1, "opposite": 1, "chance": 1, "too few": 1}
+    assert facts["flags"] == {"same": 1, "opposite": 1, "chance": 1, "unclear": 1}
     assert len(facts["worst"]) == 20
     worst = facts["worst"][0]
     assert (worst["worker"], worst["flag"]) == ("1002", "opposite")

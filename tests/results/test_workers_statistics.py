@@ -99,7 +99,7 @@ def flags_of(data, **options):
 def test_flags_name_who_is_odd_and_spare_the_others():
     for seed in range(5):
         flags, table = flags_of(with_odd_ones(seed))
-        assert [flags.pop(1000 + i) for i in range(4)] == ["same", "chance", "opposite", "too few"]
+        assert [flags.pop(1000 + i) for i in range(4)] == ["same", "chance", "opposite", "unclear"]
         assert Counter(flags.values())[""] >= 39
         reasons = table.set_index("worker")["reason"]
         assert "always answers '1'" in reasons[1000]
@@ -132,4 +132,4 @@ def test_one_label_tells_nothing():
     table = prove(pd.DataFrame([(t, w, "yes") for t in range(9) for w in "ab"], columns=NAMES)).workers()
     assert table["accuracy"].tolist() == table["agreement"].tolist() == table["chance"].tolist() == [1, 1]
     assert table["information"].tolist() == [0, 0]
-    assert table["flag"].tolist() == ["too few", "too few"]
+    assert table["flag"].tolist() == ["unclear", "unclear"]

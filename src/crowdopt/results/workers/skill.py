@@ -196,7 +196,7 @@ def skill_reason(skill: Skill, number: int, labels: Sequence[str]) -> str:
         answer, share = labels[skill.answer[number]], skill.answer_share[number]
         often = "whatever the task" if share == 1 else f"to {share:.1%} of the tasks, whatever they are"
         return f"answers {answer!r} {often}"
-    if flag == "too few":
+    if flag == "unclear":
         if not n_compared:
             return "nobody else answered its tasks"
         some = "" if n_compared == n else f", of which others answered {n_compared}"
@@ -319,7 +319,7 @@ class _Beside:
             "same": (beyond <= far) & (self.mostly >= MOSTLY) & (self.repeated < RARE),
             "opposite": beyond < -far,
             "chance": (beyond <= far) & (self.typical > np.maximum(beyond, self.guessed)),
-            "too few": beyond <= far,
+            "unclear": beyond <= far,
         }
         return np.select(list(flags.values()), [FLAGS.index(name) for name in flags], 0)
 

@@ -23,7 +23,7 @@ Z = 1.959963984540054
 RARE = 0.001
 """A worker who always gives one answer is flagged if others of its class would do so less often than this."""
 
-FLAGS = ("", "same", "opposite", "chance", "too few")
+FLAGS = ("", "same", "opposite", "chance", "unclear")
 """The flags, by the number that stands for each; of those that apply, a worker has the first."""
 
 
@@ -123,7 +123,7 @@ def measure(against_labels: Ints, against_others: Ints, classes: Ints, typical: 
         "same": _always_the_same(against_labels, answer, typical.matrix[classes]),
         "opposite": high < chance,
         "chance": (low <= chance) & _enough(against_others, chance, typical.agreement[classes]),
-        "too few": low <= chance,
+        "unclear": low <= chance,
     }
     return Quality(
         n_responses=n_responses,
@@ -155,7 +155,7 @@ def reason(quality: Quality, number: int, labels: Sequence[str]) -> str:
         return "nobody else answered its tasks"
     agreement, chance = quality.agreement[number], quality.chance[number]
     said = f"agrees with the others on {agreement:.0%} of {n}; by chance it would on {chance:.0%}"
-    return f"{said}: too few to tell" if flag == "too few" else said
+    return f"{said}: too few to tell" if flag == "unclear" else said
 
 
 def information(counts: Ints, matrix: Floats, shares: Floats) -> Floats:
