@@ -152,7 +152,7 @@ def test_the_words_say_that_all_came_from_the_same_responses():
     assert "given the found classes and found shares and found smoothing" in said.headline
     assert "does not compare" in said.facts["smoothing"]
     assert said.facts["selectivity"].startswith("found in the same responses: low ")
-    assert "12 in classes found in the same responses; class 1 of " in said.facts["workers"]
+    assert "12 in classes found in the same responses; class 1, " in said.facts["workers"]
     sentence = verdict_of(solution).sentence
     for what in ("classes of workers", "shares of the labels", "pseudo-counts"):
         assert f"{what} that were found in the same responses" in sentence

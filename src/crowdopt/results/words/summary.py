@@ -105,7 +105,7 @@ def _workers(solution: ProofSolution) -> str:
         return f"{whole}{alike}; {_in_words(solution, solution.matrix[0])}"
     name, which = "{} {:,}", ""
     if solution.classes_found:
-        name, which = "class {} of {:,}", " in classes found in the same responses"
+        name, which = "class {}, {:,} of them", " in classes found in the same responses"
     elif all(one.n_workers == 1 for one in solution.classes):
         name, which = "{}", ", each a class of its own"
     parts = [
