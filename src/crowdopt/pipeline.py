@@ -255,8 +255,7 @@ class _Job:
         self.on_phase("comparing with the consensus")
         with self.reading_again():
             found = beside_consensus(solution, consensus, lambda: limits.asked_to_stop(solution.certificate))
-        told = replace(solution, doubts=found.doubts, advice=(*solution.advice, *found.advice))
-        return self.with_accuracy(told)
+        return self.with_accuracy(found.of(solution))
 
     def find_consensus_by_group(self, on_group: OnGroup | None) -> Solutions[ConsensusSolution]:
         """Reads and counts all groups, and aggregates each as a problem of its own."""

@@ -137,6 +137,13 @@ def test_what_chance_gives_is_within_its_errors(metric, n_labels):
     assert 0.85 < np.std(excess) < 1.15
 
 
+@pytest.mark.parametrize("metric", ["nominal", "ordinal"])
+def test_labels_that_nobody_gave_change_nothing(metric):
+    votes = np.random.default_rng(0).multinomial(3, [0.5, 0.3, 0.2], size=12)
+    padded = np.insert(votes, [0, 0, 2, 3], 0, axis=1)
+    assert excess_over_chance(padded, metric) == pytest.approx(excess_over_chance(votes, metric))
+
+
 def test_nothing_exceeds_chance_where_nobody_could_disagree():
     assert excess_over_chance(np.array([[1, 0], [0, 1]])) is None
     assert excess_over_chance(np.array([[3, 0], [2, 0], [0, 1]])) is None

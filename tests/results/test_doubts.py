@@ -54,7 +54,7 @@ def test_a_worker_does_not_agree_with_itself():
     assert doubt.startswith("no task was answered by two workers")
     guessed = [*twice, *((task, "y", answer) for task, _, answer in random_answers()[::4])]
     solution = aggregate(to_pandas(guessed), duplicates="all")
-    assert solution.doubts[0].startswith("two workers agree on a task hardly more often than by chance (tasks: 60)")
+    assert solution.doubts[0].startswith("two workers agree on a task little more often than by chance, for so few")
     assert "CHECK" in repr(solution)
     assert "expected" not in repr(solution)
 
@@ -89,7 +89,7 @@ def test_ratings_that_are_near_each_other_agree():
 
 def test_few_tasks_of_a_rare_label_may_be_luck():
     (doubt,) = aggregate(to_pandas([(task, worker, "ab"[task == 0]) for task in range(3) for worker in "xy"])).doubts
-    assert "hardly more often than by chance (tasks: 3), so that may be luck" in doubt
+    assert "little more often than by chance, for so few tasks (3): that may be luck" in doubt
 
 
 def test_workers_who_answered_no_task_of_known_label_are_not_known_by_it():
@@ -193,11 +193,27 @@ def test_where_nobody_looked_at_the_consensus_a_proof_says_so(tmp_path, invoke, 
         assert out.startswith(f"CHECK: {solution.doubts[0]}")
 
 
-def test_an_answer_that_nobody_waits_for_is_not_compared():
-    asked = iter([False, True])
-    solution = prove(overruled(), engine="scan", on_progress=lambda _: next(asked, True))
-    why = "the search was interrupted" if solution.interrupted else "someone asked to stop"
-    assert solution.advice[-1].startswith(f"these labels were compared with majorities only: {why}")
+def test_a_comparison_that_nobody_waits_for_is_left():
+    seen = []
+    solution = prove(overruled(), on_progress=lambda one: seen.append(one) or one.bound - one.objective < 1e-6)
+    assert (solution.certificate.stop, solution.interrupted) == ("FINISHED", True)
+    assert solution.advice[-1].startswith("these labels were compared with majorities only: someone asked to stop")
+    again = solution.with_source(solution.source)
+    assert "the consensus on" in again.doubts[0]
+    assert again.advice == ()
+
+
+def test_a_heuristic_with_found_classes_promises_nothing():
+    found = prove(overruled(), engine="vote", find_classes=2)
+    assert (found.doubts, found.advice) == ((), prove(overruled(), engine="vote", find_classes=2).advice)
+
+
+def test_answers_that_are_repeated_do_not_agree_where_nobody_looks_at_workers(monkeypatch):
+    monkeypatch.setattr(beside_consensus, "MOST_RESPONSES", 0)
+    rows = [(task, "x", "ab"[task % 2]) for task in range(60) for _ in range(3)]
+    assert prove(to_pandas(rows), duplicates="all").doubts == ()
+    (doubt,) = prove(to_pandas(random_answers())).doubts
+    assert doubt.startswith("two workers agree on a task no more often than by chance")
 
 
 @pytest.mark.parametrize(("rows", "reason"), DOUBTFUL.values(), ids=DOUBTFUL)

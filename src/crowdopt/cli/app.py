@@ -199,7 +199,7 @@ def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any
             result, shown(target), solution=options["solution"], summary_of_groups=options["group_summary"],
             report=options["report"],
         )  # fmt: skip
-    if result.interrupted or console.stop_asked:
+    if result.interrupted:
         print("crowdopt: interrupted; the best answers so far were kept", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
     if getattr(result, "failures", None):
@@ -257,7 +257,7 @@ def verify(solution: SolutionFile, inputs: Inputs, **options: Unpack[VerifyComma
         facts = {"check": list(result.check), "claim": result.claim, "reasons": list(result.reasons)}
         print_json({"verdict": result.verdict.value} | facts)
     elif options["quiet"]:
-        print_doubts(result.check)
+        print_doubts(() if result.verdict is Verdict.REJECTED else result.check)
     else:
         rejected = result.verdict is Verdict.REJECTED  # what is wrong says nothing more that counts
         check = [] if rejected else [f"CHECK: {line}" for line in shortened(result.check)]

@@ -52,9 +52,6 @@ class Console:
     While an engine runs, the first Ctrl-C asks it for its best answer so far; at any other time, or the second
     time, it interrupts as usual. The database turns an interrupt into an error of its own, and other libraries lose it
     where they call back: so an interrupt is remembered, and comes out as one at the next phase or at the end.
-
-    Attributes:
-        stop_asked: Whether somebody asked for the best answers so far.
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -62,7 +59,7 @@ class Console:
         self._status = None if quiet or not sys.stderr.isatty() else _status()
         self._timer = threading.Timer(DELAY, self._status.start) if self._status else None
         self._phase = "starting"
-        self.stop_asked = False
+        self._stop_asked = False
         self._interrupted = was_interrupted()
         self._bar: Progress | None = None
         self._started = time.monotonic()
@@ -108,7 +105,7 @@ class Console:
                 self._status.stop()
                 self._bar = _bar(f"{self._phase} groups", total)
             self._bar.update(self._bar.task_ids[0], completed=done)
-        return self.stop_asked
+        return self._stop_asked
 
     def _end_bar(self) -> None:
         if self._bar is not None:
@@ -120,13 +117,13 @@ class Console:
         if self._status:
             gap = progress.bound - progress.objective
             self._status.update(f"{self._phase}: log-likelihood {progress.objective:,.2f}, gap at most {gap:,.3g} nats")
-        return self.stop_asked
+        return self._stop_asked
 
     def _on_interrupt(self, *_: object) -> None:
-        if self._phase not in KEEPING or self.stop_asked:
+        if self._phase not in KEEPING or self._stop_asked:
             self._interrupted = True
             raise KeyboardInterrupt
-        self.stop_asked = True
+        self._stop_asked = True
 
 
 def printable(text: str) -> str:

@@ -23,6 +23,7 @@ from crowdopt.data.overview import Overview, check_n_labels
 from crowdopt.data.prepare import GROUP_VALUE, Prepared, each_its_own_class, prepare
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.responses import check_counted, scale_of
+from crowdopt.data.tables.spark import is_spark
 from crowdopt.data.tables.table import Table, fetch, settle_by, small_table, with_texts
 from crowdopt.data.worker_classes import MAX_CLASSES, WorkerClass, classed, ordered_class_names
 from crowdopt.errors import ClassError, InputError
@@ -88,6 +89,16 @@ class GroupedSource:
     def reading(self) -> Reading:
         """How the data were read."""
         return self.prepared.reading
+
+    @property
+    def elsewhere(self) -> str:
+        """Where the responses stay, if they are not to be brought here."""
+        return "cluster" if is_spark(self.responses) else ""
+
+    @property
+    def n_responses(self) -> int:
+        """Number of responses of all groups."""
+        return sum(counted.totals.n_responses for counted in self.groups.values())
 
     def encoded(self) -> dict[str, Encoded]:
         """The responses of each group, coded."""

@@ -19,6 +19,7 @@ from crowdopt.data.readers.open_files import explain_errors, read_files
 from crowdopt.data.readers.postgres_counts import Repeated, Server, serving
 from crowdopt.data.readers.tools.open_export import OpenedSource, open_files, open_frame
 from crowdopt.data.responses import Responses, TaskCounts, check, count_tasks
+from crowdopt.data.tables.spark import is_spark
 from crowdopt.data.tables.workspace import Workspace
 from crowdopt.data.worker_classes import class_pairs, pairs_of, with_pairs, worker_classes
 from crowdopt.errors import ClassError, ColumnError, InputError
@@ -45,6 +46,7 @@ class Source:
         workspace: The database that files were read with; None for frames.
         notes: What was done with the rows of an annotation tool's export, in words.
         digest: Of the responses; see ``fingerprint.py``. Empty if nobody asked for it.
+        on_server: Whether a database server counted them, and they stay there.
     """
 
     responses: Responses
@@ -53,6 +55,17 @@ class Source:
     workspace: Workspace | None
     notes: tuple[str, ...] = ()
     digest: str = ""
+    on_server: bool = False
+
+    @property
+    def elsewhere(self) -> str:
+        """Where the responses stay, if they are not to be brought here."""
+        return "cluster" if is_spark(self.responses.table) else "server" if self.on_server else ""
+
+    @property
+    def n_responses(self) -> int:
+        """Number of responses."""
+        return self.totals.n_responses
 
     @property
     def counted(self) -> CountedProblem:
@@ -161,7 +174,7 @@ def _count(
         responses = replace(responses, reading=read_gold(labels, responses.reading, workspace))
     on_phase("counting")
     counts = count_tasks(responses, workspace.folder if workspace else None, server)
-    source = Source(responses, counts, data, workspace, found.notes)
+    source = Source(responses, counts, data, workspace, found.notes, on_server=server is not None)
     return replace(source, digest=digest_of_responses(responses, server)) if digest else source
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -68,8 +67,7 @@ class Limits:
 
     def asked_to_stop(self, found: Certificate) -> bool:
         """Whether someone asks to stop after an engine is done, while more is looked at."""
-        bound = math.inf if found.bound is None else found.bound
-        return self.reached(found.objective, bound, found.work) is Stop.INTERRUPT
+        return found.bound is not None and self.reached(found.objective, found.bound, found.work) is Stop.INTERRUPT
 
 
 @dataclass(frozen=True, eq=False)

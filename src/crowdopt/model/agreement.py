@@ -95,8 +95,9 @@ def excess_over_chance(votes: Ints, metric: Metric = "nominal", weights: Ints | 
     """
     paired = votes.sum(axis=1) > 1
     table, mass = votes[paired].astype(np.float64), np.ones(paired.sum()) if weights is None else weights[paired]
+    table = table[:, table.any(axis=0)]  # labels that nobody gave would stretch the scale
     size, totals = table.sum(axis=1), mass @ table
-    if np.count_nonzero(totals) < 2:
+    if len(totals) < 2:
         return None
     share, distance = totals / totals.sum(), _squared_distances(totals, metric)
     alike = 1 - distance / distance.max()  # from 0 to 1; a label and itself: 1

@@ -152,6 +152,6 @@ def belongs_to_prove(function: str, name: str) -> Exception:
 
 def belongs_to_aggregate(function: str, name: str) -> Exception:
     """The error for a name that ``prove`` does not take."""
-    if name in declared(AggregateOptions):
+    if name == "label_shares":
         return InputError(f"prove has no option {name!r}; known shares of the labels are selectivity here")
     return unexpected(function, name)

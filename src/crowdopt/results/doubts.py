@@ -62,6 +62,8 @@ def doubts_about_proof(
     shares = {"clear majorities": buckets.overruled(mapping)}
     if tasks is None or rows is None:
         votes, proven = buckets.counts.sum(axis=1), solution.totals.n_gold > 0
+        if solution.reading.duplicates == "all":  # counts do not tell who repeats an answer
+            return overruling(shares)
         return (*_about_chance(votes, buckets.weights, solution.scale, proven=proven), *overruling(shares))
     here = rows >= 0
     overruled = (mapping[rows[here]] != tasks.labels[here]) & ~tasks.labelled.tied[here]
@@ -82,8 +84,8 @@ def _about_chance(votes: Ints, weights: Ints, scale: Scale, *, proven: bool) -> 
         said = "all responses to tasks that several workers answered are the same label"
         return (f"{said}, so agreement cannot be told from chance; add tasks that should get another label",)
     if excess > 0:
-        said = f"two workers agree on a task hardly more often than by chance (tasks: {n_tasks:,})"
-        return (f"{said}, so that may be luck; have more tasks answered twice",)
+        said = f"two workers agree on a task little more often than by chance, for so few tasks ({n_tasks:,})"
+        return (f"{said}: that may be luck; have more tasks answered twice",)
     said = f"two workers agree on a task no more often than by chance (tasks: {n_tasks:,})"
     return (f"{said}, so these labels may be guesses; look at the question, or collect more responses",)
 

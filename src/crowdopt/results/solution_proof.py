@@ -39,6 +39,7 @@ class ProofSolution(Solution):
         certificate: What was proved.
         seed: Seed of the engine's random choices.
         runner_up: The likeliest of all other mappings in the space, where the engine knows it: not in the file.
+        left: Whether someone asked to stop while it was compared with the consensus: not in the file.
     """
 
     kind: ClassVar[Kind] = "proof"
@@ -50,6 +51,7 @@ class ProofSolution(Solution):
     certificate: Certificate
     seed: int = 0
     runner_up: Ints | None = None
+    left: bool = False
 
     @property
     def problem(self) -> Problem:
@@ -58,8 +60,8 @@ class ProofSolution(Solution):
 
     @property
     def interrupted(self) -> bool:
-        """Whether the engine was stopped because someone asked for it."""
-        return self.certificate.stop is Stop.INTERRUPT
+        """Whether the engine was stopped, or the comparison with the consensus, because someone asked for it."""
+        return self.certificate.stop is Stop.INTERRUPT or self.left
 
     @cached_property
     def _by_label(self) -> tuple[Ints, Ints]:
@@ -147,7 +149,7 @@ class ProofSolution(Solution):
 
         again = replace(self, scale=source.responses.scale, source=source)
         found = beside_consensus(again)
-        return replace(again, doubts=(found.missing and self.doubts) or found.doubts, advice=found.advice)
+        return replace(found.of(again), doubts=(found.missing and self.doubts) or found.doubts)
 
     def confidences(self) -> tuple[Floats, Ints]:
         """The probability of the label of each bucket, and its tasks."""

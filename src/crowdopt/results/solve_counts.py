@@ -77,8 +77,7 @@ def solve_group(
     on_progress = None if stop is None else lambda _: stop()
     try:
         solution = solve_counted(counted, wanted, Limits(seconds, on_progress, n_bytes, wanted["seed"]))
-        found = group_beside_consensus(solution, compared)
-        return replace(solution, doubts=found.doubts, advice=(*solution.advice, *found.advice))
+        return group_beside_consensus(solution, compared).of(solution)
     except CrowdoptError as error:
         return str(error)
     except MemoryError:

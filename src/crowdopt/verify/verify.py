@@ -102,13 +102,16 @@ def _checked(solution: Solution, source: Source, time_limit: float) -> tuple[Ver
         return check_source(solution, source)
     if not isinstance(solution, ProofSolution):
         raise TypeError(f"no check is known for a {type(solution).__name__}")
+    from crowdopt.data.load import paths_of, unchanged
+    from crowdopt.data.readers.open_files import explain_errors
     from crowdopt.results.beside_consensus import beside_consensus
     from crowdopt.verify.check import check_proof, with_doubts
 
     found = replace(check_proof(solution, source.counted, time_limit), claim=_claim(solution))
     answered = replace(solution, source=source, scale=source.responses.scale)
     if found.verdict is not Verdict.REJECTED:
-        found = with_doubts(found, solution, beside_consensus(answered))
+        with unchanged(source.workspace), explain_errors(paths_of(source.original)):
+            found = with_doubts(found, solution, beside_consensus(answered))
     return found, answered
 
 
