@@ -54,7 +54,7 @@ def test_a_worker_does_not_agree_with_itself():
     assert doubt.startswith("no task was answered by two workers")
     guessed = [*twice, *((task, "y", answer) for task, _, answer in random_answers()[::4])]
     solution = aggregate(to_pandas(guessed), duplicates="all")
-    assert solution.doubts[0].startswith("two workers agree on a task little more often than by chance, for so few")
+    assert solution.doubts[0].startswith("two workers agree on a task little more often than by chance, or on too few")
     assert "CHECK" in repr(solution)
     assert "expected" not in repr(solution)
 
@@ -89,7 +89,7 @@ def test_ratings_that_are_near_each_other_agree():
 
 def test_few_tasks_of_a_rare_label_may_be_luck():
     (doubt,) = aggregate(to_pandas([(task, worker, "ab"[task == 0]) for task in range(3) for worker in "xy"])).doubts
-    assert "little more often than by chance, for so few tasks (3): that may be luck" in doubt
+    assert "or on too few tasks to tell (3), so that may be luck" in doubt
 
 
 def test_workers_who_answered_no_task_of_known_label_are_not_known_by_it():

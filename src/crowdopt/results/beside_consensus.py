@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 MOST_RESPONSES = 2_000_000
 """Responses up to which the consensus is found for a proof, which takes seconds; beyond, majorities must do."""
 
-
 INTERRUPTED, LEFT = "the search was interrupted", "someone asked to stop"
 """Why nobody looks at the consensus of an answer that the user waited for long enough."""
 

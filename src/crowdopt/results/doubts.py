@@ -84,8 +84,8 @@ def _about_chance(votes: Ints, weights: Ints, scale: Scale, *, proven: bool) -> 
         said = "all responses to tasks that several workers answered are the same label"
         return (f"{said}, so agreement cannot be told from chance; add tasks that should get another label",)
     if excess > 0:
-        said = f"two workers agree on a task little more often than by chance, for so few tasks ({n_tasks:,})"
-        return (f"{said}: that may be luck; have more tasks answered twice",)
+        said = "two workers agree on a task little more often than by chance, or on too few tasks to tell"
+        return (f"{said} ({n_tasks:,}), so that may be luck; have more tasks answered twice",)
     said = f"two workers agree on a task no more often than by chance (tasks: {n_tasks:,})"
     return (f"{said}, so these labels may be guesses; look at the question, or collect more responses",)
 
