@@ -15,6 +15,7 @@ Exceptions::
 Warnings::
 
     CheckWarning                   answers should be checked before anybody relies on them; says why
+    DataWarning                    the data are not quite what they seem; says what was done with them
 """
 
 import re
@@ -103,3 +104,7 @@ class OutputError(CrowdoptError, OSError):
 
 class CheckWarning(UserWarning):
     """Answers should be checked before anybody relies on them."""
+
+
+class DataWarning(UserWarning):
+    """The data are not quite what they seem: what was found in them, and what was done."""

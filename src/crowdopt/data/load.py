@@ -44,7 +44,8 @@ class Source:
         counts: Responses per task, and the buckets.
         original: What the user gave.
         workspace: The database that files were read with; None for frames.
-        notes: What was done with the rows of an annotation tool's export, in words.
+        notes: What is odd about the rows and what was done with them, in the words of the command line; of a tool's
+            export, what was left out.
         digest: Of the responses; see ``fingerprint.py``. Empty if nobody asked for it.
         on_server: Whether a database server counted them, and they stay there.
     """
@@ -174,7 +175,8 @@ def _count(
         responses = replace(responses, reading=read_gold(labels, responses.reading, workspace))
     on_phase("counting")
     counts = count_tasks(responses, workspace.folder if workspace else None, server)
-    source = Source(responses, counts, data, workspace, found.notes, on_server=server is not None)
+    notes = (*found.notes, *responses.notes)
+    source = Source(responses, counts, data, workspace, notes, on_server=server is not None)
     return replace(source, digest=digest_of_responses(responses, server)) if digest else source
 
 

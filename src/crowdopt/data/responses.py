@@ -45,6 +45,7 @@ class Responses:
         n_dropped: Rows left out because something was missing.
         reading: The options that it was read with; what was taken from the type of the label column, or from the
             range of the scores, is said in them.
+        notes: What is odd about the rows and what was done with them, in the words of the command line.
     """
 
     table: Table
@@ -56,6 +57,7 @@ class Responses:
     n_usable: int | None
     n_dropped: int
     reading: Reading
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
