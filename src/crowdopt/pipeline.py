@@ -23,13 +23,14 @@ from crowdopt.options.model import SolveOptions
 from crowdopt.options.verbs import AggregateOptions, ProveOptions, belongs_to_aggregate, belongs_to_prove
 from crowdopt.results.answers import ANSWER_COLUMNS, check_kept
 from crowdopt.results.beside_consensus import beside_consensus, what_to_compare
-from crowdopt.results.consensus_tasks import consensus_columns, encode_tasks
+from crowdopt.results.consensus_tasks import consensus_columns
 from crowdopt.results.doubts import doubts_of, warn_of
 from crowdopt.results.found_classes import checked_n_classes, with_found_classes
 from crowdopt.results.groups.solve_groups import OnGroup, aggregate_groups, prove_groups
 from crowdopt.results.solution import Solution
 from crowdopt.results.solve_consensus import solve_consensus
 from crowdopt.results.solve_counts import solve_counted
+from crowdopt.results.source_consensus import encode_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -233,11 +234,9 @@ class _Job:
         check_kept(source.reading, consensus_columns([source.responses.scale]))
         self.on_phase("coding")
         with self.reading_again():
-            encoded, known = encode_tasks(source)
+            parts = encode_tasks(source)
         shares = self.options["label_shares"]
-        solution = solve_consensus(
-            source.counted, encoded, known, shares, lambda name: self.on_phase(f"weighing: {name}")
-        )
+        solution = solve_consensus(source.counted, parts, shares, lambda name: self.on_phase(f"weighing: {name}"))
         return self.with_accuracy(replace(solution, source=source))
 
     def prove(self, on_progress: OnProgress | None) -> ProofSolution:

@@ -20,13 +20,36 @@ from crowdopt.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crowdopt._arrays import Floats
-    from crowdopt.consensus.rows import Rows
+    from crowdopt._arrays import Bools, Floats, Ints
+    from crowdopt.consensus.parameters import Fitted
+    from crowdopt.consensus.rows import RowParts, Rows
 
 WEIGHTS = {"vote": 0.25, "tilted": 0.5, "kinds": 0.25}
 """The members and their weights."""
 
-_FITS = {"vote": fit_vote, "tilted": fit_tilted, "kinds": fit_kinds}
+PASSES = 4
+"""How often all responses are looked at for the parameters of all workers, after a fit to a sample of the tasks."""
+
+_FITS: dict[str, Callable[[Rows, Floats | None], Fitted]] = {
+    "vote": fit_vote,
+    "tilted": fit_tilted,
+    "kinds": fit_kinds,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class AllRows:
+    """All responses, where members are fitted to a sample of the tasks.
+
+    Attributes:
+        parts: The responses.
+        place: Of each worker the index among those of the sample, or -1.
+        labels_used: Which labels some worker answered or some task is known to have.
+    """
+
+    parts: RowParts
+    place: Ints
+    labels_used: Bools
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,46 +82,65 @@ def find_consensus(
         shares: The shares of the labels, if they are known: positive, and one in sum.
         on_member: Called with the name of each member before it is fitted.
     """
+    parameters, rounds = fit_consensus(rows, shares=shares, on_member=on_member)
+    members = Judge(parameters).members(rows)
+    return FoundConsensus(mean_of(members), parameters, members, rounds)
+
+
+def fit_consensus(
+    rows: Rows,
+    all_rows: AllRows | None = None,
+    *,
+    shares: Floats | None = None,
+    on_member: Callable[[str], None] | None = None,
+) -> tuple[Parameters, dict[str, int]]:
+    """The parameters of all workers, and how many rounds each member took.
+
+    Args:
+        rows: The responses; or some of them, if they are too many to look at all so often.
+        all_rows: All responses then. What describes the population follows from ``rows`` alone.
+        shares: See :func:`find_consensus`.
+        on_member: See :func:`find_consensus`.
+    """
     if not len(rows.worker):
         raise InputError("there is no response with a label; give at least one")
-    labels = np.flatnonzero(rows.labels_used) if shares is None else np.arange(rows.n_labels)
+    used = rows.labels_used if all_rows is None else all_rows.labels_used
+    labels = np.flatnonzero(used) if shares is None else np.arange(rows.n_labels)
     few, parameters, rounds = rows.with_evidence().with_labels(labels), Parameters({}, {}), {}
     for name, fit in _FITS.items():
         if on_member:
             on_member(name)
-        found, rounds[name] = fit(few, shares)
+        fitted = fit(few, shares)
+        found, rounds[name] = fitted.parameters, fitted.n_rounds
+        if all_rows is not None:
+            found = fitted.spread(all_rows.parts.with_labels(labels), found.aligned(all_rows.place), PASSES)
         parameters = parameters.joined(found)
-    parameters = parameters.with_all_labels(labels, rows.n_labels)
-    members = members_of(rows, parameters)
-    return FoundConsensus(mean_of(members), parameters, members, rounds)
+    return parameters.with_all_labels(labels, rows.n_labels), rounds
 
 
-def probabilities_of(rows: Rows, parameters: Parameters) -> Floats:
-    """The probabilities of the labels (task, label), given the parameters of these workers."""
-    return mean_of(members_of(rows, parameters))
+class Judge:
+    """Tells the labels of tasks by the parameters of their workers."""
 
+    def __init__(self, parameters: Parameters) -> None:
+        self._parameters = parameters
+        self._states = {"tilted": tilted_states(parameters), "kinds": kinds_states(parameters)}
 
-def probabilities_without(rows: Rows, parameters: Parameters) -> Floats:
-    """What the others say: the probabilities (response, label) of its task without this worker's responses to it.
+    def members(self, rows: Rows) -> dict[str, Floats]:
+        """The posteriors of the members (task, label), by name."""
+        votes = vote_labels(rows, self._parameters)
+        return {"vote": votes} | {name: states.labels(rows) for name, states in self._states.items()}
 
-    The parameters stay. If nobody else answered a task, what is left is how frequent the labels are.
-    """
-    return mean_of(
-        {
-            "vote": vote_labels_without(rows, parameters),
-            "tilted": tilted_states(rows, parameters).labels_without(rows),
-            "kinds": kinds_states(rows, parameters).labels_without(rows),
-        }
-    )
+    def probabilities(self, rows: Rows) -> Floats:
+        """The probabilities of the labels (task, label)."""
+        return mean_of(self.members(rows))
 
+    def probabilities_without(self, rows: Rows) -> Floats:
+        """What the others say: the probabilities (response, label) of its task without this worker's responses to it.
 
-def members_of(rows: Rows, parameters: Parameters) -> dict[str, Floats]:
-    """The posteriors of the members (task, label), by name, given the parameters of these workers."""
-    return {
-        "vote": vote_labels(rows, parameters),
-        "tilted": tilted_states(rows, parameters).labels(rows),
-        "kinds": kinds_states(rows, parameters).labels(rows),
-    }
+        The parameters stay. If nobody else answered a task, what is left is how frequent the labels are.
+        """
+        votes = vote_labels_without(rows, self._parameters)
+        return mean_of({"vote": votes} | {name: states.labels_without(rows) for name, states in self._states.items()})
 
 
 def mean_of(members: dict[str, Floats]) -> Floats:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from crowdopt.results.solution import Solution
     from crowdopt.results.solution_proof import ProofSolution
     from crowdopt.results.solutions import Solutions
+    from crowdopt.results.source_consensus import SourceConsensus
 
 CHANCE_ERRORS = 2.0
 """Standard errors by which agreement must exceed what chance gives to be told from it."""
@@ -33,15 +34,24 @@ PROVEN = 0.5
 """Share of the responses from which on workers who answered tasks of known label vouch for a crowd."""
 
 
-def doubts_about_crowd(tasks: ConsensusTasks) -> tuple[str, ...]:
+def doubts_about_crowd(parts: Iterable[ConsensusTasks], share_proven: float) -> tuple[str, ...]:
     """Why no labels of this crowd can be relied on; empty if nothing speaks against them.
 
     A worker who repeats an answer does not agree with anybody. Tasks of known label tell how good workers are, too.
+
+    Args:
+        parts: All tasks.
+        share_proven: The share of the responses to tasks of unknown label from workers who answered some of known one.
     """
-    voters, free = tasks.voters, tasks.free
-    said = _about_chance(voters[free], np.ones(free.sum(), np.int64), tasks.scale, proven=tasks.share_proven > PROVEN)
-    clear = ~free & (2 * voters.max(axis=1) > voters.sum(axis=1))
-    n_clear, n_against = int(clear.sum()), int((clear & (voters.argmax(axis=1) != tasks.known)).sum())
+    kinds, n_clear, n_against = [], 0, 0
+    for tasks in parts:
+        voters, free = tasks.voters, tasks.free
+        kinds.append(np.unique(voters[free], axis=0, return_counts=True))
+        clear = ~free & (2 * voters.max(axis=1) > voters.sum(axis=1))
+        n_clear += int(clear.sum())
+        n_against += int((clear & (voters.argmax(axis=1) != tasks.known)).sum())
+    votes, weights = map(np.concatenate, zip(*kinds, strict=True))
+    said = _about_chance(votes, weights, tasks.scale, proven=share_proven > PROVEN)
     if n_clear >= FEW and 2 * n_against > n_clear:
         found = f"known labels contradict most of the workers on {n_against:,} of {n_clear:,} tasks"
         said = (*said, f"{found}, so these labels may have been exchanged; look at them")
@@ -49,26 +59,26 @@ def doubts_about_crowd(tasks: ConsensusTasks) -> tuple[str, ...]:
 
 
 def doubts_about_proof(
-    solution: ProofSolution, tasks: ConsensusTasks | None = None, rows: Ints | None = None
+    solution: ProofSolution, consensus: SourceConsensus | None = None, rows: Ints | None = None
 ) -> tuple[str, ...]:
     """Why proved labels are to be checked: nobody can know them, or they overrule majorities or the consensus.
 
     Args:
         solution: The proof.
-        tasks: The consensus of the same responses; None if nobody found it.
+        consensus: That of the same responses; None if nobody found it.
         rows: The bucket of each of its tasks, or a negative number.
     """
     buckets, mapping = solution.buckets, solution.mapping
     shares = {"clear majorities": buckets.overruled(mapping)}
-    if tasks is None or rows is None:
+    if consensus is None or rows is None:
         votes, proven = buckets.counts.sum(axis=1), solution.totals.n_gold > 0
         if solution.reading.duplicates == "all":  # counts do not tell who repeats an answer
             return overruling(shares)
         return (*_about_chance(votes, buckets.weights, solution.scale, proven=proven), *overruling(shares))
-    here = rows >= 0
+    tasks, here = consensus.whole, rows >= 0
     overruled = (mapping[rows[here]] != tasks.labels[here]) & ~tasks.labelled.tied[here]
     shares["the consensus"] = float(overruled.mean()) if len(overruled) else 0.0
-    return (*doubts_about_crowd(tasks), *overruling(shares))
+    return (*doubts_about_crowd([tasks], consensus.share_proven), *overruling(shares))
 
 
 def _about_chance(votes: Ints, weights: Ints, scale: Scale, *, proven: bool) -> tuple[str, ...]:
