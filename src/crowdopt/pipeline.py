@@ -35,6 +35,7 @@ from crowdopt.results.source_consensus import encode_tasks
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from crowdopt.consensus.work import OnShare
     from crowdopt.data.groups import GroupedSource
     from crowdopt.data.tables.workspace import Workspace
     from crowdopt.results.accuracy import Accuracy
@@ -52,6 +53,7 @@ def aggregate(
     *,
     group: Literal[""] = "",
     on_phase: OnPhase | None = None,
+    on_share: OnShare | None = None,
     on_group: OnGroup | None = None,
     **options: Unpack[AggregateOptions],
 ) -> ConsensusSolution: ...
@@ -61,6 +63,7 @@ def aggregate(
     *,
     group: str,
     on_phase: OnPhase | None = None,
+    on_share: OnShare | None = None,
     on_group: OnGroup | None = None,
     **options: Unpack[AggregateOptions],
 ) -> Solutions[ConsensusSolution]: ...
@@ -70,6 +73,7 @@ def aggregate(
     *,
     group: str = "",
     on_phase: OnPhase | None = None,
+    on_share: OnShare | None = None,
     on_group: OnGroup | None = None,
     **options: Unpack[AggregateOptions],
 ) -> ConsensusSolution | Solutions[ConsensusSolution]:
@@ -81,6 +85,7 @@ def aggregate(
         group: Name of a column of groups (questions, batches, languages). Each is a problem of its own, with labels of
             its own; a task belongs to its group, and may have the name of a task of another one.
         on_phase: Called with a word when a new phase of the work begins.
+        on_share: Called now and then with the share of the weighing that is done, from 0 to 1. Not used for groups.
         on_group: Called with the number of groups that are done, and of all; return True to leave the others.
         options: How to read, and what is known: see ``AggregateOptions``.
 
@@ -100,7 +105,7 @@ def aggregate(
     job = _Job.of(data, options, group, on_phase)
     with _closed_on_error(job.workspace):
         job.on_phase("reading")
-        return _doubted(job.find_consensus_by_group(on_group) if group else job.find_consensus())
+        return _doubted(job.find_consensus_by_group(on_group) if group else job.find_consensus(on_share))
 
 
 @overload
@@ -228,7 +233,7 @@ class _Job:
         with unchanged(self.workspace), explain_errors(paths_of(self.data)):
             yield
 
-    def find_consensus(self) -> ConsensusSolution:
+    def find_consensus(self, on_share: OnShare | None) -> ConsensusSolution:
         """Reads, counts and aggregates one problem."""
         source = self.load()
         check_kept(source.reading, consensus_columns([source.responses.scale]))
@@ -236,7 +241,8 @@ class _Job:
         with self.reading_again():
             parts = encode_tasks(source)
         shares = self.options["label_shares"]
-        solution = solve_consensus(source.counted, parts, shares, lambda name: self.on_phase(f"weighing: {name}"))
+        self.on_phase("weighing")
+        solution = solve_consensus(source.counted, parts, shares, on_share)
         return self.with_accuracy(replace(solution, source=source))
 
     def prove(self, on_progress: OnProgress | None) -> ProofSolution:

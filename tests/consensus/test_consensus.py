@@ -178,10 +178,14 @@ def test_given_shares_hold():
     assert more[1] > found.probabilities.sum(axis=0)[1]
 
 
-def test_members_are_told():
+def test_a_mean_of_members_and_its_progress():
     told = []
-    found = find_consensus(drawn_rows(0), on_member=told.append)
-    assert told == ["vote", "tilted", "kinds"] == [*found.members] == [*found.rounds]
+    found = find_consensus(drawn_rows(0), on_share=told.append)
+    assert told == sorted(told)
+    assert told[0] == 0
+    assert 0.8 < told[-1] <= 1
+    assert len(told) == 3 + sum(found.rounds.values())
+    assert [*found.members] == [*found.rounds] == ["vote", "tilted", "kinds"]
     mean = sum(weight * found.members[name] for name, weight in (("vote", 0.25), ("tilted", 0.5), ("kinds", 0.25)))
     assert np.abs(found.probabilities - mean).max() < 1e-12
 

@@ -13,7 +13,7 @@ from crowdopt.consensus.consensus import AllRows, Judge, find_consensus, fit_con
 from crowdopt.consensus.rows import RowParts, Rows
 from crowdopt.data import parts
 from crowdopt.data.encode import Coded
-from crowdopt.data.parts import EncodedParts, Part, sampled
+from crowdopt.data.parts import CodedPart, EncodedParts, in_sample
 
 SMALL = 600
 """Responses of a part in these tests."""
@@ -104,9 +104,9 @@ def test_parts_are_whole_tasks_and_all_of_them():
 
 def test_a_part_survives_its_file(tmp_path):
     encoded = crowdopt.aggregate(responses()).tasks.parts.whole
-    part = Part.of(encoded)
+    part = CodedPart.of(encoded)
     part.write(tmp_path / "part.arrow")
-    again = Part.read(tmp_path / "part.arrow")
+    again = CodedPart.read(tmp_path / "part.arrow")
     assert again.tasks.equals(part.tasks)
     for name in ("sizes", "known", "worker", "answer"):
         assert np.array_equal(getattr(again, name), getattr(part, name))
@@ -118,8 +118,8 @@ def test_a_part_survives_its_file(tmp_path):
 def test_the_sample_is_chosen_by_the_text_of_the_task():
     tasks = [f"täsk {number}" for number in range(1000)]
     expected = [int(md5(task.encode(), usedforsecurity=False).hexdigest()[:8], 16) < 0.25 * 2**32 for task in tasks]
-    assert sampled(tasks, 0.25).tolist() == expected
-    assert sampled(tasks, 1.0).all()
+    assert in_sample(tasks, 0.25).tolist() == expected
+    assert in_sample(tasks, 1.0).all()
 
 
 @pytest.mark.usefixtures("_small_parts")
@@ -163,7 +163,7 @@ def drawn(n_tasks: int, n_labels: int, n_workers: int, seed: int):
 def test_a_fit_to_a_sample_is_about_as_good_as_one_to_all(n_labels):
     rows, truth = drawn(20_000, n_labels, 400, n_labels)
     full = find_consensus(rows).probabilities
-    chosen = sampled(map(str, range(rows.n_tasks)), 0.5)
+    chosen = in_sample(map(str, range(rows.n_tasks)), 0.5)
     kept = chosen[rows.task]
     workers, worker = np.unique(rows.worker[kept], return_inverse=True)
     _, task = np.unique(rows.task[kept], return_inverse=True)
@@ -171,7 +171,7 @@ def test_a_fit_to_a_sample_is_about_as_good_as_one_to_all(n_labels):
     place = np.full(rows.n_workers, -1)
     place[workers] = np.arange(len(workers))
     in_parts = RowParts(lambda: iter([rows]), rows.n_workers, n_labels)
-    parameters, _ = fit_consensus(few, AllRows(in_parts, place, rows.labels_used))
+    parameters, _ = fit_consensus(few, AllRows(in_parts, place, rows.labels_used, len(rows.worker)))
     found = Judge(parameters).probabilities(rows)
     assert (found.argmax(axis=1) != full.argmax(axis=1)).mean() < 0.005
     losses = [-np.log(np.clip(one[np.arange(len(truth)), truth], 1e-4, 1)).mean() for one in (found, full)]

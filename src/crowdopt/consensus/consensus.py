@@ -15,6 +15,7 @@ from crowdopt.consensus.kinds import fit_kinds, kinds_states
 from crowdopt.consensus.parameters import Parameters
 from crowdopt.consensus.tilted import fit_tilted, tilted_states
 from crowdopt.consensus.vote import fit_vote, vote_labels, vote_labels_without
+from crowdopt.consensus.work import Work
 from crowdopt.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Bools, Floats, Ints
     from crowdopt.consensus.parameters import Fitted
     from crowdopt.consensus.rows import RowParts, Rows
+    from crowdopt.consensus.work import OnShare
 
 WEIGHTS = {"vote": 0.25, "tilted": 0.5, "kinds": 0.25}
 """The members and their weights."""
@@ -30,7 +32,7 @@ WEIGHTS = {"vote": 0.25, "tilted": 0.5, "kinds": 0.25}
 PASSES = 4
 """How often all responses are looked at for the parameters of all workers, after a fit to a sample of the tasks."""
 
-_FITS: dict[str, Callable[[Rows, Floats | None], Fitted]] = {
+_FITS: dict[str, Callable[[Rows, Floats | None, Callable[[], None]], Fitted]] = {
     "vote": fit_vote,
     "tilted": fit_tilted,
     "kinds": fit_kinds,
@@ -45,11 +47,13 @@ class AllRows:
         parts: The responses.
         place: Of each worker the index among those of the sample, or -1.
         labels_used: Which labels some worker answered or some task is known to have.
+        n_responses: Number of responses.
     """
 
     parts: RowParts
     place: Ints
     labels_used: Bools
+    n_responses: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +73,7 @@ class FoundConsensus:
     rounds: dict[str, int]
 
 
-def find_consensus(
-    rows: Rows, *, shares: Floats | None = None, on_member: Callable[[str], None] | None = None
-) -> FoundConsensus:
+def find_consensus(rows: Rows, *, shares: Floats | None = None, on_share: OnShare | None = None) -> FoundConsensus:
     """Fits the members and takes their mean.
 
     A label that nobody answered, and that no task is known to have, gets no probability, unless shares are given: so a
@@ -80,9 +82,9 @@ def find_consensus(
     Args:
         rows: The responses, and the labels that are known.
         shares: The shares of the labels, if they are known: positive, and one in sum.
-        on_member: Called with the name of each member before it is fitted.
+        on_share: Called now and then with the share of the work that is done.
     """
-    parameters, rounds = fit_consensus(rows, shares=shares, on_member=on_member)
+    parameters, rounds = fit_consensus(rows, shares=shares, on_share=on_share)
     members = Judge(parameters).members(rows)
     return FoundConsensus(mean_of(members), parameters, members, rounds)
 
@@ -92,7 +94,7 @@ def fit_consensus(
     all_rows: AllRows | None = None,
     *,
     shares: Floats | None = None,
-    on_member: Callable[[str], None] | None = None,
+    on_share: OnShare | None = None,
 ) -> tuple[Parameters, dict[str, int]]:
     """The parameters of all workers, and how many rounds each member took.
 
@@ -100,20 +102,21 @@ def fit_consensus(
         rows: The responses; or some of them, if they are too many to look at all so often.
         all_rows: All responses then. What describes the population follows from ``rows`` alone.
         shares: See :func:`find_consensus`.
-        on_member: See :func:`find_consensus`.
+        on_share: See :func:`find_consensus`.
     """
     if not len(rows.worker):
         raise InputError("there is no response with a label; give at least one")
     used = rows.labels_used if all_rows is None else all_rows.labels_used
     labels = np.flatnonzero(used) if shares is None else np.arange(rows.n_labels)
     few, parameters, rounds = rows.with_evidence().with_labels(labels), Parameters({}, {}), {}
+    work = Work(len(few.worker), all_rows.n_responses if all_rows else 0, on_share or (lambda _: None))
     for name, fit in _FITS.items():
-        if on_member:
-            on_member(name)
-        fitted = fit(few, shares)
+        work.begin(name)
+        fitted = fit(few, shares, work.on_round)
         found, rounds[name] = fitted.parameters, fitted.n_rounds
         if all_rows is not None:
-            found = fitted.spread(all_rows.parts.with_labels(labels), found.aligned(all_rows.place), PASSES)
+            watched = work.watched(all_rows.parts.with_labels(labels))
+            found = fitted.spread(watched, found.aligned(all_rows.place), PASSES)
         parameters = parameters.joined(found)
     return parameters.with_all_labels(labels, rows.n_labels), rounds
 

@@ -19,6 +19,8 @@ from crowdopt.consensus.pooling import Pooling, even_errors, of_sum_one
 from crowdopt.consensus.states import States, by_cell, by_label, log_table, logs_of_shares
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from crowdopt._arrays import Floats
     from crowdopt.consensus.rows import RowParts, Rows
 
@@ -44,8 +46,8 @@ MIN_ROUNDS, MAX_ROUNDS = 8, 40
 SETTLED = 1e-3
 
 
-def fit_kinds(rows: Rows, shares: Floats | None = None) -> Fitted:
-    """Fits the member; the shares of the labels are those given."""
+def fit_kinds(rows: Rows, shares: Floats | None, on_round: Callable[[], None]) -> Fitted:
+    """Fits the member; the shares of the labels are those given, if there are any."""
     n_labels, states = rows.n_labels, _first_states(rows)
     cells = AnswerCells.answered([rows], rows.n_workers, n_labels)
     prior_labels = 1 + SHARE_PULL * on_grid(rows.start_shares).sum(axis=0)
@@ -53,6 +55,7 @@ def fit_kinds(rows: Rows, shares: Floats | None = None) -> Fitted:
     counts, sums = cells.counts(rows, exact), exact.sum(axis=0)
     pool = _first_pool(cells.table(counts))
     for n_rounds in range(1, MAX_ROUNDS + 1):
+        on_round()
         totals = cells.totals(counts)
         pool = _pooled(pool, cells, counts, totals, warm=n_rounds > WARM_UP)
         labels = by_label(sums, n_labels) + prior_labels

@@ -25,6 +25,8 @@ from crowdopt.consensus.states import States, by_cell, log_table, logs_of_shares
 from crowdopt.consensus.threads import by_parts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from crowdopt._arrays import Floats
     from crowdopt.consensus.rows import RowParts, Rows
 
@@ -83,8 +85,8 @@ class _Found(_Answers):
     labels: Floats
 
 
-def fit_tilted(rows: Rows, shares: Floats | None = None) -> Fitted:
-    """Fits the member; the shares of the labels are those given."""
+def fit_tilted(rows: Rows, shares: Floats | None, on_round: Callable[[], None]) -> Fitted:
+    """Fits the member; the shares of the labels are those given, if there are any."""
     cells, states = AnswerCells.met([rows], rows.n_workers, rows.n_labels), rows.start_shares.copy()
     found = _first_found(rows, cells)
     first_kinds, total = found.kinds, found.labels
@@ -93,6 +95,7 @@ def fit_tilted(rows: Rows, shares: Floats | None = None) -> Fitted:
     weights = _first_weights(rows)
     pool = _first_pool(cells, found, weights)
     for n_rounds in range(1, MAX_ROUNDS + 1):
+        on_round()
         beta = BETA if n_rounds > WARM_UP else 0.0
         pool = _pooled(pool, cells, found, weights, warm=beta > 0)
         weights = _class_weights(pool, cells, found, _sizes(weights))

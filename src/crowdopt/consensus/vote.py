@@ -17,6 +17,8 @@ from crowdopt.consensus.kernels import vote_round
 from crowdopt.consensus.parameters import Fitted, Parameters
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from crowdopt._arrays import Floats
     from crowdopt.consensus.rows import RowParts, Rows
 
@@ -29,8 +31,8 @@ LEAST_RESIDUAL = 1.0
 """Squared distances of all responses together: where all agree, it is as if one did not."""
 
 
-def fit_vote(rows: Rows, shares: Floats | None = None) -> Fitted:
-    """Fits the member; the shares of the labels are those given."""
+def fit_vote(rows: Rows, shares: Floats | None, on_round: Callable[[], None]) -> Fitted:
+    """Fits the member; the shares of the labels are those given, if there are any."""
     load = np.bincount(rows.worker, minlength=rows.n_workers)
     votes, prior = rows.start_shares.copy(), np.zeros(rows.n_labels)
     _, residual, total = _round(rows, np.ones(rows.n_workers), prior, votes)
@@ -38,6 +40,7 @@ def fit_vote(rows: Rows, shares: Floats | None = None) -> Fitted:
     change, n_rounds = np.inf, 0
     while change >= SETTLED and n_rounds < MAX_ROUNDS:
         n_rounds += 1
+        on_round()
         precision = _exact((PULL + load) / (scale + residual))
         prior = total / rows.n_tasks if shares is None else shares
         change, residual, total = _round(rows, precision, prior, votes)

@@ -32,7 +32,7 @@ IN_MEMORY = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class CodedPart:
     """The responses to some tasks, in few bytes; sorted by task, worker and answer.
 
     Attributes:
@@ -50,7 +50,7 @@ class Part:
     answer: Ints
 
     @classmethod
-    def of(cls, encoded: Encoded) -> Part:
+    def of(cls, encoded: Encoded) -> CodedPart:
         """The same responses in fewer bytes."""
         coded = encoded.coded
         sizes = np.bincount(coded.task, coded.times, coded.n_tasks)
@@ -58,7 +58,7 @@ class Part:
         return cls(encoded.tasks, *_small(sizes, encoded.known, worker, answer))
 
     @classmethod
-    def of_rows(cls, rows: Any) -> Part:
+    def of_rows(cls, rows: Any) -> CodedPart:
         """The part of sorted rows (task, worker, answer), an Arrow table."""
         import pyarrow.compute as pc
 
@@ -73,13 +73,13 @@ class Part:
         coded = Coded.of_sorted(task, self.worker, self.answer, (len(self.sizes), len(workers), n_labels))
         return Encoded(coded, self.tasks, workers, self.known.astype(np.int64))
 
-    def taken(self, kept: Bools) -> Part:
+    def taken(self, kept: Bools) -> CodedPart:
         """Only some of the tasks."""
         import pyarrow as pa
 
         rows = np.repeat(kept, self.sizes)
         tasks = self.tasks.filter(pa.array(kept))
-        return Part(tasks, self.sizes[kept], self.known[kept], self.worker[rows], self.answer[rows])
+        return CodedPart(tasks, self.sizes[kept], self.known[kept], self.worker[rows], self.answer[rows])
 
     def write(self, path: Path) -> None:
         """Writes it to a file."""
@@ -96,7 +96,7 @@ class Part:
         return by_task, {"worker": self.worker, "answer": self.answer}
 
     @classmethod
-    def read(cls, path: Path) -> Part:
+    def read(cls, path: Path) -> CodedPart:
         """The inverse of :meth:`write`."""
         import pyarrow as pa
 
@@ -125,18 +125,18 @@ class EncodedParts:
 
     workers: Any
     n_labels: int
-    held: Sequence[Encoded | Part | Path]
+    held: Sequence[Encoded | CodedPart | Path]
 
     @classmethod
     def of(cls, encoded: Encoded) -> EncodedParts:
         """The parts of responses that are in memory."""
         few = encoded.coded.times.sum() <= PART
-        return cls(encoded.workers, encoded.coded.n_labels, [encoded] if few else list(_slices(Part.of(encoded))))
+        return cls(encoded.workers, encoded.coded.n_labels, [encoded] if few else list(_slices(CodedPart.of(encoded))))
 
     def __iter__(self) -> Iterator[Encoded]:
         return (self._encoded(one) for one in self.held)
 
-    def _encoded(self, held: Encoded | Part | Path) -> Encoded:
+    def _encoded(self, held: Encoded | CodedPart | Path) -> Encoded:
         return held if isinstance(held, Encoded) else _part(held).encoded(self.workers, self.n_labels)
 
     @property
@@ -151,18 +151,18 @@ class EncodedParts:
         """Whether there is but one part."""
         return len(self.held) == 1
 
-    def _parts(self) -> Iterator[Part]:
-        return (Part.of(one) if isinstance(one, Encoded) else _part(one) for one in self.held)
+    def _parts(self) -> Iterator[CodedPart]:
+        return (CodedPart.of(one) if isinstance(one, Encoded) else _part(one) for one in self.held)
 
     @cached_property
     def answers(self) -> Ints:
         """Responses by label."""
         return np.asarray(sum(np.bincount(one.answer, minlength=self.n_labels) for one in self._parts()))
 
-    @cached_property
-    def n_tasks(self) -> int:
-        """Number of tasks that have a response or a known label."""
-        return sum(len(one.sizes) for one in self._parts())
+    @property
+    def n_responses(self) -> int:
+        """Number of responses."""
+        return int(self.answers.sum())
 
     @cached_property
     def labels_used(self) -> Bools:
@@ -174,34 +174,34 @@ class EncodedParts:
 
     def sample(self) -> tuple[Encoded, Ints]:
         """The sample, with the workers who answered its tasks, and of each worker here the place there, or -1."""
-        n_responses, share = self.answers.sum(), 0.0
+        share = 0.0
         while share < 1:
-            share = 2 * share or PART / n_responses
-            part = _joined(one.taken(sampled(one.tasks.to_pylist(), share)) for one in self._parts())
+            share = 2 * share or PART / self.n_responses
+            part = _joined(one.taken(in_sample(one.tasks.to_pylist(), share)) for one in self._parts())
             if 2 * len(part.answer) >= PART:  # few tasks of many responses may all be left out
                 break
         codes, worker = np.unique(part.worker, return_inverse=True)
-        few = Part(part.tasks, part.sizes, part.known, worker.astype(np.int32), part.answer)
+        few = CodedPart(part.tasks, part.sizes, part.known, worker.astype(np.int32), part.answer)
         place = np.full(len(self.workers), -1)
         place[codes] = np.arange(len(codes))
         return few.encoded(self.workers.take(codes), self.n_labels), place
 
 
-def _part(held: Part | Path) -> Part:
-    return held if isinstance(held, Part) else Part.read(held)
+def _part(held: CodedPart | Path) -> CodedPart:
+    return held if isinstance(held, CodedPart) else CodedPart.read(held)
 
 
-def _joined(parts: Iterable[Part]) -> Part:
+def _joined(parts: Iterable[CodedPart]) -> CodedPart:
     import pyarrow as pa
 
     tasks, *columns = zip(*(vars(part).values() for part in parts), strict=True)
-    return Part(pa.concat_arrays(tasks), *map(np.concatenate, columns))
+    return CodedPart(pa.concat_arrays(tasks), *map(np.concatenate, columns))
 
 
-def sampled(tasks: Iterable[str], share: float) -> Bools:
+def in_sample(tasks: Iterable[str], share: float) -> Bools:
     """Which tasks are in the sample: those whose MD5 begins with a small number.
 
-    >>> sampled(["t1", "t2", "t3", "t4"], 0.5).tolist()
+    >>> in_sample(["t1", "t2", "t3", "t4"], 0.5).tolist()
     [False, False, False, True]
     """
     first = [int.from_bytes(md5(task.encode(), usedforsecurity=False).digest()[:4], "big") for task in tasks]
@@ -225,7 +225,7 @@ def encode_parts(
     if found is None:
         return EncodedParts.of(encode_responses(responses).with_known(gold, silent))
     workers, batches = found
-    parts = _with_known(map(Part.of_rows, _by_task(batches)), gold, silent)
+    parts = _with_known(map(CodedPart.of_rows, _by_task(batches)), gold, silent)
     on_disk = folder is not None and n_responses > IN_MEMORY
     return EncodedParts(workers, n_labels, list(_written(parts, folder) if on_disk and folder else parts))
 
@@ -250,7 +250,7 @@ def _by_task(batches: Iterable[Any]) -> Iterator[Any]:
         yield pa.Table.from_batches(left)
 
 
-def _with_known(parts: Iterable[Part], gold: Mapping[str, int], silent: Sequence[str]) -> Iterator[Part]:
+def _with_known(parts: Iterable[CodedPart], gold: Mapping[str, int], silent: Sequence[str]) -> Iterator[CodedPart]:
     """The parts with the labels that are known, and one more for tasks that nobody answered."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -260,15 +260,15 @@ def _with_known(parts: Iterable[Part], gold: Mapping[str, int], silent: Sequence
         return
     tasks, labels = pa.array(list(gold), pa.string()), np.append(list(gold.values()), NOT_KNOWN).astype(np.int16)
     none = pa.array(sorted(silent), pa.string())
-    empty = Part(
+    empty = CodedPart(
         none, *_small(np.zeros(len(none), np.int64), np.full(len(none), NOT_KNOWN), *2 * [np.zeros(0, np.int64)])
     )
     for part in (*parts, *([empty] if len(none) else [])):
         place = pc.index_in(part.tasks, tasks).fill_null(len(tasks)).to_numpy()
-        yield Part(part.tasks, part.sizes, labels[place], part.worker, part.answer)
+        yield CodedPart(part.tasks, part.sizes, labels[place], part.worker, part.answer)
 
 
-def _slices(part: Part) -> Iterator[Part]:
+def _slices(part: CodedPart) -> Iterator[CodedPart]:
     """A part that is too large, in several."""
     ends = np.cumsum(part.sizes)
     number = (ends - 1) // PART
@@ -276,7 +276,7 @@ def _slices(part: Part) -> Iterator[Part]:
         yield part.taken(number == one)
 
 
-def _written(parts: Iterable[Part], folder: Path) -> Iterator[Path]:
+def _written(parts: Iterable[CodedPart], folder: Path) -> Iterator[Path]:
     for number, part in enumerate(parts):
         path = folder / f"part-{number}.arrow"
         part.write(path)

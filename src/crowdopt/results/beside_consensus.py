@@ -82,7 +82,7 @@ def beside_consensus(
     if solution.certificate.bound is None:
         return ConsensusComparison()
 
-    def on_member(_: str) -> None:
+    def on_share(_: float) -> None:
         if stop():
             raise _StopAskedError
 
@@ -91,7 +91,7 @@ def beside_consensus(
         if missing := _reason_not_to_compare(source, solution):
             return ConsensusComparison(doubts_about_proof(solution), missing)
         try:
-            consensus = consensus_of(source, _shares(solution), on_member)
+            consensus = consensus_of(source, _shares(solution), on_share)
         except _StopAskedError:
             return ConsensusComparison(doubts_about_proof(solution), LEFT)
     rows = _buckets_of(solution, consensus.whole.names)

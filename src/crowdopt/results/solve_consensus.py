@@ -17,10 +17,10 @@ from crowdopt.results.solution_consensus import ConsensusSolution
 from crowdopt.results.source_consensus import SourceConsensus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from crowdopt._arrays import Floats, Ints
+    from crowdopt.consensus.work import OnShare
     from crowdopt.data.counts import CountedProblem
     from crowdopt.data.encode import Encoded
     from crowdopt.model.scale import Scale
@@ -31,7 +31,7 @@ def solve_consensus(
     counted: CountedProblem,
     parts: EncodedParts,
     label_shares: Any = None,
-    on_member: Callable[[str], None] | None = None,
+    on_share: OnShare | None = None,
 ) -> ConsensusSolution:
     """Finds the consensus of one problem.
 
@@ -39,11 +39,11 @@ def solve_consensus(
         counted: What was counted of it.
         parts: Its responses.
         label_shares: The known shares of the labels, as the user says them; None if they are not known.
-        on_member: Called with the name of each member of the consensus before it is fitted.
+        on_share: Called now and then with the share of the work that is done.
     """
     scale = counted.scale
     shares = read_label_shares(label_shares, scale)
-    consensus = SourceConsensus.of(parts, scale, shares, on_member)
+    consensus = SourceConsensus.of(parts, scale, shares, on_share)
     found = _Sums.of(consensus)
     return ConsensusSolution(
         scale=scale,

@@ -20,10 +20,11 @@ from crowdopt.results.labelling import numeric_scores
 from crowdopt.results.predict import PREDICTED_COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from crowdopt._arrays import Floats, Ints
     from crowdopt.consensus.parameters import Parameters
+    from crowdopt.consensus.work import OnShare
     from crowdopt.data.encode import Encoded
     from crowdopt.data.load import Source
     from crowdopt.data.tables.table import Table
@@ -51,24 +52,24 @@ class SourceConsensus:
         parts: EncodedParts,
         scale: Scale,
         shares: Floats | None = None,
-        on_member: Callable[[str], None] | None = None,
+        on_share: OnShare | None = None,
     ) -> SourceConsensus:
         """Learns from the responses; see ``find_consensus``."""
         if parts.is_one:
-            rows, all_rows = rows_of(parts.whole), None
+            rows, all_rows = consensus_rows(parts.whole), None
         else:
             sample, place = parts.sample()
-            in_parts = RowParts(lambda: map(rows_of, parts), len(parts.workers), parts.n_labels)
-            rows, all_rows = rows_of(sample), AllRows(in_parts, place, parts.labels_used)
+            in_parts = RowParts(lambda: map(consensus_rows, parts), len(parts.workers), parts.n_labels)
+            rows, all_rows = consensus_rows(sample), AllRows(in_parts, place, parts.labels_used, parts.n_responses)
             del sample  # which takes more memory than the rows
-        parameters, _ = fit_consensus(rows, all_rows, shares=shares, on_member=on_member)
+        parameters, _ = fit_consensus(rows, all_rows, shares=shares, on_share=on_share)
         return cls(parts, parameters, scale)
 
     def judged(self) -> Iterator[tuple[Encoded, Rows, Floats]]:
         """The responses of each part, and the probabilities of the labels of its tasks."""
         judge = Judge(self.parameters)
         for encoded in self.parts:
-            rows = rows_of(encoded)
+            rows = consensus_rows(encoded)
             yield encoded, rows, judge.probabilities(rows)
 
     def __iter__(self) -> Iterator[ConsensusTasks]:
@@ -97,7 +98,7 @@ class SourceConsensus:
         return float(free[proven > 0].sum() / max(free.sum(), 1))
 
 
-def rows_of(encoded: Encoded) -> Rows:
+def consensus_rows(encoded: Encoded) -> Rows:
     """Coded responses as the consensus reads them."""
     return Rows.of(encoded.coded, encoded.known)
 
@@ -110,11 +111,9 @@ def encode_tasks(source: Source) -> EncodedParts:
     return encode_parts(source.responses, source.n_responses, gold, silent, folder)
 
 
-def consensus_of(
-    source: Source, shares: Floats | None = None, on_member: Callable[[str], None] | None = None
-) -> SourceConsensus:
+def consensus_of(source: Source, shares: Floats | None = None, on_share: OnShare | None = None) -> SourceConsensus:
     """The consensus of the responses of a source; see ``find_consensus``."""
-    return SourceConsensus.of(encode_tasks(source), source.responses.scale, shares, on_member)
+    return SourceConsensus.of(encode_tasks(source), source.responses.scale, shares, on_share)
 
 
 def known_shares(shares: Sequence[float], found: Sequence[str] = ()) -> Floats | None:

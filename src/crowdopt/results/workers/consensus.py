@@ -10,7 +10,7 @@ import numpy as np
 from crowdopt.consensus.consensus import WEIGHTS, Judge, mean_of
 from crowdopt.data.tables.table import small_table, with_texts
 from crowdopt.results.consensus_tasks import label_probabilities
-from crowdopt.results.source_consensus import encode_tasks, rows_of
+from crowdopt.results.source_consensus import consensus_rows, encode_tasks
 from crowdopt.results.workers.skill import JudgedResponses, measure_skill, skill_reason
 from crowdopt.results.workers.table import WORKER_NUMBER, Workers
 
@@ -36,7 +36,7 @@ WORKER_TEXT = "crowdopt_worker"
 def consensus_workers(solution: ConsensusSolution, source: Source) -> Workers:
     """Measures the workers of the source that a consensus was made from."""
     encoded, scale = encode_tasks(source).whole, solution.scale
-    rows, judge = rows_of(encoded), Judge(solution.parameters)
+    rows, judge = consensus_rows(encoded), Judge(solution.parameters)
     members = judge.members(rows)
     judged = JudgedResponses(
         task=rows.task,
