@@ -8,5 +8,6 @@ from numpy.typing import NDArray
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
+Bytes: TypeAlias = NDArray[np.uint8]
 Objects: TypeAlias = NDArray[Any]
 Counts: TypeAlias = NDArray[np.int64] | NDArray[np.float64]

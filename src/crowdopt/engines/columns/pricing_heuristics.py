@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 ROUNDS = 30
 """Rounds of refitting."""
 
+AT_ONCE = 1 << 19
+"""Counts of sets after a flip that are looked at together."""
+
 _TINY = 1e-300  # of a probability, whose logarithm must be finite
 _LEAST = 1e-12  # of a probability, where an order makes buckets of all kinds go together
 
@@ -97,14 +100,14 @@ def _refitted(buckets: BucketSet, term: Term, sets: Bools, least: float) -> tupl
 def flipped(buckets: BucketSet, term: Term, prices: Floats, sets: Bools) -> tuple[Bools, Floats]:
     """The sets after the one bucket was put in, or taken out, that makes most of each."""
     responses, tasks = buckets.sums(sets)
-    sign = np.where(sets, -1.0, 1.0)
-    after = term.values(
-        responses[:, None, :] + sign[:, :, None] * buckets.responses, tasks[:, None] + sign * buckets.tasks
-    )
-    best = (after - sign * prices).argmax(axis=1)
     turned = sets.copy()
-    rows = np.arange(len(sets))
-    turned[rows, best] = ~turned[rows, best]
+    step = max(1, AT_ONCE // max(1, buckets.responses.size))
+    for at in (slice(first, first + step) for first in range(0, len(sets), step)):
+        sign = np.where(sets[at], -1.0, 1.0)
+        counts = responses[at, None, :] + sign[:, :, None] * buckets.responses
+        after = term.values(counts, tasks[at, None] + sign * buckets.tasks)
+        best = (after - sign * prices).argmax(axis=1)
+        turned[at][np.arange(len(best)), best] ^= True
     return best_first(buckets, term, prices, turned)
 
 

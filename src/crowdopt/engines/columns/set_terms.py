@@ -19,8 +19,12 @@ from crowdopt.model.certificate import Space
 from crowdopt.model.objective import phi, times_log_share
 
 if TYPE_CHECKING:
-    from crowdopt._arrays import Bools, Floats, Ints
+    from crowdopt._arrays import Bools, Bytes, Floats, Ints
     from crowdopt.model.problem import Problem
+
+
+AT_ONCE = 1 << 22
+"""Sets times buckets that are numbers at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +57,7 @@ class BucketSet:
 
     def sums(self, sets: Bools) -> tuple[Floats, Floats]:
         """Responses (set, coordinate) and tasks (set) of sets of buckets (set, bucket)."""
-        chosen = sets.astype(float)
-        return chosen @ self.responses, chosen @ self.tasks
+        return sums_over(sets, self.responses), sums_over(sets, self.tasks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +115,16 @@ class Term:
         return np.where(tasks > 0, self.log_share, 0.0)
 
 
+def sums_over(sets: Bools, numbers: Floats) -> Floats:
+    """Sums of numbers (bucket, ...) over sets of buckets (set, bucket), some sets at a time: as numbers they are large.
+
+    Where the numbers are whole, the sums are exact.
+    """
+    step = max(1, AT_ONCE // max(1, sets.shape[1]))
+    parts = [sets[at : at + step].astype(float) @ numbers for at in range(0, len(sets), step)]
+    return np.concatenate(parts) if parts else np.zeros((0, *numbers.shape[1:]))
+
+
 def class_sums(counts: Floats, n_classes: int) -> Floats:
     """For every coordinate of count vectors (..., coordinate) the sum over its class."""
     by_class = counts.reshape(*counts.shape[:-1], n_classes, counts.shape[-1] // n_classes)
@@ -120,11 +133,19 @@ def class_sums(counts: Floats, n_classes: int) -> Floats:
 
 def distinct(sets: Bools) -> Bools:
     """The different ones among sets of buckets (set, bucket), in an order that does not depend on theirs."""
-    if not len(sets):
-        return sets
-    packed = np.packbits(sets, axis=1)
-    keys = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1])))[:, 0]
-    return np.asarray(sets[np.unique(keys, return_index=True)[1]])
+    return unpacked(packed(sets), sets.shape[1]) if len(sets) else sets
+
+
+def packed(sets: Bools) -> Bytes:
+    """Sets of buckets as bits."""
+    return np.packbits(sets, axis=1)
+
+
+def unpacked(bits: Bytes, n_buckets: int) -> Bools:
+    """The different ones among sets of buckets that were packed."""
+    keys = np.ascontiguousarray(bits).view(np.dtype((np.void, bits.shape[1])))[:, 0]
+    first = np.unique(keys, return_index=True)[1]
+    return np.unpackbits(bits[first], axis=1, count=n_buckets).view(bool)
 
 
 def terms_of(problem: Problem) -> list[Term]:
