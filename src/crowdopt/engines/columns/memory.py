@@ -37,7 +37,7 @@ class Memory:
     def of(cls, n_bytes: int | None) -> Self:
         """The parts of a limit."""
         whole = OWN_BYTES if n_bytes is None else n_bytes
-        return cls(cells=whole // 3, work=whole // 8, sets=whole // 6, nodes=whole // 8, fixed=whole // 4)
+        return cls(cells=whole // 4, work=whole // 8, sets=whole // 6, nodes=whole // 8, fixed=whole // 3)
 
     def holds(self, n_buckets: int) -> bool:
         """Whether a proof for so many buckets can begin at all."""

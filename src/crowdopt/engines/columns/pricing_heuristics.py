@@ -8,6 +8,7 @@ import numpy as np
 
 from crowdopt.engines.columns.set_shapes import Shape
 from crowdopt.engines.columns.set_terms import class_sums, distinct
+from crowdopt.model.buckets import blocks_of
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Bools, Floats
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
 ROUNDS = 30
 """Rounds of refitting."""
-
-AT_ONCE = 1 << 19
-"""Counts of sets after a flip that are looked at together."""
 
 _TINY = 1e-300  # of a probability, whose logarithm must be finite
 _LEAST = 1e-12  # of a probability, where an order makes buckets of all kinds go together
@@ -101,8 +99,7 @@ def flipped(buckets: BucketSet, term: Term, prices: Floats, sets: Bools) -> tupl
     """The sets after the one bucket was put in, or taken out, that makes most of each."""
     responses, tasks = buckets.sums(sets)
     turned = sets.copy()
-    step = max(1, AT_ONCE // max(1, buckets.responses.size))
-    for at in (slice(first, first + step) for first in range(0, len(sets), step)):
+    for at in blocks_of(len(sets), buckets.responses.size):
         sign = np.where(sets[at], -1.0, 1.0)
         counts = responses[at, None, :] + sign[:, :, None] * buckets.responses
         after = term.values(counts, tasks[at, None] + sign * buckets.tasks)

@@ -15,16 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdopt.engines.columns.set_shapes import Shape
+from crowdopt.model.buckets import blocks_of
 from crowdopt.model.certificate import Space
 from crowdopt.model.objective import phi, times_log_share
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Bools, Bytes, Floats, Ints
     from crowdopt.model.problem import Problem
-
-
-AT_ONCE = 1 << 22
-"""Sets times buckets that are numbers at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +117,7 @@ def sums_over(sets: Bools, numbers: Floats) -> Floats:
 
     Where the numbers are whole, the sums are exact.
     """
-    step = max(1, AT_ONCE // max(1, sets.shape[1]))
-    parts = [sets[at : at + step].astype(float) @ numbers for at in range(0, len(sets), step)]
+    parts = [sets[some].astype(float) @ numbers for some in blocks_of(len(sets), sets.shape[1])]
     return np.concatenate(parts) if parts else np.zeros((0, *numbers.shape[1:]))
 
 
