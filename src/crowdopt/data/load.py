@@ -174,7 +174,7 @@ def _count(
     if labels is not None:
         responses = replace(responses, reading=read_gold(labels, responses.reading, workspace))
     on_phase("counting")
-    counts = count_tasks(responses, workspace.folder if workspace else None, server)
+    counts = count_tasks(responses, workspace, server)
     notes = (*found.notes, *responses.notes)
     source = Source(responses, counts, data, workspace, notes, on_server=server is not None)
     return replace(source, digest=digest_of_responses(responses, server)) if digest else source

@@ -22,11 +22,13 @@ from crowdopt.model.scale import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from crowdopt.data.readers.postgres_counts import Server
     from crowdopt.data.reading import Reading
+    from crowdopt.data.tables.workspace import Workspace
     from crowdopt.data.worker_classes import WorkerClass
+
+ARRAYS = 6
+"""Arrays of all different counts that are in memory at the same time, about, until all is solved."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,13 +143,16 @@ def scale_of(labels: Sequence[Any], reading: Reading) -> Scale:
     return Scale.of(labels, reading.labels, reading.scale)
 
 
-def count_tasks(responses: Responses, folder: Path | None = None, server: Server | None = None) -> TaskCounts:
+def count_tasks(responses: Responses, workspace: Workspace | None = None, server: Server | None = None) -> TaskCounts:
     """One GROUP BY over tasks, and one over the counts that come out.
 
     Args:
         responses: The responses.
-        folder: Where the counts may be kept, if they are many.
+        workspace: Where the counts may be kept, if they are many, and how much memory they may take.
         server: Who counts the responses to each task, if not we.
+
+    Raises:
+        InputError: The different counts would take more memory than they may.
     """
     scale = responses.scale
     places = {f"c{at}": place for at, place in _places(responses)}
@@ -160,10 +165,13 @@ def count_tasks(responses: Responses, folder: Path | None = None, server: Server
             responses.table.select("task", *(_indicator(*place).alias(name) for name, place in places.items())),
             "task",
             lambda table: table.group_by("task").agg(nw.col(name).count() for name in columns),
-            folder,
+            None if workspace is None else workspace.folder,
         )
+    if workspace is not None and workspace.n_bytes is not None:
+        _check_fit(per_task, list(columns), workspace.n_bytes)
     histogram = fetch_integers(per_task.group_by(*columns).agg(nw.len().alias("n_tasks")))
     counts, weights = count_array(histogram, columns, shape), histogram["n_tasks"]
+    del histogram
     check_counted(int(weights @ counts.sum(axis=(1, 2))), responses.n_usable, responses.types)
     gold = None
     if responses.reading.gold:
@@ -174,6 +182,19 @@ def count_tasks(responses: Responses, folder: Path | None = None, server: Server
     if gold is not None and not buckets.n_buckets:
         raise GoldError("every task with a response has a gold label: there is nothing left to estimate")
     return TaskCounts(per_task, columns, buckets, int(weights[counts.sum(axis=(1, 2)) == 0].sum()), gold)
+
+
+def _check_fit(per_task: Table, columns: Sequence[str], n_bytes: int) -> None:
+    """Raises if the different counts do not fit: a few arrays of them are needed at the same time."""
+    most = n_bytes // (8 * (len(columns) + 1) * ARRAYS)
+    n_tasks, n_different = int(fetch(per_task.select(nw.len().alias("n")))["n"][0]), 0
+    if n_tasks > most:  # else there is nothing to count
+        n_different = int(fetch(per_task.select(*columns).unique().select(nw.len().alias("n")))["n"][0])
+    if n_different > most:
+        raise InputError(
+            f"{n_different:,} tasks have different counts of {len(columns)} labels (of each class of workers, where "
+            "there are classes): too many for --memory-limit; raise it, or use fewer classes or labels"
+        )
 
 
 def _places(responses: Responses) -> Iterator[tuple[int, tuple[str | None, Any]]]:

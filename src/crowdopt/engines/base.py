@@ -53,6 +53,14 @@ class Limits:
         if not self.seconds >= 0:  # which is also true of not-a-number
             raise InputError(f"the time limit must be a number of seconds of at least 0, not {self.seconds!r}")
 
+    def fit(self, most: int, bytes_each: int, part: int = 1) -> int:
+        """How many things of a size fit into a part of the memory, the one that is ``1 / part`` of it; at most so many.
+
+        >>> Limits(bytes=1_000).fit(most=50, bytes_each=10, part=4), Limits().fit(most=50, bytes_each=10, part=4)
+        (25, 50)
+        """
+        return most if self.bytes is None else min(most, self.bytes // (part * bytes_each))
+
     @property
     def elapsed(self) -> float:
         """Seconds since the start."""

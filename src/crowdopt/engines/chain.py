@@ -90,8 +90,8 @@ def list_up_sets(problem: Problem, limits: Limits, most: int | None = None) -> U
     buckets, most = problem.buckets, min(MAX_UP_SETS, most or MAX_UP_SETS)
     if buckets.n_buckets > MAX_BUCKETS:
         raise TooManyUpSets(most)
-    per_set = 2 * buckets.n_buckets + 8 * buckets.counts[0].size + 16 * buckets.n_labels + 64
-    fit = most if limits.bytes is None else min(most, limits.bytes // per_set)
+    per_set = 2 * buckets.n_buckets + 16 * buckets.counts[0].size + 16 * buckets.n_labels + 128
+    fit = limits.fit(most, per_set, part=2)  # the rest is for the pairs and the table of logarithms (chain_paths.py)
     try:
         return UpSets.of(problem.order, fit)
     except TooManyUpSets as reason:

@@ -9,6 +9,7 @@ between which the clock is looked at.
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,9 @@ MAX_DENSE = 1_000
 MAX_TABLE = 20_000_000
 """Entries of the table in which logarithms are looked up."""
 
+BYTES_PER_ENTRY = 32
+"""What an entry of it takes while the table is made."""
+
 MAX_FOR_MARGINS = 150_000_000
 """Pairs of nested up-sets up to which all of them are looked at once more for exact margins."""
 
@@ -51,7 +55,7 @@ class Paths:
         self.problem, self.sets, self.limits, self.incumbent = problem, sets, limits, incumbent
         buckets, self.top = problem.buckets, problem.buckets.n_labels - 1
         self.responses, self.tasks = sets.sums(buckets)
-        self.table = CountTable(problem.objective, buckets, MAX_TABLE)
+        self.table = CountTable(problem.objective, buckets, limits.fit(MAX_TABLE, BYTES_PER_ENTRY, part=4))
         self.error = 2 * buckets.n_labels * self.table.error
         self.work = 2 * len(sets)
         self.down = np.full((buckets.n_labels, len(sets)), -np.inf)
@@ -80,12 +84,17 @@ class Paths:
         """Finds the optimum; returns why it stopped early, or None."""
         stop = None
         if self.top > 1:
-            self._middle = _Listed(self) if len(self.sets) <= MAX_DENSE else _Compiled(self)
+            self._middle = _Listed(self) if len(self.sets) <= self._most_listed() else _Compiled(self)
             stop = self._middle.descend()
         if self.top and stop is None:
             self.down[0, -1] = (self.up[1] + self.down[1]).max()
             self.incumbent = self.best
         return stop
+
+    def _most_listed(self) -> int:
+        """Up-sets of which all pairs are held in one list: of half of their square at most, with what they answered."""
+        per_pair = 12 * self.responses[0].size + 32 + 4 * self.top
+        return min(MAX_DENSE, math.isqrt(self.limits.fit(MAX_DENSE**2, per_pair, part=4)))
 
     def run_margins(self) -> Stop | None:
         """Finds the best chain for every bucket and label; returns why it did not (FINISHED: too many), or None."""

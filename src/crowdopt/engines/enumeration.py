@@ -35,6 +35,9 @@ MAX_MAPPINGS = 3_000_000
 MAX_COUNTED_UP_SETS = 20_000
 """More are not listed in order to count mappings."""
 
+BYTES_PER_MAPPING = 64
+"""What else a mapping takes while all are made and compared, beside its labels, which are there up to three times."""
+
 _BLOCK = 1 << 15
 """Mappings evaluated at once: bounds memory."""
 
@@ -116,12 +119,14 @@ def enumerate_all(problem: Problem, limits: Limits) -> Outcome:
         InputError: If there are more than MAX_MAPPINGS.
     """
     buckets = problem.buckets
+    most = limits.fit(MAX_MAPPINGS, 3 * buckets.n_buckets + BYTES_PER_MAPPING)
     try:
-        mappings = enumerate_mappings(Order.of(buckets.counts, ranked=problem.ranked), buckets.n_labels)
+        mappings = enumerate_mappings(Order.of(buckets.counts, ranked=problem.ranked), buckets.n_labels, most)
     except TooManyMappings:
+        which = "too many to enumerate" if most == MAX_MAPPINGS else "too many for the memory limit"
         raise InputError(
-            f"more than {MAX_MAPPINGS:,} mappings respect the order of these {buckets.n_buckets} buckets: too many to "
-            "enumerate (the chain engine need not)"
+            f"more than {most:,} mappings respect the order of these {buckets.n_buckets} buckets: {which} "
+            "(the chain engine need not)"
         ) from None
     values = np.empty(len(mappings))
     best = -np.inf

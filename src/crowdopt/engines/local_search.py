@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 MIN_STARTS, MAX_STARTS, START_WORK = 12, 128, 100_000_000  # the last bounds the starts times the cost of a step
 MAX_TABLE = 5_000_000  # entries of a table in which logarithms are looked up
+BYTES_PER_ENTRY = 32  # what one takes while the table is made
+MAX_FOUND = 1 << 29  # bytes of the mappings that are remembered; of more, the better half
 KEPT = 16  # best climbs that are renamed and climbed once more
 _BLOCK = 1 << 19  # counts worked on at once: bounds memory
 _TINY = 1e-300  # of a probability, whose logarithm must be finite
@@ -56,7 +58,9 @@ class Climbs:
         self.problem, self.limits, self.bound = problem, limits, problem.plain_bound
         self.work, self.stop = 0, Stop.FINISHED
         self.found: dict[bytes, float] = {}
-        self.moves = Steps(problem)
+        self.moves = Steps(problem, limits.fit(MAX_TABLE, BYTES_PER_ENTRY, part=4))
+        per_mapping = 2 * problem.buckets.weights.nbytes + 200  # some are arrays at the same time
+        self.most_found = limits.fit(MAX_FOUND // per_mapping, per_mapping, part=8)
         self.keep(starts(problem, 0))  # there is an answer whenever the limits strike
 
     def keep(self, mappings: Ints) -> None:
@@ -64,6 +68,9 @@ class Climbs:
         values = self.moves.values(mappings).tolist()
         self.found.update({m.tobytes(): v for m, v in zip(mappings, values, strict=True) if v > -np.inf})
         self.work += len(mappings)
+        if len(self.found) > max(self.most_found, 2 * KEPT):
+            best = sorted(self.found, key=lambda key: (-self.found[key], key))
+            self.found = {key: self.found[key] for key in best[: len(best) // 2]}
 
     def go_on(self) -> bool:
         """Asks the limits, and remembers why to stop."""
@@ -111,8 +118,8 @@ class Climbs:
 class Steps(Moves):
     """What a climb can do, for many mappings (mapping, bucket) at once. ``error`` bounds how far its values are off."""
 
-    def __init__(self, problem: Problem) -> None:
-        table = CountTable(problem.objective, problem.buckets, MAX_TABLE)
+    def __init__(self, problem: Problem, most_entries: int = MAX_TABLE) -> None:
+        table = CountTable(problem.objective, problem.buckets, most_entries)
         super().__init__(problem, table if table.complete else None)
         self.error = 4 * self.n_labels * table.error if table.complete else 0.0
         # A move must gain more than rounding may pretend, or climbs could go in circles.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from crowdopt.model.buckets import blocks_of
 from crowdopt.model.certificate import Space
 
 if TYPE_CHECKING:
@@ -44,23 +45,23 @@ def single_moves(problem: Problem, mapping: Ints) -> Margins:
     """The least loss of giving one bucket another label and refitting: at least the true margin over all mappings.
 
     A loss below zero (a mapping that is not optimal over all mappings) is kept as zero: the label has no margin.
-    Cost: O(buckets * labels).
+    Cost: O(buckets * labels), some buckets at a time.
     """
     buckets, objective = problem.buckets, problem.objective
     responses, tasks = buckets.by_label(mapping)
     before = np.array([objective.level(j, responses[j], tasks[j], buckets.n_tasks) for j in range(buckets.n_labels)])
     rows = np.arange(buckets.n_buckets)
-    without = np.empty(buckets.n_buckets)
-    for j in range(buckets.n_labels):
-        at = mapping == j
-        without[at] = objective.level(
-            j, responses[j] - buckets.responses[at], tasks[j] - buckets.weights[at], buckets.n_tasks
-        )
     value = float(before.sum())
     loss = np.full((buckets.n_buckets, buckets.n_labels), np.inf)
-    for j in range(buckets.n_labels):
-        added = objective.level(j, responses[j] + buckets.responses, tasks[j] + buckets.weights, buckets.n_tasks)
-        loss[:, j] = (before[mapping] - without) + (before[j] - added)
+    for some in blocks_of(buckets.n_buckets, buckets.counts[0].size):
+        own, counts, weights = mapping[some], buckets.responses[some], buckets.weights[some]
+        without = np.empty(len(own))
+        for j in range(buckets.n_labels):
+            at = own == j
+            without[at] = objective.level(j, responses[j] - counts[at], tasks[j] - weights[at], buckets.n_tasks)
+        for j in range(buckets.n_labels):
+            added = objective.level(j, responses[j] + counts, tasks[j] + weights, buckets.n_tasks)
+            loss[some, j] = (before[own] - without) + (before[j] - added)
     loss[rows, mapping] = np.inf
     tolerance = problem.tolerance(value)
     votes = buckets.counts.sum(axis=1)
@@ -161,12 +162,15 @@ class Moves:
         return self._either(mappings, *gains, here=-np.inf)
 
     def _single_gains(self, mappings: Ints, sums: Floats, before: Floats) -> Floats:
-        """The same where a bucket moves alone: it leaves one label, and joins another."""
-        under = self.under(mappings)
-        held = under[..., None] * self.mass[:, None, :]
-        lost = ((before - self.levels(sums - held)) * under).sum(axis=2, keepdims=True)
-        joined = self.levels(sums + (self.mass[:, None, :] - held))
-        return np.where(under > 0, -np.inf, joined - before - lost)
+        """The same where a bucket moves alone: it leaves one label, and joins another. Some buckets at a time."""
+        gains = np.empty((*mappings.shape, self.n_labels))
+        for some in blocks_of(mappings.shape[1], len(mappings) * self.mass.shape[1] * self.n_labels):
+            under, mass = self.under(mappings[:, some]), self.mass[some]
+            held = under[..., None] * mass[:, None, :]
+            lost = ((before - self.levels(sums - held)) * under).sum(axis=2, keepdims=True)
+            joined = self.levels(sums + (mass[:, None, :] - held))
+            gains[:, some] = np.where(under > 0, -np.inf, joined - before - lost)
+        return gains
 
     def agreement_gains(self, mappings: Ints) -> Floats:
         """The same for agreement, the responses that equal the label their task is given."""

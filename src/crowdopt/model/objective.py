@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from crowdopt.errors import InputError
+from crowdopt.model.buckets import blocks_of
 from crowdopt.model.offsets import checked_number
 from crowdopt.model.scale import canonical_text
 
@@ -230,11 +231,13 @@ def label_scores(counts: Ints, matrix: Floats, log_shares: Floats) -> Floats:
     A label of which nothing is known gets probability zero: if no task has it, or if a class that answered here has
     answered no task of it, so that its row is undefined.
     """
+    score = np.empty((len(counts), len(log_shares)))
     with np.errstate(divide="ignore", invalid="ignore"):
         log_matrix = np.log(matrix)
-        terms = counts[:, :, None, :] * log_matrix[None]  # bucket, class, true, answered
-    terms = np.where((counts[:, :, None, :] == 0) | np.isnan(log_matrix)[None], 0.0, terms)
-    score = terms.sum(axis=(1, 3)) + log_shares
+        for some in blocks_of(len(counts), matrix.size):
+            terms = counts[some, :, None, :] * log_matrix[None]  # bucket, class, true, answered
+            terms = np.where((counts[some, :, None, :] == 0) | np.isnan(log_matrix)[None], 0.0, terms)
+            score[some] = terms.sum(axis=(1, 3)) + log_shares
     unknown = np.isnan(matrix).any(axis=-1)  # class, true
     answered = counts.sum(axis=-1) > 0  # bucket, class
     score[(answered[:, :, None] & unknown).any(axis=1) | ~open_labels(matrix, log_shares)] = -np.inf

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crowdopt.model.buckets import blocks_of
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -175,10 +177,10 @@ class UpSets:
     def sums(self, buckets: Buckets) -> tuple[Ints, Ints]:
         """Responses (set, class, label) and tasks (set) in each up-set."""
         amounts = np.column_stack([buckets.responses.reshape(buckets.n_buckets, -1), buckets.weights])
-        if buckets.n_responses < 2**53:  # where floats are exact, and their products fast
-            sums = (self.members.astype(float) @ amounts).astype(np.int64)
-        else:
-            sums = self.members.astype(np.int64) @ amounts
+        kind = float if buckets.n_responses < 2**53 else np.int64  # floats are exact up to there, and fast
+        sums = np.empty((len(self), amounts.shape[1]), np.int64)
+        for some in blocks_of(len(self), self.n_buckets):
+            sums[some] = self.members[some].astype(kind) @ amounts
         return sums[:, :-1].reshape(len(self), *buckets.counts.shape[1:]), sums[:, -1].copy()
 
     def inside(self, rows: slice, upto: int) -> Bools:

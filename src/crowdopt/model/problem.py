@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdopt.errors import InputError
+from crowdopt.model.buckets import blocks_of
 from crowdopt.model.certificate import Space
 from crowdopt.model.objective import Objective, phi, tolerance
 from crowdopt.model.order import Order
@@ -79,7 +80,9 @@ class Problem:
 
         Φ is convex and homogeneous, hence Φ(a + b) ≤ Φ(a) + Φ(b), and no selectivity term is positive.
         """
-        bound = float(np.sum(self.buckets.weights * phi(self.buckets.counts)))
+        counts, weights = self.buckets.counts, self.buckets.weights
+        blocks = blocks_of(len(counts), counts[0].size)
+        bound = math.fsum(float(np.sum(weights[some] * phi(counts[some]))) for some in blocks)
         if self.objective.offsets is not None:
             bound += float(phi(self.objective.offsets.counts).sum())
         return bound + self.buckets.n_tasks * math.log(max(self.objective.shares, default=1.0))

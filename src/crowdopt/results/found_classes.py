@@ -50,7 +50,7 @@ def with_found_classes(
         wanted, what = {**wanted, "selectivity": shares}, [*what, "shares"]
     if len(found.prior) > 1:
         responses = _classed(responses, consensus.parts.workers.to_pylist(), found.classes)
-        counts = count_tasks(responses, source.workspace.folder if source.workspace else None)
+        counts = count_tasks(responses, source.workspace)
     responses = replace(responses, reading=replace(responses.reading, found=tuple(what)))
     return replace(source, responses=responses, counts=counts), wanted, consensus
 

@@ -134,7 +134,8 @@ def fetch(table: LazyFrame[Any]) -> dict[str, list[Any]]:
 
 def fetch_integers(table: LazyFrame[Any]) -> dict[str, Ints]:
     """Without Narwhals, which would go through Arrow."""
-    return {name: np.asarray(column).astype(np.int64) for name, column in table.to_native().fetchnumpy().items()}
+    found = table.to_native().fetchnumpy()
+    return {name: np.asarray(found.pop(name)).astype(np.int64, copy=False) for name in list(found)}
 
 
 def small_table(columns: Mapping[str, Sequence[Any] | Objects], *, like: LazyFrame[Any]) -> LazyFrame[Any]:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from crowdopt._option import parse_bytes
 from crowdopt.errors import CrowdoptError, InputError
 
 if TYPE_CHECKING:
@@ -73,13 +74,18 @@ MAX_THREADS = 1024
 
 
 class Workspace:
-    """A private in-process DuckDB connection with a spill folder of its own."""
+    """A private in-process DuckDB connection with a spill folder of its own.
+
+    Attributes:
+        n_bytes: Its memory limit; None if there is none but the database's own.
+    """
 
     def __init__(self, *, memory_limit: str | None = None, threads: int | None = None) -> None:
         import duckdb
 
         if memory_limit is not None and memory_limit.strip().startswith("-"):
             raise InputError(f"a memory limit cannot be negative: {memory_limit!r}")
+        self.n_bytes = parse_bytes(memory_limit)
         if threads is not None and not 1 <= threads <= MAX_THREADS:
             raise InputError(f"the number of threads must be 1 to {MAX_THREADS}, not {threads}")
         folder = Path(tempfile.mkdtemp(prefix="crowdopt-"))

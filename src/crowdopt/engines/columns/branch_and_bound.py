@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 MOST_NUMBERS = 500_000
 """Numbers that a witness may have; a larger one is not kept."""
 
-MOST_OPEN = 50_000_000
-"""Numbers of all open nodes beyond which the search ends, as they would not fit."""
+BYTES_PER_FIXED, BYTES_PER_NODE = 100, 1_500
+"""What the label of a fixed bucket, and all else that is not an array, takes of Python's memory."""
 
 
 @dataclass(eq=False)
@@ -56,6 +56,12 @@ class Node:
     prices: Floats
     gains: Floats
     proof: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_bytes(self) -> int:
+        """The memory that it takes, about."""
+        arrays = self.mapping.nbytes + self.prices.nbytes + self.gains.nbytes
+        return arrays + BYTES_PER_FIXED * len(self.fixed) + BYTES_PER_NODE
 
     def keep(self, relaxation: Relaxation, free: Ints, finding: Finding) -> None:
         """Keeps the bound of a finding if it is better."""
@@ -86,6 +92,7 @@ class Branching:
         bound: No mapping is better, so far.
         better: A mapping that is better than the one given, if one was found: the search then ended early.
         nodes: Nodes looked at.
+        n_bytes: What the open ones take.
     """
 
     def __init__(
@@ -101,7 +108,7 @@ class Branching:
         self.value = float(whole.values(mapping).sum())
         self.sizes = whole.buckets.responses.sum(axis=1)
         self.better: Ints | None = None
-        self.nodes, self.closed = 0, -np.inf
+        self.nodes, self.closed, self.n_bytes = 0, -np.inf, 0
         self.root = Node({}, mapping, np.inf, np.zeros(len(mapping)), np.zeros(whole.n_labels))
         self.heap: list[tuple[float, int, Node]] = []
         self.leaves = 0
@@ -132,9 +139,9 @@ class Branching:
         everything, free = self.whole.part({})
         self.root.keep(everything, free, first)
         self._split(self.root, everything, free, first)
-        most = MOST_OPEN // (2 * len(self.sizes) + self.whole.n_labels)
-        while self.heap and self.better is None and len(self.heap) < most:
+        while self.heap and self.better is None and self.n_bytes < self.whole.memory.nodes:
             node = heapq.heappop(self.heap)[2]
+            self.n_bytes -= node.n_bytes
             self.nodes += 1
             relaxation, free = self.whole.part(node.fixed)
             finding = self._settle(node, relaxation, free)
@@ -151,6 +158,7 @@ class Branching:
                 self._split(node, relaxation, free, finding)
 
     def _push(self, node: Node) -> None:
+        self.n_bytes += node.n_bytes
         heapq.heappush(self.heap, (-node.bound, -self.nodes - len(self.heap), node))
 
     def _settle(self, node: Node, relaxation: Relaxation, free: Ints) -> Finding:

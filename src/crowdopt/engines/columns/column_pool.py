@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.engines.columns.set_terms import distinct
+from crowdopt.engines.columns.set_terms import distinct, sums_over
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Bools, Floats, Ints
@@ -26,6 +26,8 @@ class Pool:
     def __init__(self, whole: Relaxation) -> None:
         self.whole = whole
         self.sets = [np.zeros((0, len(whole.buckets)), bool) for _ in whole.terms]
+        # All of these, and those of one term a few times over while they are looked through.
+        self.most = min(MOST_KEPT, whole.memory.sets // (2 * len(whole.buckets) * (len(whole.terms) + 4)))
 
     def keep(self, fixed: dict[int, int], part: Relaxation, free: Ints, found: dict[int, Bools]) -> None:
         """Keeps sets of free buckets, by term of the part; of too many, the latest."""
@@ -34,7 +36,8 @@ class Pool:
             every[:, free] = sets
             every[:, self._members(fixed, part.terms[at])] = True
             term = self._term(part.terms[at])
-            self.sets[term] = distinct(np.concatenate([self.sets[term], every])[-MOST_KEPT:])
+            kept = np.concatenate([self.sets[term], every])
+            self.sets[term] = distinct(kept[max(0, len(kept) - self.most) :])
 
     def known(self, fixed: dict[int, int], part: Relaxation, free: Ints, prices: Floats) -> dict[int, Bools]:
         """The sets that fit a part, as sets of free buckets by its terms: those that are worth most at these prices."""
@@ -44,7 +47,7 @@ class Pool:
             members = self._members(fixed, term)
             others = [b for b in fixed if b not in members]
             here = distinct(sets[sets[:, members].all(axis=1) & ~sets[:, others].any(axis=1)][:, free])
-            worth = term.values(*part.buckets.sums(here)) - here @ prices
+            worth = term.values(*part.buckets.sums(here)) - sums_over(here, prices)
             known[at] = here[np.argsort(-worth, kind="stable")[:MOST_KNOWN]]
         return known
 

@@ -9,6 +9,7 @@ import numpy as np
 from crowdopt.engines.base import Limits, Outcome
 from crowdopt.engines.columns.branch_and_bound import Branching
 from crowdopt.engines.columns.column_pool import Pool
+from crowdopt.engines.columns.memory import Memory
 from crowdopt.engines.columns.prover import Finding, Prover
 from crowdopt.engines.columns.relaxation import Relaxation
 from crowdopt.engines.local_search import Climbs
@@ -43,7 +44,8 @@ class Columns:
         self.stop = Stop.FINISHED
         self.climbs = Climbs(problem, limits)
         self.rng = np.random.Generator(np.random.PCG64([limits.seed, 1]))
-        self.relaxation = Relaxation.of(problem)
+        self.memory = Memory.of(limits.bytes)
+        self.relaxation = Relaxation.of(problem, self.memory)
         self.pool = Pool(self.relaxation)
         self.proving = 0
 
@@ -55,7 +57,7 @@ class Columns:
     def run(self) -> Outcome:
         """Searches, proves, and improves what cannot be proved, until that is of no use."""
         self.climbs.run(FEW_STARTS)
-        self.stop = self.climbs.stop
+        self.stop = self._stopped()
         searched = shaken = False
         while self.stop is Stop.FINISHED:
             mapping, value = self._best()
@@ -79,6 +81,11 @@ class Columns:
             if not self._branch(mapping, tolerance, finding):
                 break
         return self._outcome()
+
+    def _stopped(self) -> Stop:
+        """Why to stop before any attempt at a proof; FINISHED if there is no reason to."""
+        fits = self.memory.holds(self.problem.buckets.n_buckets)
+        return self.climbs.stop if self.climbs.stop is not Stop.FINISHED or fits else Stop.MEMORY
 
     def _best(self) -> tuple[Ints, float]:
         """The best mapping so far."""
@@ -104,9 +111,11 @@ class Columns:
         return finding
 
     def _keep_finding(self, finding: Finding) -> None:
-        """Keeps the bound of prices for the whole space, if it is the best."""
+        """Keeps the bound of prices for the whole space, if it is the best, and why an attempt was stopped."""
         gains = finding.gains[self.relaxation.term_of]
         self._keep(finding.bound, {"prices": finding.prices.tolist(), "gains": gains.tolist()})
+        if finding.stopped and self.stop is Stop.FINISHED:
+            self.stop = Stop.MEMORY  # the other limits say so themselves
 
     def _branch(self, mapping: Ints, tolerance: float, finding: Finding) -> bool:
         """Splits the space until all is proved or the limits are reached; or returns True when it finds better."""

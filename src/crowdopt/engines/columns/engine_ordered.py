@@ -60,7 +60,8 @@ class OrderedColumns(Columns):
     def run(self) -> Outcome:
         """Searches, proves, and improves what cannot be proved, until that is of no use."""
         self.climbs.run(FEW_STARTS)
-        if self.climbs.stop is Stop.FINISHED and self.prove_by_cases():
+        self.stop = self._stopped()
+        if self.stop is not Stop.FINISHED or self.prove_by_cases():
             return self._outcome()
         em = IsotoneEM(self.climbs)
         if self.climbs.stop is Stop.FINISHED:
@@ -86,7 +87,8 @@ class OrderedColumns(Columns):
     def prove_by_cases(self) -> bool:
         """Tries the proof that needs no minimum cuts; returns whether that is the end, as it succeeds or time is up."""
         mapping, value = self._best()
-        prover = ProverByCases(relaxation_of(self.problem), mapping, value, self._tolerance(), self.rng, self._go_on)
+        relaxation = relaxation_of(self.problem, self.memory)
+        prover = ProverByCases(relaxation, mapping, value, self._tolerance(), self.rng, self._go_on)
         finding = prover.run({})
         if finding.bound < np.inf:
             gains = finding.gains[prover.relaxation.term_of]

@@ -16,12 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crowdopt.engines.columns.set_terms import sums_over
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crowdopt._arrays import Bools, Floats, Ints
     from crowdopt.engines.columns.dual_prices import Prices
 
+
+BYTES_PER_NUMBER = 64
+"""What the solver takes for a number of the program: it has it by row and by column, factorised, and indexed."""
 
 ROWS_AT_ONCE = 50
 """Violated cuts that come into the program at a time."""
@@ -64,6 +69,7 @@ class Master:
         every = np.concatenate([np.ones(self.n), [len(term.labels) for term in self.relaxation.terms]])
         self._row(-self.infinite, target / self.unit, np.arange(self.n + self.n_terms), every)
         self.rows: list[int] = []
+        self.most_numbers = self.relaxation.memory.sets // (2 * BYTES_PER_NUMBER)
         self.n_cuts = 0
         self.duals = np.zeros(1)  # until the program is solved for the first time
         self.sets = np.zeros((0, self.n), bool)
@@ -79,7 +85,7 @@ class Master:
         if not len(sets):
             return
         own = self.own[list(self.relaxation.terms[term].labels)]
-        away = np.stack([(sets != one) @ self.width for one in own]).min(axis=0)
+        away = np.stack([sums_over(sets != one, self.width) for one in own]).min(axis=0)
         self.sets = np.concatenate([self.sets, sets])
         self.terms = np.concatenate([self.terms, np.full(len(sets), term)])
         values = self.relaxation.terms[term].values(*self.relaxation.buckets.sums(sets))
@@ -93,7 +99,10 @@ class Master:
             self._know(at, np.array([s for term, s in new if term == at]).reshape(-1, self.n))
 
     def solve(self, go_on: Callable[[], bool]) -> bool:
-        """Solves the program; returns whether there are prices for the target, as far as the limits let it find out."""
+        """Solves the program; returns whether there are prices for the target, as far as the limits let it find out.
+
+        If it would take too much memory, it does not find out.
+        """
         while self._run(go_on):
             solution: Any = self.solver.getSolution()
             x = np.array(solution.col_value)
@@ -102,12 +111,15 @@ class Master:
             solved = self._status() == "kOptimal" and bool(np.isfinite(x).all())
             if not solved or self.margin < -1e-9:  # negative by more than the solver's tolerance
                 return False
-            short = self.values + self.away * self.margin - self.sets @ prices - gains[self.terms]
+            short = self.values + self.away * self.margin - sums_over(self.sets, prices) - gains[self.terms]
             worst = np.argsort(-short, kind="stable")[:ROWS_AT_ONCE]
             worst = worst[short[worst] > 1e-8]  # rows that are less violated are so by the solver's rounding
             if not len(worst):
                 self.prices, self.gains = prices * self.unit, gains * self.unit
                 return True
+            self.most_numbers -= int(self.sets[worst].sum())
+            if self.most_numbers < 0:
+                return False
             for at in worst:
                 index = np.concatenate([np.flatnonzero(self.sets[at]), [self.n + self.terms[at], len(x) - 1]])
                 values = np.concatenate([np.ones(len(index) - 1), [-self.away[at]]])

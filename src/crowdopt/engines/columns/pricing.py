@@ -31,18 +31,20 @@ labels, 10⁴ for four, 10⁵ for five; and with the number of classes K, as p t
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.engines.columns.pricing_cells import Cells, above, cut, share_term, whole_space
+from crowdopt.engines.columns.memory import OWN
+from crowdopt.engines.columns.open_cells import OpenCells
+from crowdopt.engines.columns.pricing_cells import Cells, above, cut, edges, share_term, whole_space
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crowdopt._arrays import Bools, Floats, Ints
+    from crowdopt.engines.columns.memory import Memory
     from crowdopt.engines.columns.set_terms import BucketSet, Term
 
 BLOCK = 1 << 18
@@ -50,12 +52,6 @@ BLOCK = 1 << 18
 
 MOST_CELLS_AT_ONCE = 2_048
 """However few buckets there are: a good set that one cell leads to spares only cells that come later."""
-
-MAX_OPEN, MAX_BYTES = 200_000, 1 << 29
-"""Open cells, and the size of their corners and facets, beyond which the deepest are worked on first.
-
-The best first would need ever more memory.
-"""
 
 DEEPEST = 400
 """Cells that were cut more often are left as they are: their corners are equal but for rounding."""
@@ -84,6 +80,7 @@ class Priced:
         sets: Sets found that are worth more than asked, best first.
         cells: Cells looked at.
         finished: Whether all cells were settled; if not, the bound is that of the cells left open.
+        full: Whether it ended because open cells took all the memory that they may take.
     """
 
     bound: float
@@ -91,6 +88,7 @@ class Priced:
     sets: list[Bools]
     cells: int
     finished: bool
+    full: bool = False
 
 
 class Pricing:
@@ -102,10 +100,13 @@ class Pricing:
         prices: λ.
         threshold: Sets that are worth less are of no interest: a bound need not be below it.
         slack: How far the bound may be above the best set found.
+        memory: The memory that it may take.
     """
 
-    def __init__(self, buckets: BucketSet, term: Term, prices: Floats, threshold: float, slack: float) -> None:
-        self.buckets, self.term, self.threshold = buckets, term, threshold
+    def __init__(
+        self, buckets: BucketSet, term: Term, prices: Floats, threshold: float, slack: float, memory: Memory = OWN
+    ) -> None:
+        self.buckets, self.term, self.threshold, self.memory = buckets, term, threshold, memory
         self.used = buckets.responses.sum(axis=0) + term.offset > 0
         self.prices = prices - buckets.tasks * term.log_share if term.log_share else prices
         responses, offset = buckets.responses[:, self.used], term.offset[self.used]
@@ -125,7 +126,7 @@ class Pricing:
         self.slack = max(slack, 8 * self._error(2 * float(np.log(self.whole.sum() + 1)) + self.n_answers))
         self.found: dict[bytes, float] = {}
         self.left = -np.inf  # the greatest bound of cells that cannot be cut
-        self.cells, self.most_open = 0, min(MAX_OPEN, MAX_BYTES // (16 * len(self.start) ** 2))
+        self.cells = 0
 
     @property
     def level(self) -> float:
@@ -141,21 +142,28 @@ class Pricing:
         """
         constant = self.term.constant
         self.threshold -= constant
-        heap = _Open(self._first_cells(), self.most_open)
+        heap, most = OpenCells(self._first_cells(), self.memory.cells), max(1, min(self._most(), self._most_that_fit()))
         finished = True
         while heap.bound > self.level:
-            if not go_on(max(heap.bound, self.left, self.level) + constant, self.cells) or (
-                first and self.best > self.threshold + self.slack
-            ):
+            goes_on = go_on(max(heap.bound, self.left, self.level) + constant, self.cells)
+            if not goes_on or heap.full or (first and self.best > self.threshold + self.slack):
                 finished = False
                 break
-            heap.add(self._work_on(heap.pop(self._most())))
+            heap.add(self._work_on(heap.pop(most)))
         bound = max(self.level, self.left, -np.inf if finished else heap.bound) + constant
-        sets = sorted(self.found, key=lambda key: -self.found[key])[:KEPT]
-        return Priced(bound, self.best + constant, [np.frombuffer(key, bool) for key in sets], self.cells, finished)
+        best = sorted(self.found, key=lambda key: -self.found[key])[:KEPT]
+        sets = [np.frombuffer(key, bool) for key in best]
+        return Priced(bound, self.best + constant, sets, self.cells, finished, full=not finished and heap.full)
 
     def _most(self) -> int:
+        """Cells that are worked on at once."""
         return min(MOST_CELLS_AT_ONCE, max(64, BLOCK // max(1, len(self.buckets))))
+
+    def _most_that_fit(self) -> int:
+        """How many of them fit: about four arrays each by corner and bucket, and by edge and answer, and some cells."""
+        n, n_edges = int(self.n_answers), len(edges(self.classes)[0])
+        numbers = 4 * n * (len(self.buckets) + n_edges) + 6 * len(self.start) ** 2
+        return self.memory.work // (8 * numbers)
 
     def _first_cells(self) -> Cells:
         tasks = self.buckets.tasks
@@ -281,37 +289,3 @@ class Pricing:
     def _error(self, logs: float) -> float:
         """What rounding can add to a sum of counts times logarithms of at most this size, and of prices."""
         return self.unit * (float(self.whole.sum()) * logs + self.paid)
-
-
-class _Open:
-    """Blocks of open cells, those with the greatest bound first."""
-
-    def __init__(self, cells: Cells, most: int) -> None:
-        self.heap: list[tuple[float, int, Cells]] = []
-        self.count, self.size, self.most = 0, 0, most
-        self.add(cells)
-
-    @property
-    def bound(self) -> float:
-        """The greatest bound of an open cell."""
-        return -self.heap[0][0] if self.heap else -np.inf
-
-    def add(self, cells: Cells | None) -> None:
-        """Adds a block."""
-        if cells is not None and len(cells):
-            self.count += 1
-            self.size += len(cells)
-            heapq.heappush(self.heap, (-float(cells.bound.max()), -self.count, cells))
-
-    def pop(self, most: int) -> Cells:
-        """Takes the block with the greatest bound, or the latest if there are too many, and at most so many cells."""
-        at = 0 if self.size <= self.most else min(range(len(self.heap)), key=lambda i: self.heap[i][1])
-        cells = self.heap[at][2]
-        self.heap[at] = self.heap[-1]
-        self.heap.pop()
-        heapq.heapify(self.heap)
-        self.size -= len(cells)
-        if len(cells) > most:
-            self.add(cells.rows(slice(most, None)).trimmed())
-            cells = cells.rows(slice(0, most)).trimmed()
-        return cells

@@ -85,6 +85,11 @@ class Cells:
     def __len__(self) -> int:
         return len(self.bound)
 
+    @property
+    def n_bytes(self) -> int:
+        """What they hold."""
+        return sum(int(getattr(self, name).nbytes) for name in self.by_cell())
+
     def rows(self, at: Ints | Bools | slice) -> Self:
         """Some of the cells."""
         return replace(self, **{name: getattr(self, name)[at] for name in self.by_cell()})

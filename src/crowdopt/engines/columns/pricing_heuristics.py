@@ -8,6 +8,7 @@ import numpy as np
 
 from crowdopt.engines.columns.set_shapes import Shape
 from crowdopt.engines.columns.set_terms import class_sums, distinct
+from crowdopt.model.buckets import blocks_of
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Bools, Floats
@@ -97,14 +98,13 @@ def _refitted(buckets: BucketSet, term: Term, sets: Bools, least: float) -> tupl
 def flipped(buckets: BucketSet, term: Term, prices: Floats, sets: Bools) -> tuple[Bools, Floats]:
     """The sets after the one bucket was put in, or taken out, that makes most of each."""
     responses, tasks = buckets.sums(sets)
-    sign = np.where(sets, -1.0, 1.0)
-    after = term.values(
-        responses[:, None, :] + sign[:, :, None] * buckets.responses, tasks[:, None] + sign * buckets.tasks
-    )
-    best = (after - sign * prices).argmax(axis=1)
     turned = sets.copy()
-    rows = np.arange(len(sets))
-    turned[rows, best] = ~turned[rows, best]
+    for at in blocks_of(len(sets), buckets.responses.size):
+        sign = np.where(sets[at], -1.0, 1.0)
+        counts = responses[at, None, :] + sign[:, :, None] * buckets.responses
+        after = term.values(counts, tasks[at, None] + sign * buckets.tasks)
+        best = (after - sign * prices).argmax(axis=1)
+        turned[at][np.arange(len(best)), best] ^= True
     return best_first(buckets, term, prices, turned)
 
 

@@ -29,16 +29,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crowdopt.engines.columns.memory import OWN
 from crowdopt.engines.columns.pricing import DECIDE_EVERY, KEPT, Pricing
 from crowdopt.engines.columns.pricing_cells import Cells, above
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Bools, Floats, Ints
+    from crowdopt.engines.columns.memory import Memory
     from crowdopt.engines.columns.set_shapes import Items
     from crowdopt.engines.columns.set_terms import BucketSet, Term
-
-MOST_BYTES = 1 << 28
-"""Memory for the flows of open cells."""
 
 MOST_AT_ONCE, BLOCK = 64, 1 << 15
 """Cells worked on at once, and cells times items: few, as each may learn from those before it."""
@@ -74,22 +73,34 @@ class OrderedPricing(Pricing):
         threshold: Sets that are worth less are of no interest: a bound need not be below it.
         slack: How far the bound may be above the best set found.
         known: Sets of the shape to begin with.
+        memory: The memory that it may take.
     """
 
     def __init__(
-        self, buckets: BucketSet, term: Term, items: Items, prices: Floats, threshold: float, slack: float, known: Bools
+        self,
+        buckets: BucketSet,
+        term: Term,
+        items: Items,
+        prices: Floats,
+        threshold: float,
+        slack: float,
+        known: Bools,
+        memory: Memory = OWN,
     ) -> None:
-        super().__init__(buckets, term, prices, threshold, slack)
+        super().__init__(buckets, term, prices, threshold, slack, memory)
         self.items, self.known = items, known
         self.whole, self.paid = items.layers * self.whole, items.layers * self.paid
         arcs = items.arcs
         self.unit = (arcs.n_items + arcs.most_at_an_item + 4 * len(self.start) + 128) * _EPS
         self.slack = max(slack, 8 * self._error(2 * float(np.log(self.whole.sum() + 1)) + self.n_answers))
-        self.most_open = min(self.most_open, MOST_BYTES // (8 * len(arcs) + 1))
         self.sums, self.costs = np.zeros((0, len(self.start))), np.zeros(0)
 
     def _most(self) -> int:
         return min(MOST_AT_ONCE, max(8, BLOCK // max(1, self.items.arcs.n_items)))
+
+    def _most_that_fit(self) -> int:
+        arcs = self.items.arcs
+        return min(super()._most_that_fit(), self.memory.work // (8 * (4 * len(arcs) + 8 * arcs.n_items)))
 
     def _first_cells(self) -> Cells:
         self._learn(self.known)

@@ -57,7 +57,7 @@ class Finding:
         gains: By term, what a label can gain at most.
         likely: About the bound that the best prices seen would prove, as far as heuristics tell.
         mixture: Where it failed: sets by share, greatest first, that cover all buckets (master_lp.py).
-        stopped: Whether the limits stopped it.
+        stopped: Whether the limits stopped it: of time, or of memory.
     """
 
     proved: bool
@@ -228,15 +228,17 @@ class Prover:
 
             priced[at] = self.priced(at, prices, thresholds[at], slack, told, first=first)
             bounds[at] = priced[at].bound
+            self.stopped |= priced[at].full
         return bounds, priced
 
     def priced(self, at: int, prices: Floats, threshold: float, slack: float, told: Told, *, first: bool) -> Priced:
         """The search for the set that is worth most to a label of a term."""
         buckets, term = self.relaxation.buckets, self.relaxation.terms[at]
         if self.relaxation.order is None:
-            return Pricing(buckets, term, prices, threshold, slack).run(told, first=first)
+            return Pricing(buckets, term, prices, threshold, slack, self.relaxation.memory).run(told, first=first)
         items, known = self.relaxation.items[term.shape], self._cuts_of(at)
-        return OrderedPricing(buckets, term, items, prices, threshold, slack, known).run(told, first=first)
+        pricing = OrderedPricing(buckets, term, items, prices, threshold, slack, known, self.relaxation.memory)
+        return pricing.run(told, first=first)
 
     def _find_room(self) -> bool:
         """Asks the linear program for prices within all cuts; returns whether there are any."""

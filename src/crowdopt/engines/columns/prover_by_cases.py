@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt.engines.columns import pricing_heuristics as heuristics
+from crowdopt.engines.columns.memory import OWN
 from crowdopt.engines.columns.pricing import KEPT, Priced, Pricing
 from crowdopt.engines.columns.prover import FLIPPED, Finding, Prover
 from crowdopt.engines.columns.relaxation import Relaxation
@@ -33,6 +34,7 @@ from crowdopt.model.certificate import Space
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Bools, Floats
+    from crowdopt.engines.columns.memory import Memory
     from crowdopt.engines.columns.prover import Told
     from crowdopt.model.order import Order
     from crowdopt.model.problem import Problem
@@ -81,12 +83,12 @@ class Case:
 
 
 class _TooMuch(Exception):  # noqa: N818 -- ends an attempt
-    """There would have to be more cases, or cells of one, than there may be."""
+    """There would have to be more cases, or cells of one, than there may be, or than there is room for."""
 
 
-def relaxation_of(problem: Problem) -> Relaxation:
+def relaxation_of(problem: Problem, memory: Memory = OWN) -> Relaxation:
     """The relaxation of a problem under dominance in which labels may have sets of any kind."""
-    return Relaxation(BucketSet.of(problem), tuple(terms_of(replace(problem, space=Space.ALL))), problem.order)
+    return Relaxation(BucketSet.of(problem), tuple(terms_of(replace(problem, space=Space.ALL))), problem.order, memory)
 
 
 class ProverByCases(Prover):
@@ -182,7 +184,10 @@ class ProverByCases(Prover):
         def told_worth(bound: float, cells: int) -> bool:
             return told(bound - paid + _rounding(bound, paid), cells)
 
-        priced = Pricing(some, term, prices[case.free], threshold + paid, slack).run(told_worth, first=first)
+        search = Pricing(some, term, prices[case.free], threshold + paid, slack, self.relaxation.memory)
+        priced = search.run(told_worth, first=first)
+        if priced.full:
+            raise _TooMuch
         sets = [*case.whole(np.array(priced.sets, bool).reshape(-1, len(some))), *known]
         bound = priced.bound - paid + _rounding(priced.bound, paid)
         return replace(priced, bound=bound, best=priced.best - paid, sets=sets)

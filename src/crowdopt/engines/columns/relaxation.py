@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crowdopt.engines.columns.memory import OWN
 from crowdopt.engines.columns.set_shapes import Items, Shape
-from crowdopt.engines.columns.set_terms import BucketSet, Term, distinct, terms_of
+from crowdopt.engines.columns.set_terms import BucketSet, Term, packed, terms_of, unpacked
 from crowdopt.model.certificate import Space
 
 if TYPE_CHECKING:
-    from crowdopt._arrays import Bools, Floats, Ints
+    from crowdopt._arrays import Bools, Bytes, Floats, Ints
+    from crowdopt.engines.columns.memory import Memory
     from crowdopt.model.order import Order
     from crowdopt.model.problem import Problem
 
@@ -33,17 +35,25 @@ MAX_MOVES = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """Free buckets, the terms of the labels, and the order between buckets where mappings have to respect it."""
+    """What is left of a problem, and the memory that a search in it may take.
+
+    Attributes:
+        buckets: The free buckets.
+        terms: The terms of the labels.
+        order: The order between buckets, where mappings have to respect it.
+        memory: The memory.
+    """
 
     buckets: BucketSet
     terms: tuple[Term, ...]
     order: Order | None = None
+    memory: Memory = OWN
 
     @classmethod
-    def of(cls, problem: Problem) -> Relaxation:
+    def of(cls, problem: Problem, memory: Memory = OWN) -> Relaxation:
         """The relaxation with all buckets free."""
         order = problem.order if problem.space is Space.DOMINANCE else None
-        return cls(BucketSet.of(problem), tuple(terms_of(problem)), order)
+        return cls(BucketSet.of(problem), tuple(terms_of(problem)), order, memory)
 
     @cached_property
     def n_labels(self) -> int:
@@ -77,7 +87,7 @@ class Relaxation:
                     here = [b for b, at in fixed.items() if at == label]
                     tasks = float(self.buckets.tasks[here].sum())
                     terms.append(term.with_buckets(label, self.buckets.responses[here].sum(axis=0), tasks))
-        return Relaxation(self.buckets.only(free), tuple(terms)), free
+        return Relaxation(self.buckets.only(free), tuple(terms), memory=self.memory), free
 
     def sets(self, mapping: Ints) -> Bools:
         """The buckets under each label: (label, bucket)."""
@@ -110,19 +120,18 @@ class Relaxation:
 
     def neighbours(self, mapping: Ints) -> list[tuple[int, Bools]]:
         """By term, the sets of the mapping, and those after a bucket, with what it takes along, got another label."""
-        own = self.sets(mapping)
-        found: list[list[Bools]] = [[] for _ in self.terms]
+        own, now = self.sets(mapping), mapping.astype(np.int8)  # labels are few, and buckets squared many
+        found: list[list[Bytes]] = [[packed(own[list(term.labels)])] for term in self.terms]
         above = np.eye(len(mapping), dtype=bool)  # [a, b]: a is raised along with b, and b sunk along with a
         if self.order is not None:
             above |= self.order.dominates
         for to in range(self.n_labels):
-            raised = np.where(above.T & (mapping < to), to, mapping)
-            sunk = np.where(above & (mapping > to), to, mapping)
+            raised = np.where(above.T & (now < to), np.int8(to), now)
+            sunk = np.where(above & (now > to), np.int8(to), now)
             for label, at in enumerate(self.term_of):
-                after = np.concatenate([raised == label, sunk == label])
-                found[at].append(after[(after != own[label]).any(axis=1)])
-        every = [own[list(term.labels)] for term in self.terms]
-        return [(at, distinct(np.concatenate([every[at], *sets]))) for at, sets in enumerate(found)]
+                for after in (raised == label, sunk == label):
+                    found[at].append(packed(after[(after != own[label]).any(axis=1)]))
+        return [(at, unpacked(np.concatenate(sets), len(mapping))) for at, sets in enumerate(found)]
 
     def climb(self, mapping: Ints, step: float) -> Ints:
         """Moves the bucket that gains most, until none gains more than ``step``."""

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdopt.engines.columns.set_shapes import Shape
+from crowdopt.model.buckets import blocks_of
 from crowdopt.model.certificate import Space
 from crowdopt.model.objective import phi, times_log_share
 
 if TYPE_CHECKING:
-    from crowdopt._arrays import Bools, Floats, Ints
+    from crowdopt._arrays import Bools, Bytes, Floats, Ints
     from crowdopt.model.problem import Problem
 
 
@@ -53,8 +54,7 @@ class BucketSet:
 
     def sums(self, sets: Bools) -> tuple[Floats, Floats]:
         """Responses (set, coordinate) and tasks (set) of sets of buckets (set, bucket)."""
-        chosen = sets.astype(float)
-        return chosen @ self.responses, chosen @ self.tasks
+        return sums_over(sets, self.responses), sums_over(sets, self.tasks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +112,15 @@ class Term:
         return np.where(tasks > 0, self.log_share, 0.0)
 
 
+def sums_over(sets: Bools, numbers: Floats) -> Floats:
+    """Sums of numbers (bucket, ...) over sets of buckets (set, bucket), some sets at a time: as numbers they are large.
+
+    Where the numbers are whole, the sums are exact.
+    """
+    parts = [sets[some].astype(float) @ numbers for some in blocks_of(len(sets), sets.shape[1])]
+    return np.concatenate(parts) if parts else np.zeros((0, *numbers.shape[1:]))
+
+
 def class_sums(counts: Floats, n_classes: int) -> Floats:
     """For every coordinate of count vectors (..., coordinate) the sum over its class."""
     by_class = counts.reshape(*counts.shape[:-1], n_classes, counts.shape[-1] // n_classes)
@@ -120,11 +129,19 @@ def class_sums(counts: Floats, n_classes: int) -> Floats:
 
 def distinct(sets: Bools) -> Bools:
     """The different ones among sets of buckets (set, bucket), in an order that does not depend on theirs."""
-    if not len(sets):
-        return sets
-    packed = np.packbits(sets, axis=1)
-    keys = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1])))[:, 0]
-    return np.asarray(sets[np.unique(keys, return_index=True)[1]])
+    return unpacked(packed(sets), sets.shape[1]) if len(sets) else sets
+
+
+def packed(sets: Bools) -> Bytes:
+    """Sets of buckets as bits."""
+    return np.packbits(sets, axis=1)
+
+
+def unpacked(bits: Bytes, n_buckets: int) -> Bools:
+    """The different ones among sets of buckets that were packed."""
+    keys = np.ascontiguousarray(bits).view(np.dtype((np.void, bits.shape[1])))[:, 0]
+    first = np.unique(keys, return_index=True)[1]
+    return np.unpackbits(bits[first], axis=1, count=n_buckets).view(bool)
 
 
 def terms_of(problem: Problem) -> list[Term]:
