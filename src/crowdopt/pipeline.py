@@ -215,7 +215,9 @@ class _Job:
         )  # fmt: skip
 
     def with_accuracy(self, solution: _S) -> _S:
-        """The solution with its accuracy, if there is a truth."""
+        """The solution with its accuracy, if there is a truth, and that on the known labels of an export."""
+        with self.reading_again():
+            solution = replace(solution, export_accuracy=export_accuracy(solution))
         if self.options["truth"] is None:
             return solution
         self.on_phase("comparing with the truth")
@@ -360,6 +362,15 @@ def accuracy(solution: Solution, truth: Any) -> Accuracy:
     workspace = solution.source.workspace if solution.source else None
     with opened(truth, choose_truth(solution.reading), solution.reading, workspace) as table:
         return accuracy_of(solution, table, same_place=workspace is not None and table is not truth)
+
+
+def export_accuracy(solution: Solution) -> Accuracy | None:
+    """Compares the answers with the known labels that an export brings; None if it brings none."""
+    if solution.need_source().export_labels is None:
+        return None
+    from crowdopt.results.accuracy import export_accuracy_of
+
+    return export_accuracy_of(solution)
 
 
 def group_accuracy(solutions: Solutions[Any], source: GroupedSource, truth: Any) -> dict[str | None, Accuracy]:

@@ -129,8 +129,6 @@ def load_groups(
     with unchanged(workspace), explain_errors(paths_of(data)):
         opened_data = open_responses(data, reading, workspace)
         reading = opened_data.reading
-        if opened_data.gold is not None:
-            raise InputError("the export has tasks of known label, which do not go with --group yet: add --ignore-gold")
         prepared = prepare(opened_data.table, reading, n_bins=n_bins, resolved=resolved)
         if each:
             prepared = each_its_own_class(prepared)

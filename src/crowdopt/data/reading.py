@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 PAIRS = ("gold", "classes")
 """The options that are pairs of texts."""
 
+EXPORT_GOLD = "export"
+"""What stands in the place of a file of gold for the known labels that an export brings."""
+
 FOUND = ("classes", "smoothing", "shares")
 """What can be found in the responses before the labels are: classes of workers, and what goes with these."""
 
@@ -53,7 +56,7 @@ class Reading:
         tool: The annotation tool whose export it is; empty for a plain table, ``auto`` if that is to be found out.
         question: Which of the questions of an export; empty for its only one.
         keep_rejected: Whether rejected work counts in an export.
-        ignore_gold: Whether the labels that an export knows are no gold.
+        export_gold: Whether the gold is what an export brings: its known labels.
     """
 
     task: str = "task"
@@ -79,7 +82,7 @@ class Reading:
     tool: str = ""
     question: str = ""
     keep_rejected: bool = False
-    ignore_gold: bool = False
+    export_gold: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "keep", tuple(dict.fromkeys(self.keep)))
@@ -153,6 +156,7 @@ class Reading:
                 "ranked": tuple(canonical_text(name) for name in given.get("ranked", ())),
                 "scale": options["scale"] or "",
                 "bins": bins,
+                "export_gold": isinstance(given.get("gold"), str) and given["gold"] == EXPORT_GOLD,
             }
         )
 
