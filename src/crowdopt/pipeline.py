@@ -216,8 +216,10 @@ class _Job:
 
     def with_accuracy(self, solution: _S) -> _S:
         """The solution with its accuracy, if there is a truth, and that on the known labels of an export."""
+        from crowdopt.results.accuracy import export_accuracy_of
+
         with self.reading_again():
-            solution = replace(solution, export_accuracy=export_accuracy(solution))
+            solution = replace(solution, export_accuracy=export_accuracy_of(solution))
         if self.options["truth"] is None:
             return solution
         self.on_phase("comparing with the truth")
@@ -301,7 +303,11 @@ class _Job:
         )  # fmt: skip
 
     def with_group_accuracy(self, solutions: Solutions[_S], groups: GroupedSource) -> Solutions[_S]:
-        """The solutions with their accuracy, if there is a truth."""
+        """The solutions with their accuracy, if there is a truth, and that on the known labels of an export."""
+        from crowdopt.results.groups.answers_grouped import export_accuracy_by_group
+
+        with self.reading_again():
+            solutions = replace(solutions, export_accuracy=export_accuracy_by_group(solutions, groups))
         if self.options["truth"] is None:
             return solutions
         self.on_phase("comparing with the truth")
@@ -362,15 +368,6 @@ def accuracy(solution: Solution, truth: Any) -> Accuracy:
     workspace = solution.source.workspace if solution.source else None
     with opened(truth, choose_truth(solution.reading), solution.reading, workspace) as table:
         return accuracy_of(solution, table, same_place=workspace is not None and table is not truth)
-
-
-def export_accuracy(solution: Solution) -> Accuracy | None:
-    """Compares the answers with the known labels that an export brings; None if it brings none."""
-    if solution.need_source().export_labels is None:
-        return None
-    from crowdopt.results.accuracy import export_accuracy_of
-
-    return export_accuracy_of(solution)
 
 
 def group_accuracy(solutions: Solutions[Any], source: GroupedSource, truth: Any) -> dict[str | None, Accuracy]:

@@ -30,8 +30,8 @@ from crowdopt.cli.reproduce import reproduce
 from crowdopt.cli.simulate import simulate
 from crowdopt.cli.solution_commands import next_tasks, predict, workers
 from crowdopt.data.readers.addresses import database_of
-from crowdopt.data.reading import EXPORT_GOLD
 from crowdopt.errors import CheckWarning, CrowdoptError, InputError, MissingExtraError
+from crowdopt.options.model import EXPORT_GOLD
 from crowdopt.options.verbs import AggregateOptions, ProveOptions, VerifyOptions
 from crowdopt.results.write.in_place import forget_written, what_was_written
 

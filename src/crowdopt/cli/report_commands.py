@@ -38,8 +38,9 @@ def report(
     """Write the report of a solution and the data it was made from: one HTML page."""
     from dataclasses import replace
 
-    from crowdopt.pipeline import accuracy, export_accuracy
+    from crowdopt.pipeline import accuracy
     from crowdopt.report.write_report import write_report
+    from crowdopt.results.accuracy import export_accuracy_of
     from crowdopt.results.reread import reread
     from crowdopt.results.solution import Solution
 
@@ -50,7 +51,7 @@ def report(
         solved = Solution.load(solution)
         with reread(solved, data, **complete(ResourceOptions, options)) as source:
             solved = solved.with_source(source)
-            solved = replace(solved, export_accuracy=export_accuracy(solved))
+            solved = replace(solved, export_accuracy=export_accuracy_of(solved))
             if truth is not None:
                 console.on_phase("comparing with the truth")
                 solved = replace(solved, accuracy=accuracy(solved, truth))

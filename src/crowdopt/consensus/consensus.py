@@ -13,6 +13,7 @@ import numpy as np
 
 from crowdopt.consensus.kinds import fit_kinds, kinds_states
 from crowdopt.consensus.parameters import Parameters
+from crowdopt.consensus.teaching import with_teaching_labels
 from crowdopt.consensus.tilted import fit_tilted, tilted_states
 from crowdopt.consensus.vote import fit_vote, vote_labels, vote_labels_without
 from crowdopt.errors import InputError
@@ -52,7 +53,7 @@ def find_consensus(
     """Fits the members and takes their mean.
 
     A label that nobody answered, and that no task is known to have, gets no probability, unless shares are given: so a
-    scale of more labels changes nothing.
+    scale of more labels changes nothing. Known labels that would exchange names are kept, and teach nothing.
 
     Args:
         rows: The responses, and the labels that are known.
@@ -62,7 +63,7 @@ def find_consensus(
     if not len(rows.worker):
         raise InputError("there is no response with a label; give at least one")
     labels = np.flatnonzero(rows.labels_used) if shares is None else np.arange(rows.n_labels)
-    few, parameters, rounds = rows.with_evidence().with_labels(labels), Parameters({}, {}), {}
+    few, parameters, rounds = with_teaching_labels(rows).with_evidence().with_labels(labels), Parameters({}, {}), {}
     for name, fit in _FITS.items():
         if on_member:
             on_member(name)

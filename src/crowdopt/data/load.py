@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from crowdopt.data.columns import Choose, choose_classes, choose_responses, choose_truth
 from crowdopt.data.counts import CountedProblem, Totals
 from crowdopt.data.fingerprint import digest_of_responses
-from crowdopt.data.known_labels import ExportLabels
 from crowdopt.data.readers.addresses import Database, database_of
 from crowdopt.data.readers.database_rows import read_database
 from crowdopt.data.readers.open_files import explain_errors, read_files
@@ -29,6 +28,7 @@ from crowdopt.model.scale import canonical_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from crowdopt.data.known_labels import ExportLabels
     from crowdopt.data.reading import Reading
     from crowdopt.model.scale import Scale
 
@@ -177,8 +177,7 @@ def _count(
     on_phase("counting")
     counts = count_tasks(responses, workspace.folder if workspace else None, server)
     notes = (*found.notes, *responses.notes)
-    pinned = responses.reading.export_gold
-    measuring = None if found.gold is None or pinned else ExportLabels(found.gold, found.gold_answered)
+    measuring = found.export_labels
     source = Source(responses, counts, data, workspace, notes, on_server=server is not None, export_labels=measuring)
     return replace(source, digest=digest_of_responses(responses, server)) if digest else source
 

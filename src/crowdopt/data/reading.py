@@ -13,6 +13,7 @@ from crowdopt.data.bins import checked_edges
 from crowdopt.data.readers.tools import TOOL_NAMES
 from crowdopt.errors import InputError
 from crowdopt.model.scale import ScaleKind, canonical_text
+from crowdopt.options.model import EXPORT_GOLD
 from crowdopt.options.reading import Duplicates, Missing
 
 if TYPE_CHECKING:
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 
 PAIRS = ("gold", "classes")
 """The options that are pairs of texts."""
-
-EXPORT_GOLD = "export"
-"""What stands in the place of a file of gold for the known labels that an export brings."""
 
 FOUND = ("classes", "smoothing", "shares")
 """What can be found in the responses before the labels are: classes of workers, and what goes with these."""

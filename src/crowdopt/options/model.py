@@ -14,6 +14,10 @@ DEFAULT_TIME_LIMIT = 60.0
 """Seconds an engine may take unless told otherwise."""
 
 
+EXPORT_GOLD = "export"
+"""What stands in the place of a file of gold for the known labels that an export brings."""
+
+
 class LikelihoodOptions(TypedDict, total=False):
     """What the likelihood is, for every method."""
 

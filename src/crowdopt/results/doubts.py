@@ -11,6 +11,7 @@ import numpy as np
 
 from crowdopt.errors import CheckWarning
 from crowdopt.model.agreement import excess_over_chance
+from crowdopt.results.contradicted import Contradicted
 from crowdopt.results.words.sentences import overruling
 
 if TYPE_CHECKING:
@@ -38,14 +39,21 @@ def doubts_about_crowd(tasks: ConsensusTasks) -> tuple[str, ...]:
 
     A worker who repeats an answer does not agree with anybody. Tasks of known label tell how good workers are, too.
     """
-    voters, free = tasks.voters, tasks.free
-    said = _about_chance(voters[free], np.ones(free.sum(), np.int64), tasks.scale, proven=tasks.share_proven > PROVEN)
-    clear = ~free & (2 * voters.max(axis=1) > voters.sum(axis=1))
-    n_clear, n_against = int(clear.sum()), int((clear & (voters.argmax(axis=1) != tasks.known)).sum())
-    if n_clear >= FEW and 2 * n_against > n_clear:
-        found = f"known labels contradict most of the workers on {n_against:,} of {n_clear:,} tasks"
-        said = (*said, f"{found}, so these labels may have been exchanged; look at them")
-    return said
+    return (*_about_agreement(tasks), *_about_known(Contradicted.in_tasks(tasks)))
+
+
+def _about_agreement(tasks: ConsensusTasks) -> tuple[str, ...]:
+    free, proven = tasks.free, tasks.share_proven > PROVEN
+    return _about_chance(tasks.voters[free], np.ones(free.sum(), np.int64), tasks.scale, proven=proven)
+
+
+def _about_known(found: Contradicted) -> tuple[str, ...]:
+    """Whether known labels may have been exchanged."""
+    n_clear, n_against = found.n_clear, len(found.cases)
+    if n_clear < FEW or 2 * n_against <= n_clear:
+        return ()
+    said = f"known labels contradict most of the workers on {n_against:,} of {n_clear:,} tasks ({found.examples})"
+    return (f"{said}, so these labels may have been exchanged; look at them",)
 
 
 def doubts_about_proof(
@@ -64,11 +72,20 @@ def doubts_about_proof(
         votes, proven = buckets.counts.sum(axis=1), solution.totals.n_gold > 0
         if solution.reading.duplicates == "all":  # counts do not tell who repeats an answer
             return overruling(shares)
-        return (*_about_chance(votes, buckets.weights, solution.scale, proven=proven), *overruling(shares))
+        found = Contradicted(0, ()) if solution.source is None else Contradicted.in_counts(solution.source)
+        said = _about_chance(votes, buckets.weights, solution.scale, proven=proven)
+        return (*said, *_following(found, shares))
     here = rows >= 0
     overruled = (mapping[rows[here]] != tasks.labels[here]) & ~tasks.labelled.tied[here]
     shares["the consensus"] = float(overruled.mean()) if len(overruled) else 0.0
-    return (*doubts_about_crowd(tasks), *overruling(shares))
+    return (*_about_agreement(tasks), *_following(Contradicted.in_tasks(tasks), shares))
+
+
+def _following(found: Contradicted, shares: dict[str, float]) -> tuple[str, ...]:
+    """What to say of proved labels that overrule others, and of the known labels that they may follow."""
+    overruled = overruling(shares)
+    follows = (found.that_labels_follow(),) if overruled and found.cases else _about_known(found)
+    return (*follows, *overruled)
 
 
 def _about_chance(votes: Ints, weights: Ints, scale: Scale, *, proven: bool) -> tuple[str, ...]:

@@ -120,11 +120,12 @@ class ConsensusSolution(Solution):
     def with_source(self, source: Source) -> Self:
         """The solution with the tasks of the data that it was made from, read again, and what they give to doubt."""
         from crowdopt.results.consensus_tasks import tasks_again
+        from crowdopt.results.contradicted import that_teach_nothing
         from crowdopt.results.doubts import doubts_about_crowd
 
         tasks = tasks_again(self, source)
-        doubts = doubts_about_crowd(tasks)
-        return replace(self, scale=source.responses.scale, source=source, tasks=tasks, doubts=doubts)
+        said: dict[str, Any] = {"doubts": doubts_about_crowd(tasks), "advice": that_teach_nothing(tasks)}
+        return replace(self, scale=source.responses.scale, source=source, tasks=tasks, **said)
 
     def confidences(self) -> tuple[Floats, Ints]:
         """The probability of the label of each task, and a one for each."""

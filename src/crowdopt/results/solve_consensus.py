@@ -12,6 +12,7 @@ from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.model.agreement import agreement
 from crowdopt.model.objective import read_shares
 from crowdopt.results.consensus_tasks import ConsensusTasks
+from crowdopt.results.contradicted import that_teach_nothing
 from crowdopt.results.doubts import doubts_about_crowd
 from crowdopt.results.kinds import UNCERTAIN_BELOW
 from crowdopt.results.solution_consensus import ConsensusSolution
@@ -63,6 +64,7 @@ def solve_consensus(
         n_tied=int(labelled.tied[free].sum()),
         fingerprint=counted.fingerprint,
         doubts=doubts_about_crowd(tasks),
+        advice=that_teach_nothing(tasks),
         tasks=tasks,
     )
 

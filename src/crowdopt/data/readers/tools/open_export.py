@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.data.columns import choose_responses
+from crowdopt.data.known_labels import ExportLabels
 from crowdopt.data.readers.csv import check_delimiter
 from crowdopt.data.readers.files import new_copy
 from crowdopt.data.readers.find_files import find_files
@@ -48,6 +49,11 @@ class OpenedSource:
     gold: Any = None
     gold_answered: bool = False
     notes: tuple[str, ...] = ()
+
+    @property
+    def export_labels(self) -> ExportLabels | None:
+        """The known labels that are not pinned, if there are any."""
+        return None if self.gold is None or self.reading.export_gold else ExportLabels(self.gold, self.gold_answered)
 
 
 def open_files(paths: Sequence[str], reading: Reading, workspace: Workspace) -> OpenedSource:
@@ -122,7 +128,7 @@ def _open_export(files: Files, reading: Reading, choose: Choose) -> OpenedSource
             raise InputError(f"{_spelt(option)} means nothing for an export of {title}")
     export = _read_tool(files, reading)
     chosen = choose(list(export.columns))
-    query, left_out = _checked(files, _rows(export, chosen, reading), nested=export.nested)
+    query, left_out = _checked(files, _rows(export, chosen), nested=export.nested)
     cells = {name: _typed(query, name, reading, files) if export.nested else quote(name) for name in chosen}
     named = ", ".join(f"{cell} AS {quote(name)}" for name, cell in cells.items())
     counts = f"NOT {ONLY_GOLD}" if reading.export_gold else "true"
@@ -164,7 +170,7 @@ def _read_tool(files: Files, reading: Reading) -> Export:
         raise ColumnError(f"{error}; it looks like one of {tool_named(other).title}: --from {other}") from error
 
 
-def _rows(export: Export, chosen: Sequence[str], reading: Reading) -> str:
+def _rows(export: Export, chosen: Sequence[str]) -> str:
     text = "::VARCHAR" if export.nested else ""
     cells = [f"({export.columns[name]}){text} AS {quote(name)}" for name in chosen]
     cells += [f"({export.gold})::VARCHAR AS {GOLD}", f"{export.only_gold} AS {ONLY_GOLD}"]
