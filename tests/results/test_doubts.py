@@ -113,13 +113,10 @@ def test_known_labels_that_were_exchanged_are_noticed():
         (task, f"w{worker}", "ab"[truth[task] ^ (rng.random() > 0.85)]) for task in range(100) for worker in range(5)
     ]
     gold = pd.DataFrame({"task": range(30), "label": ["ba"[truth[task]] for task in range(30)]})
-    (doubt,) = aggregate(to_pandas(rows), gold=gold).doubts
-    assert doubt.startswith("known labels contradict most of the workers on 30 of 30 tasks ('")
-    assert doubt.endswith(", so these labels may have been exchanged; look at them")
-    follows, overrules = prove(to_pandas(rows), gold=gold).doubts
-    assert follows.startswith("30 tasks have known labels that most of their workers contradict ('")
-    assert "; …), and labels follow from them" in follows
-    assert overrules.startswith("these labels overrule clear majorities on ")
+    for solution in (aggregate(to_pandas(rows), gold=gold), prove(to_pandas(rows), gold=gold)):
+        (doubt,) = solution.doubts
+        assert doubt.startswith("known labels contradict most of the workers on 29 of 30 tasks ('")
+        assert doubt.endswith("; …), so these labels may have been exchanged; look at them")
     gold["label"] = ["ab"[truth[task]] for task in range(30)]
     for solution in (aggregate(to_pandas(rows), gold=gold), prove(to_pandas(rows), gold=gold)):
         assert solution.doubts == ()

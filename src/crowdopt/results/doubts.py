@@ -74,18 +74,28 @@ def doubts_about_proof(
             return overruling(shares)
         found = Contradicted(0, ()) if solution.source is None else Contradicted.in_counts(solution.source)
         said = _about_chance(votes, buckets.weights, solution.scale, proven=proven)
-        return (*said, *_following(found, shares))
+        return (*said, *_following(found, shares, solution))
     here = rows >= 0
     overruled = (mapping[rows[here]] != tasks.labels[here]) & ~tasks.labelled.tied[here]
     shares["the consensus"] = float(overruled.mean()) if len(overruled) else 0.0
-    return (*_about_agreement(tasks), *_following(Contradicted.in_tasks(tasks), shares))
+    return (*_about_agreement(tasks), *_following(Contradicted.in_tasks(tasks), shares, solution))
 
 
-def _following(found: Contradicted, shares: dict[str, float]) -> tuple[str, ...]:
+def _following(found: Contradicted, shares: dict[str, float], solution: ProofSolution) -> tuple[str, ...]:
     """What to say of proved labels that overrule others, and of the known labels that they may follow."""
     overruled = overruling(shares)
-    follows = (found.that_labels_follow(),) if overruled and found.cases else _about_known(found)
-    return (*follows, *overruled)
+    follow = found.cases and (overruled or _exchanged(found, solution))
+    return (*((found.that_labels_follow(),) if follow else _about_known(found)), *overruled)
+
+
+def _exchanged(found: Contradicted, solution: ProofSolution) -> bool:
+    """Whether most tasks with the same clear majority as one of known label got its label, too."""
+    votes, index = solution.buckets.counts.sum(axis=1), solution.scale.index
+    clear = 2 * votes.max(axis=1) > votes.sum(axis=1)
+    crossed = np.zeros((votes.shape[1], votes.shape[1]), np.int64)
+    np.add.at(crossed, (votes.argmax(axis=1)[clear], solution.mapping[clear]), solution.buckets.weights[clear])
+    pairs = {(index(answer), index(known)) for _, known, answer, _, _ in found.cases}
+    return any(crossed[answer, known] > crossed[answer, answer] for answer, known in pairs)
 
 
 def _about_chance(votes: Ints, weights: Ints, scale: Scale, *, proven: bool) -> tuple[str, ...]:
