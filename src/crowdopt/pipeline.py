@@ -221,7 +221,11 @@ class _Job:
         )  # fmt: skip
 
     def with_accuracy(self, solution: _S) -> _S:
-        """The solution with its accuracy, if there is a truth."""
+        """The solution with its accuracy, if there is a truth, and that on the known labels of an export."""
+        from crowdopt.results.accuracy import export_accuracy_of
+
+        with self.reading_again():
+            solution = replace(solution, export_accuracy=export_accuracy_of(solution))
         if self.options["truth"] is None:
             return solution
         self.on_phase("comparing with the truth")
@@ -304,7 +308,11 @@ class _Job:
         )  # fmt: skip
 
     def with_group_accuracy(self, solutions: Solutions[_S], groups: GroupedSource) -> Solutions[_S]:
-        """The solutions with their accuracy, if there is a truth."""
+        """The solutions with their accuracy, if there is a truth, and that on the known labels of an export."""
+        from crowdopt.results.groups.answers_grouped import export_accuracy_by_group
+
+        with self.reading_again():
+            solutions = replace(solutions, export_accuracy=export_accuracy_by_group(solutions, groups))
         if self.options["truth"] is None:
             return solutions
         self.on_phase("comparing with the truth")

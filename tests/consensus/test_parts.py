@@ -171,7 +171,9 @@ def test_a_fit_to_a_sample_is_about_as_good_as_one_to_all(n_labels):
     place = np.full(rows.n_workers, -1)
     place[workers] = np.arange(len(workers))
     in_parts = RowParts(lambda: iter([rows]), rows.n_workers, n_labels)
-    parameters, _ = fit_consensus(few, AllRows(in_parts, place, rows.labels_used, len(rows.worker)))
+    parameters, _ = fit_consensus(
+        few, AllRows(in_parts, place, rows.labels_used, np.zeros(n_labels, bool), len(rows.worker))
+    )
     found = Judge(parameters).probabilities(rows)
     assert (found.argmax(axis=1) != full.argmax(axis=1)).mean() < 0.005
     losses = [-np.log(np.clip(one[np.arange(len(truth)), truth], 1e-4, 1)).mean() for one in (found, full)]

@@ -308,7 +308,7 @@ def test_scores_in_bins():
 EXPORTS = {
     "mturk.csv": {},
     "mturk_questions.csv": {"question": "sentiment"},
-    "toloka.tsv": {"ignore_gold": True},
+    "toloka.tsv": {},
     "label_studio_enterprise.json": {"question": "sentiment"},
     "label_studio_min.json": {"question": "sentiment"},
     "prodigy.jsonl": {},

@@ -42,7 +42,8 @@ def test_every_part_is_there_and_links_lead_somewhere(judged, tmp_path):
     assert {"tasks", "answers", "workers", "vote", "truth", "again"} <= set(page.ids)
     assert page.scripts == 2
     assert (
-        f"About {judged.mean_confidence:.0%} of the labels are expected to be right, given the labels of" in page.text
+        f"About {judged.mean_confidence:.0%} of the labels are expected to be right, given the label of 1 task"
+        in page.text
     )
     for words in (
         "CONSENSUS", "text of 7", "How workers answer: of the responses", "second label", "skill",

@@ -13,7 +13,7 @@ import pytest
 
 from crowdopt import aggregate, prove
 from crowdopt.errors import CheckWarning
-from crowdopt.results import beside_consensus, consensus_tasks
+from crowdopt.results import beside_consensus, source_consensus
 from crowdopt.results.solution import Solution
 from support.servers import to_sqlite
 from support.ways import NAMES, to_pandas, to_text
@@ -114,7 +114,9 @@ def test_known_labels_that_were_exchanged_are_noticed():
     ]
     gold = pd.DataFrame({"task": range(30), "label": ["ba"[truth[task]] for task in range(30)]})
     for solution in (aggregate(to_pandas(rows), gold=gold), prove(to_pandas(rows), gold=gold)):
-        assert any("of 30 tasks, so these labels may have been exchanged" in doubt for doubt in solution.doubts)
+        (doubt,) = solution.doubts
+        assert doubt.startswith("known labels contradict most of the workers on 29 of 30 tasks ('")
+        assert doubt.endswith("; …), so these labels may have been exchanged; look at them")
     gold["label"] = ["ab"[truth[task]] for task in range(30)]
     for solution in (aggregate(to_pandas(rows), gold=gold), prove(to_pandas(rows), gold=gold)):
         assert solution.doubts == ()
@@ -223,8 +225,8 @@ def test_what_nobody_can_know_is_not_proved_in_green(rows, reason, crowdopt, tmp
 
 
 def test_the_consensus_behind_found_classes_is_found_once(monkeypatch):
-    found, find = [], consensus_tasks.find_consensus
-    monkeypatch.setattr(consensus_tasks, "find_consensus", lambda *a, **k: found.append(1) or find(*a, **k))
+    found, fit = [], source_consensus.fit_consensus
+    monkeypatch.setattr(source_consensus, "fit_consensus", lambda *a, **k: found.append(1) or fit(*a, **k))
     prove(overruled(), find_classes=2)
     assert len(found) == 1
 

@@ -31,6 +31,7 @@ from crowdopt.cli.simulate import simulate
 from crowdopt.cli.solution_commands import next_tasks, predict, workers
 from crowdopt.data.readers.addresses import database_of
 from crowdopt.errors import CheckWarning, CrowdoptError, InputError, MissingExtraError
+from crowdopt.options.model import EXPORT_GOLD
 from crowdopt.options.verbs import AggregateOptions, ProveOptions, VerifyOptions
 from crowdopt.results.write.in_place import forget_written, what_was_written
 
@@ -214,7 +215,8 @@ def _checked(inputs: list[str], options: Any) -> tuple[Any, str | Database | Non
     check_stdout(output, as_json=options["as_json"])
     data = database_of(inputs, options["table"], options["query"])
     target = target_of(output, options["output_table"], replace=options["replace"])
-    tables = [options.get(name) for name in ("truth", "gold", "prior_matrix", "classes")]
+    tables = [options.get(name) for name in ("truth", "prior_matrix", "classes")]
+    tables += [options["gold"]] if options["gold"] != EXPORT_GOLD else []
     read = [*inputs, *filter(None, tables)]
     if summary is not None and not group:
         raise InputError("--group-summary has a meaning only with --group")

@@ -203,7 +203,7 @@ def print_groups(solutions: Solutions[Any], written: str) -> None:
     from rich.text import Text
 
     from crowdopt.results.doubts import doubts_about_groups
-    from crowdopt.results.words.summary import export_words
+    from crowdopt.results.words.summary import export_accuracy_in_words, export_words
 
     console, facts = RichConsole(highlight=False), solutions.summary()
     for doubt in doubts_about_groups(solutions):
@@ -211,6 +211,8 @@ def print_groups(solutions: Solutions[Any], written: str) -> None:
     console.print(Text(_about_groups(facts)), soft_wrap=True)
     if export := export_words(solutions.reading):
         console.print(Text(printable(export)), soft_wrap=True)
+    if known := solutions.export_accuracy.get(None):
+        console.print(Text(export_accuracy_in_words(known)), soft_wrap=True)
     rows = sorted((row for row in solutions.rows() if not row["failure"]), key=_LEAST_CERTAIN[solutions.kind])
     hidden = {"accuracy": "accuracy" not in facts, "check": not facts["n_check"]}
     columns = [name for name in _COLUMNS[solutions.kind] if not hidden.get(name)]

@@ -40,6 +40,7 @@ def report(
 
     from crowdopt.pipeline import accuracy
     from crowdopt.report.write_report import write_report
+    from crowdopt.results.accuracy import export_accuracy_of
     from crowdopt.results.reread import reread
     from crowdopt.results.solution import Solution
 
@@ -50,6 +51,7 @@ def report(
         solved = Solution.load(solution)
         with reread(solved, data, **complete(ResourceOptions, options)) as source:
             solved = solved.with_source(source)
+            solved = replace(solved, export_accuracy=export_accuracy_of(solved))
             if truth is not None:
                 console.on_phase("comparing with the truth")
                 solved = replace(solved, accuracy=accuracy(solved, truth))

@@ -13,6 +13,7 @@ import numpy as np
 
 from crowdopt.consensus.kinds import fit_kinds, kinds_states
 from crowdopt.consensus.parameters import Parameters
+from crowdopt.consensus.teaching import crossed_labels, idle_labels
 from crowdopt.consensus.tilted import fit_tilted, tilted_states
 from crowdopt.consensus.vote import fit_vote, vote_labels, vote_labels_without
 from crowdopt.consensus.work import Work
@@ -47,12 +48,14 @@ class AllRows:
         parts: The responses.
         place: Of each worker the index among those of the sample, or -1.
         labels_used: Which labels some worker answered or some task is known to have.
+        idle: The labels that teach nothing where a task is known to have them; see ``teaching.py``.
         n_responses: Number of responses.
     """
 
     parts: RowParts
     place: Ints
     labels_used: Bools
+    idle: Bools
     n_responses: int
 
 
@@ -77,7 +80,7 @@ def find_consensus(rows: Rows, *, shares: Floats | None = None, on_share: OnShar
     """Fits the members and takes their mean.
 
     A label that nobody answered, and that no task is known to have, gets no probability, unless shares are given: so a
-    scale of more labels changes nothing.
+    scale of more labels changes nothing. Known labels that would exchange names are kept, and teach nothing.
 
     Args:
         rows: The responses, and the labels that are known.
@@ -106,16 +109,20 @@ def fit_consensus(
     """
     if not len(rows.worker):
         raise InputError("there is no response with a label; give at least one")
-    used = rows.labels_used if all_rows is None else all_rows.labels_used
+    if all_rows is None:
+        used, idle = rows.labels_used, idle_labels(crossed_labels(rows.votes, rows.known))
+    else:
+        used, idle = all_rows.labels_used, all_rows.idle
     labels = np.flatnonzero(used) if shares is None else np.arange(rows.n_labels)
-    few, parameters, rounds = rows.with_evidence().with_labels(labels), Parameters({}, {}), {}
+    parameters, rounds = Parameters({}, {}), {}
+    few = rows.without_known(idle).with_evidence().with_labels(labels)
     work = Work(len(few.worker), all_rows.n_responses if all_rows else 0, on_share or (lambda _: None))
     for name, fit in _FITS.items():
         work.begin(name)
         fitted = fit(few, shares, work.on_round)
         found, rounds[name] = fitted.parameters, fitted.n_rounds
         if all_rows is not None:
-            watched = work.watched(all_rows.parts.with_labels(labels))
+            watched = work.watched(all_rows.parts.without_known(idle).with_labels(labels))
             found = fitted.spread(watched, found.aligned(all_rows.place), PASSES)
         parameters = parameters.joined(found)
     return parameters.with_all_labels(labels, rows.n_labels), rounds

@@ -84,6 +84,12 @@ class Rows:
         used[self.known[self.known >= 0]] = True
         return used
 
+    def without_known(self, labels: Bools) -> Rows:
+        """The same responses, as if no task were known to have one of some labels."""
+        if not labels.any():
+            return self
+        return replace(self, known=np.where((self.known >= 0) & labels[self.known], -1, self.known))
+
     def with_evidence(self) -> Rows:
         """The same responses, without the tasks that nobody answered and whose label is not known."""
         kept = (np.diff(self.start) > 0) | (self.known >= 0)
@@ -116,3 +122,7 @@ class RowParts:
     def with_labels(self, labels: Ints) -> RowParts:
         """The same rows for those who number only these labels, in this order."""
         return RowParts(lambda: (rows.with_labels(labels) for rows in self), self.n_workers, len(labels))
+
+    def without_known(self, labels: Bools) -> RowParts:
+        """The same responses, as if no task were known to have one of some labels."""
+        return RowParts(lambda: (rows.without_known(labels) for rows in self), self.n_workers, self.n_labels)

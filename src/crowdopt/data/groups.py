@@ -17,7 +17,7 @@ from crowdopt.data.counts import CountedProblem, Totals
 from crowdopt.data.duplicates import resolve_in_groups
 from crowdopt.data.encode import encode_by_group
 from crowdopt.data.fingerprint import digests_of_groups
-from crowdopt.data.known_labels import count_array
+from crowdopt.data.known_labels import ExportLabels, count_array
 from crowdopt.data.load import OnPhase, naming, open_responses, paths_of, read_classes, unchanged
 from crowdopt.data.overview import Overview, check_n_labels
 from crowdopt.data.prepare import GROUP_VALUE, Prepared, each_its_own_class, prepare
@@ -72,6 +72,7 @@ class GroupedSource:
         n_without_group: Rows that were left out as they have no group.
         original: What the user gave.
         workspace: The database that files were read with; None for frames.
+        export_labels: The known labels that an export brings, if it has any.
     """
 
     table: Table
@@ -84,6 +85,7 @@ class GroupedSource:
     n_without_group: int
     original: Any
     workspace: Workspace | None
+    export_labels: ExportLabels | None = None
 
     @property
     def reading(self) -> Reading:
@@ -129,8 +131,6 @@ def load_groups(
     with unchanged(workspace), explain_errors(paths_of(data)):
         opened_data = open_responses(data, reading, workspace)
         reading = opened_data.reading
-        if opened_data.gold is not None:
-            raise InputError("the export has tasks of known label, which do not go with --group yet: add --ignore-gold")
         prepared = prepare(opened_data.table, reading, n_bins=n_bins, resolved=resolved)
         if each:
             prepared = each_its_own_class(prepared)
@@ -162,6 +162,7 @@ def load_groups(
         n_without_group=overview.n_without_group,
         original=data,
         workspace=workspace,
+        export_labels=opened_data.export_labels,
     )
 
 

@@ -1,7 +1,7 @@
 """Gold: tasks whose label is known beforehand. They keep it, and their responses teach how workers answer.
 
 Which tasks these are is a choice of reading: they stand in the solution file, as texts, so that ``verify`` needs no
-second file.
+second file. Other known labels are only compared with the answers: a truth, and what an export of a tool knows.
 """
 
 from __future__ import annotations
@@ -130,26 +130,60 @@ def _check_found(known: Table, table: Table) -> None:
         raise GoldError(f"the gold task {unknown[0]!r}{more} is not in the data")
 
 
+@dataclass(frozen=True, eq=False)
+class ExportLabels:
+    """The known labels that an export brings, where they are not pinned.
+
+    Attributes:
+        table: Them, as the source has them.
+        answered: Whether the annotations that say so are responses, too.
+    """
+
+    table: Any
+    answered: bool
+
+
 def labelled_tasks(data: Any, reading: Reading, called: str) -> Table:
     """A table of known labels as (task, label), one row per task; raises if a task has two.
 
     Where the responses are in groups, it is (group, task, label), all as texts.
     """
+    table = _labelled(data, reading)
+    _check_once(table, _keys(reading), called)
+    return table
+
+
+def agreed_labels(data: Any, reading: Reading) -> tuple[Table, int]:
+    """The same without the tasks that have two known labels, and how many these are."""
+    table, keys = _labelled(data, reading), _keys(reading)
+    times = table.group_by(*keys).agg(nw.len().alias("n"))
+    several = int(fetch(times.filter(nw.col("n") > 1).select(nw.len().alias("n")))["n"][0])
+    if several:
+        once = times.filter(nw.col("n") == 1).select(*keys)
+        table = settle(table.join(once, on=keys, how="inner"))
+    return table, several
+
+
+def _keys(reading: Reading) -> list[str]:
+    return [*(["group"] if reading.group else []), "task"]
+
+
+def _labelled(data: Any, reading: Reading) -> Table:
+    """A table of known labels, in which no row is there twice."""
     table = adopt(data, choose_group_truth(reading) if reading.group else choose_truth(reading))
-    roles = [*(["group"] if reading.group else []), "task", "label"]
+    roles = [*_keys(reading), "label"]
     named = zip(roles, table.collect_schema().names(), strict=True)
     table = clean(table.select(*(nw.col(own).alias(role) for role, own in named)), reading)
     if reading.bins:
         table = bin_truth(table, reading.bins)
     table = table.filter(*(~nw.col(role).is_null() for role in roles))
-    table = settle((with_texts(table, roles) if reading.group else table).unique())
-    _check_once(table, roles[:-1], called)
-    return table
+    return settle((with_texts(table, roles) if reading.group else table).unique())
 
 
 def gold_pairs(data: Any, reading: Reading) -> tuple[tuple[str, str], ...]:
     """The gold tasks of a table and their labels, as sorted texts."""
-    rows = fetch(with_texts(labelled_tasks(data, reading, "gold"), ["task", "label"]))
+    called = "gold of the export" if reading.export_gold else "gold"
+    rows = fetch(with_texts(labelled_tasks(data, reading, called), ["task", "label"]))
     if not rows["task"]:
         raise InputError("the gold has no rows with a task and a label")
     return tuple(sorted(zip(rows["task"], rows["label"], strict=True)))

@@ -22,12 +22,13 @@ from crowdopt.data.responses import Responses, TaskCounts, check, count_tasks
 from crowdopt.data.tables.spark import is_spark
 from crowdopt.data.tables.workspace import Workspace
 from crowdopt.data.worker_classes import class_pairs, pairs_of, with_pairs, worker_classes
-from crowdopt.errors import ClassError, ColumnError, InputError
+from crowdopt.errors import ClassError, ColumnError, GoldError, InputError
 from crowdopt.model.scale import canonical_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from crowdopt.data.known_labels import ExportLabels
     from crowdopt.data.reading import Reading
     from crowdopt.model.scale import Scale
 
@@ -48,6 +49,7 @@ class Source:
             export, what was left out.
         digest: Of the responses; see ``fingerprint.py``. Empty if nobody asked for it.
         on_server: Whether a database server counted them, and they stay there.
+        export_labels: The known labels that an export brings, if it has any and they are not pinned.
     """
 
     responses: Responses
@@ -57,6 +59,7 @@ class Source:
     notes: tuple[str, ...] = ()
     digest: str = ""
     on_server: bool = False
+    export_labels: ExportLabels | None = None
 
     @property
     def elsewhere(self) -> str:
@@ -125,7 +128,7 @@ def load(
         resolved: Whether the reading comes from a solution; see ``responses.check``.
         scale: The scale that the labels must be on; see ``responses.check``.
         known: The classes that workers can be in; see ``responses.check``.
-        gold: Tasks of known label.
+        gold: Tasks of known label; those of an export are pinned if the reading says so.
         classes: Classes of workers.
         each: Whether every worker is a class of its own.
         digest: Whether to make the digest of the responses, which takes a pass over them.
@@ -170,21 +173,27 @@ def _count(
     """Checks and counts responses that were opened; see :func:`load` for the arguments."""
     with naming(classes, ClassError):
         responses = check(found.table, found.reading, server=server, **checks)
-    labels = _known_labels(gold, None if checks["resolved"] else found.gold)
-    if labels is not None:
-        responses = replace(responses, reading=read_gold(labels, responses.reading, workspace))
+    responses = replace(responses, reading=_pinned(gold, found, responses.reading, workspace, checks["resolved"]))
     on_phase("counting")
     counts = count_tasks(responses, workspace, server)
     notes = (*found.notes, *responses.notes)
-    source = Source(responses, counts, data, workspace, notes, on_server=server is not None)
+    measuring = found.export_labels
+    source = Source(responses, counts, data, workspace, notes, on_server=server is not None, export_labels=measuring)
     return replace(source, digest=digest_of_responses(responses, server)) if digest else source
 
 
-def _known_labels(given: Any, exported: Any) -> Any:
-    """The tasks of known label: those that the user gives, or those that an export has."""
-    if given is not None and exported is not None:
-        raise InputError("the export has tasks of known label: leave out --gold, or add --ignore-gold")
-    return exported if given is None else given
+def _pinned(gold: Any, found: OpenedSource, reading: Reading, workspace: Workspace | None, resolved: bool) -> Reading:
+    """The reading with the tasks of known label: those that the user gives, or those that the export brings.
+
+    Raises:
+        GoldError: Those of the export are not those that a solution has, whose reading this is.
+    """
+    if reading.export_gold:
+        exported = read_gold(found.gold, reading, workspace)
+        if resolved and exported.gold != reading.gold:
+            raise GoldError("the known labels of the export are not those that the solution took for granted")
+        return exported
+    return reading if gold is None else read_gold(gold, reading, workspace)
 
 
 def read_gold(gold: Any, reading: Reading, workspace: Workspace | None) -> Reading:

@@ -165,6 +165,11 @@ class EncodedParts:
         return int(self.answers.sum())
 
     @cached_property
+    def has_known(self) -> bool:
+        """Whether the label of some task is known."""
+        return any((one.known != NOT_KNOWN).any() for one in self._parts())
+
+    @cached_property
     def labels_used(self) -> Bools:
         """Which labels some worker answered or some task is known to have."""
         used = self.answers > 0

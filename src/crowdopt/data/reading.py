@@ -13,6 +13,7 @@ from crowdopt.data.bins import checked_edges
 from crowdopt.data.readers.tools import TOOL_NAMES
 from crowdopt.errors import InputError
 from crowdopt.model.scale import ScaleKind, canonical_text
+from crowdopt.options.model import EXPORT_GOLD
 from crowdopt.options.reading import Duplicates, Missing
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Reading:
         tool: The annotation tool whose export it is; empty for a plain table, ``auto`` if that is to be found out.
         question: Which of the questions of an export; empty for its only one.
         keep_rejected: Whether rejected work counts in an export.
-        ignore_gold: Whether the labels that an export knows are no gold.
+        export_gold: Whether the gold is what an export brings: its known labels.
     """
 
     task: str = "task"
@@ -79,7 +80,7 @@ class Reading:
     tool: str = ""
     question: str = ""
     keep_rejected: bool = False
-    ignore_gold: bool = False
+    export_gold: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "keep", tuple(dict.fromkeys(self.keep)))
@@ -153,6 +154,7 @@ class Reading:
                 "ranked": tuple(canonical_text(name) for name in given.get("ranked", ())),
                 "scale": options["scale"] or "",
                 "bins": bins,
+                "export_gold": isinstance(given.get("gold"), str) and given["gold"] == EXPORT_GOLD,
             }
         )
 

@@ -22,6 +22,7 @@ from crowdopt.model.scale import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
     from crowdopt.data.readers.postgres_counts import Server
     from crowdopt.data.reading import Reading
     from crowdopt.data.tables.workspace import Workspace

@@ -14,6 +14,10 @@ DEFAULT_TIME_LIMIT = 60.0
 """Seconds an engine may take unless told otherwise."""
 
 
+EXPORT_GOLD = "export"
+"""What stands in the place of a file of gold for the known labels that an export brings."""
+
+
 class LikelihoodOptions(TypedDict, total=False):
     """What the likelihood is, for every method."""
 
@@ -46,10 +50,12 @@ class GoldOptions(TypedDict, total=False):
         Any,
         Option(
             None,
-            "Tasks of known label; they keep it, and teach the rest.",
+            "Tasks of known label; they keep it, and teach the rest. export: those that an export brings.",
             more="Tasks of known label (a path or table with the task and label columns, or a dict of labels by task). "
-            "They keep their labels, and their responses teach how workers answer.",
-            metavar="FILE",
+            "They keep their labels, and their responses teach how workers answer. ``export`` takes the known labels "
+            "that the export of an annotation tool brings, which else only measure the answers; a file of that name "
+            "is ``./export``.",
+            metavar="FILE|export",
         ),
     ]
 

@@ -140,7 +140,6 @@ class FileOptions(TypedDict, total=False):
         str, Option("", "The question (control, output) of an export that has several.", metavar="NAME")
     ]
     keep_rejected: Annotated[bool, Option(default=False, help="Count work of an export that was rejected in the tool.")]
-    ignore_gold: Annotated[bool, Option(default=False, help="Do not use the labels that an export says are known.")]
 
 
 class ReadOptions(

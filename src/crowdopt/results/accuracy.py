@@ -1,14 +1,14 @@
-"""Comparing answers with known true labels."""
+"""Comparing answers with known true labels: those of a truth, and those that an export brings."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 
-from crowdopt.data.known_labels import labelled_tasks, without_gold
+from crowdopt.data.known_labels import agreed_labels, labelled_tasks, without_gold
 from crowdopt.data.tables.table import Table, coded, fetch, fetch_integers, small_table, with_texts
 from crowdopt.errors import InputError
 from crowdopt.model.scale import MAX_LABELS, canonical_text
@@ -32,13 +32,37 @@ def accuracy_of(solution: Solution, truth: Any, *, same_place: bool) -> Accuracy
     """
     answers, labels = solution.placed()
     known, answers = known_labels(solution, truth, answers, same_place=same_place)
-    joined = known.join(answers, on="task", how="left").with_columns(nw.col("row").fill_null(NO_ROW))
-    found = fetch_integers(joined.group_by("true", "row").agg(nw.len().alias("n")))
-    n_truth, compared = int(found["n"].sum()), found["row"] != NO_ROW
-    if not n_truth:
+    found = _compared(known, answers)
+    if not len(found["n"]):
         raise InputError("all tasks of the truth are gold: their labels were given, and nothing is left to compare")
-    if not compared.any():
+    if (found["row"] == NO_ROW).all():
         raise InputError(f"the truth names none of the tasks that have answers; {_first_tasks(known, answers)}")
+    return _scored(solution, found, labels)
+
+
+def export_accuracy_of(solution: Solution) -> Accuracy | None:
+    """The accuracy on the tasks whose label the export knows, and that were not pinned; None if there are none."""
+    given = solution.need_source().export_labels
+    if given is None:
+        return None
+    table, n_two_labels = agreed_labels(given.table, solution.reading)
+    answers, labels = solution.placed()
+    known = _coded(table, solution, answers, same_place=True)
+    found = _compared(*_same_tasks(_free(known, solution), answers))
+    if (found["row"] == NO_ROW).all():
+        return None
+    return replace(_scored(solution, found, labels), n_two_labels=n_two_labels, answered=given.answered)
+
+
+def _compared(known: Table, answers: Table) -> dict[str, Ints]:
+    """How many tasks have each true label and row; NO_ROW is for those without an answer."""
+    joined = known.join(answers, on="task", how="left").with_columns(nw.col("row").fill_null(NO_ROW))
+    return fetch_integers(joined.group_by("true", "row").agg(nw.len().alias("n")))
+
+
+def _scored(solution: Solution, found: dict[str, Ints], labels: Ints) -> Accuracy:
+    """The accuracy, given what was compared and the label of each row."""
+    n_truth, compared = int(found["n"].sum()), found["row"] != NO_ROW
     by_row = np.zeros((solution.scale.n_labels + 1, len(labels)), np.int64)
     # NO_LABEL, for truths off the scale, is the last row.
     np.add.at(by_row, tuple(found[name][compared] for name in ("true", "row")), found["n"][compared])
@@ -56,15 +80,19 @@ def known_labels(solution: Solution, truth: Any, tasks: Table, *, same_place: bo
         tasks: A table with a column ``task``.
         same_place: Whether the truth was read by the database that the tasks are in.
     """
-    known = _known(solution, truth, like=tasks, same_place=same_place)
-    if solution.reading.gold:
-        known = without_gold(known, solution.reading.gold)
-    return _same_tasks(known, tasks)
-
-
-def _known(solution: Solution, truth: Any, like: Table, *, same_place: bool) -> Table:
-    """The truth as (task, index of the true label), one row per task, in the same place as the answers."""
     table = labelled_tasks(truth, solution.reading, "truth")
+    _check_labels(table, solution)
+    known = _coded(table, solution, tasks, same_place=same_place)
+    return _same_tasks(_free(known, solution), tasks)
+
+
+def _free(known: Table, solution: Solution) -> Table:
+    """Without the tasks whose label was pinned."""
+    return without_gold(known, solution.reading.gold) if solution.reading.gold else known
+
+
+def _coded(table: Table, solution: Solution, like: Table, *, same_place: bool) -> Table:
+    """Known labels as (task, index of the true label), one row per task, in the same place as the answers."""
     codes = _codes(table, solution)
     # DuckDB tables of two connections cannot be joined; other kinds can if they are the same.
     if table.implementation == like.implementation and (same_place or not table.implementation.is_duckdb()):
@@ -74,23 +102,29 @@ def _known(solution: Solution, truth: Any, like: Table, *, same_place: bool) -> 
     return small_table({"task": rows["task"], "true": true}, like=like)
 
 
-def _codes(table: Table, solution: Solution) -> dict[Any, int]:
-    """The labels of the truth that are on the scale, and the index of each."""
+def _check_labels(table: Table, solution: Solution) -> None:
+    """Raises if the labels of the truth cannot be those of the answers."""
     limit = 10 * MAX_LABELS
-    values = fetch(table.select("label").unique().head(limit + 1))["label"]
+    values, labels = _values(table, limit), solution.scale.labels
     if not values:
         raise InputError("the truth has no rows with a task and a label")
-    texts = {value: canonical_text(value) for value in values}
-    labels = solution.scale.labels
-    codes = {value: labels.index(text) for value, text in texts.items() if text in labels}
     if len(values) > limit:
         raise InputError(f"the truth has more than {limit} different labels; the answers have {', '.join(labels)}")
-    if not codes:
-        raise InputError(
-            f"the truth's labels ({', '.join(sorted(texts.values())[:5])}) are none of the answers' "
-            f"({', '.join(labels)})"
-        )
-    return codes
+    texts = sorted(map(canonical_text, values))
+    if not set(texts) & set(labels):
+        raise InputError(f"the truth's labels ({', '.join(texts[:5])}) are none of the answers' ({', '.join(labels)})")
+
+
+def _values(table: Table, limit: int) -> list[Any]:
+    """The known labels, or some of them if they are more than there can be."""
+    return list(fetch(table.select("label").unique().head(limit + 1))["label"])
+
+
+def _codes(table: Table, solution: Solution) -> dict[Any, int]:
+    """The known labels that are on the scale, and the index of each."""
+    labels = solution.scale.labels
+    texts = {value: canonical_text(value) for value in fetch(table.select("label").unique())["label"]}
+    return {value: labels.index(text) for value, text in texts.items() if text in labels}
 
 
 def _same_tasks(known: Table, answers: Table) -> tuple[Table, Table]:
@@ -120,6 +154,8 @@ class Accuracy:
         log_loss: Mean of −ln of the confidence of labels that are right, and of one minus it of those that are wrong.
             None where confidences are not meant to be probabilities of being right.
         vote: The same share for majority vote, ties shared; None where it was not asked for.
+        n_two_labels: Tasks that have two known labels in the export, which cannot be compared.
+        answered: Whether the known labels are those of responses, too, which counted as all others.
     """
 
     value: float
@@ -128,3 +164,5 @@ class Accuracy:
     by_row: Ints | None = field(default=None, repr=False, compare=False)
     log_loss: float | None = None
     vote: float | None = None
+    n_two_labels: int = 0
+    answered: bool = False

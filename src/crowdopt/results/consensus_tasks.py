@@ -31,6 +31,9 @@ SURE = 1e-4
 TIED = 1e-9
 """Labels whose probabilities differ by no more than this are tied."""
 
+BY_TASK = ("votes", "voters", "probabilities", "known")
+"""The arrays that have a row for each task."""
+
 NOBODY = {"label": None, "confidence": None, "n_responses": 0, "status": "no_response"}
 """What answers say of a task without a response; of all else nothing."""
 
@@ -72,11 +75,15 @@ class ConsensusTasks:
         all_ = list(parts)
         if len(all_) == 1:
             return all_[0]
-        columns: dict[str, Any] = {
-            name: np.concatenate([getattr(one, name) for one in all_])
-            for name in ("votes", "voters", "probabilities", "known")
-        }
+        columns: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in all_]) for name in BY_TASK}
         return replace(all_[0], names=pa.concat_arrays([one.names for one in all_]), **columns)
+
+    def taken(self, kept: Bools) -> ConsensusTasks:
+        """Only some of the tasks."""
+        import pyarrow as pa
+
+        columns: dict[str, Any] = {name: getattr(self, name)[kept] for name in BY_TASK}
+        return replace(self, names=self.names.filter(pa.array(kept)), **columns)
 
     @property
     def free(self) -> Bools:

@@ -11,6 +11,8 @@ import numpy as np
 
 from crowdopt.errors import CheckWarning
 from crowdopt.model.agreement import excess_over_chance
+from crowdopt.results.consensus_tasks import ConsensusTasks
+from crowdopt.results.words.contradicted import Contradicted
 from crowdopt.results.words.sentences import overruling
 
 if TYPE_CHECKING:
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 
     from crowdopt._arrays import Ints
     from crowdopt.model.scale import Scale
-    from crowdopt.results.consensus_tasks import ConsensusTasks
     from crowdopt.results.solution import Solution
     from crowdopt.results.solution_proof import ProofSolution
     from crowdopt.results.solutions import Solutions
@@ -43,19 +44,32 @@ def doubts_about_crowd(parts: Iterable[ConsensusTasks], share_proven: float) -> 
         parts: All tasks.
         share_proven: The share of the responses to tasks of unknown label from workers who answered some of known one.
     """
-    kinds, n_clear, n_against = [], 0, 0
+    held: list[ConsensusTasks] = []
+    said = _about_agreement((_kept(tasks, held) for tasks in parts), share_proven)
+    return (*said, *_about_known(Contradicted.in_tasks(ConsensusTasks.joined(held))))
+
+
+def _kept(tasks: ConsensusTasks, held: list[ConsensusTasks]) -> ConsensusTasks:
+    """The same tasks; those of known label are kept in a list."""
+    held.append(tasks.taken(~tasks.free))
+    return tasks
+
+
+def _about_agreement(parts: Iterable[ConsensusTasks], share_proven: float) -> tuple[str, ...]:
+    kinds = []
     for tasks in parts:
-        voters, free = tasks.voters, tasks.free
-        kinds.append(np.unique(voters[free], axis=0, return_counts=True))
-        clear = ~free & (2 * voters.max(axis=1) > voters.sum(axis=1))
-        n_clear += int(clear.sum())
-        n_against += int((clear & (voters.argmax(axis=1) != tasks.known)).sum())
+        kinds.append(np.unique(tasks.voters[tasks.free], axis=0, return_counts=True))
     votes, weights = map(np.concatenate, zip(*kinds, strict=True))
-    said = _about_chance(votes, weights, tasks.scale, proven=share_proven > PROVEN)
-    if n_clear >= FEW and 2 * n_against > n_clear:
-        found = f"known labels contradict most of the workers on {n_against:,} of {n_clear:,} tasks"
-        said = (*said, f"{found}, so these labels may have been exchanged; look at them")
-    return said
+    return _about_chance(votes, weights, tasks.scale, proven=share_proven > PROVEN)
+
+
+def _about_known(found: Contradicted) -> tuple[str, ...]:
+    """Whether known labels may have been exchanged."""
+    n_clear, n_against = found.n_clear, len(found.cases)
+    if n_clear < FEW or 2 * n_against <= n_clear:
+        return ()
+    said = f"known labels contradict most of the workers on {n_against:,} of {n_clear:,} tasks ({found.examples})"
+    return (f"{said}, so these labels may have been exchanged; look at them",)
 
 
 def doubts_about_proof(
@@ -74,11 +88,31 @@ def doubts_about_proof(
         votes, proven = buckets.counts.sum(axis=1), solution.totals.n_gold > 0
         if solution.reading.duplicates == "all":  # counts do not tell who repeats an answer
             return overruling(shares)
-        return (*_about_chance(votes, buckets.weights, solution.scale, proven=proven), *overruling(shares))
+        found = Contradicted(0, ()) if solution.source is None else Contradicted.in_counts(solution.source)
+        said = _about_chance(votes, buckets.weights, solution.scale, proven=proven)
+        return (*said, *_following(found, shares, solution))
     tasks, here = consensus.whole, rows >= 0
     overruled = (mapping[rows[here]] != tasks.labels[here]) & ~tasks.labelled.tied[here]
     shares["the consensus"] = float(overruled.mean()) if len(overruled) else 0.0
-    return (*doubts_about_crowd([tasks], consensus.share_proven), *overruling(shares))
+    said = _about_agreement([tasks], consensus.share_proven)
+    return (*said, *_following(Contradicted.in_tasks(tasks), shares, solution))
+
+
+def _following(found: Contradicted, shares: dict[str, float], solution: ProofSolution) -> tuple[str, ...]:
+    """What to say of proved labels that overrule others, and of the known labels that they may follow."""
+    overruled = overruling(shares)
+    follow = found.cases and (overruled or _exchanged(found, solution))
+    return (*((found.that_labels_follow(),) if follow else _about_known(found)), *overruled)
+
+
+def _exchanged(found: Contradicted, solution: ProofSolution) -> bool:
+    """Whether most tasks with the same clear majority as one of known label got its label, too."""
+    votes, index = solution.buckets.counts.sum(axis=1), solution.scale.index
+    clear = 2 * votes.max(axis=1) > votes.sum(axis=1)
+    crossed = np.zeros((votes.shape[1], votes.shape[1]), np.int64)
+    np.add.at(crossed, (votes.argmax(axis=1)[clear], solution.mapping[clear]), solution.buckets.weights[clear])
+    pairs = {(index(answer), index(known)) for _, known, answer, _, _ in found.cases}
+    return any(crossed[answer, known] > crossed[answer, answer] for answer, known in pairs)
 
 
 def _about_chance(votes: Ints, weights: Ints, scale: Scale, *, proven: bool) -> tuple[str, ...]:

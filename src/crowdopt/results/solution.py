@@ -39,6 +39,8 @@ class Solution(ABC):
         doubts: Why the answers should be checked before anybody relies on them, in words; empty if nothing is known.
         advice: What else a user should know; empty if nothing.
         accuracy: Against a known truth, if one was given.
+        export_accuracy: On the tasks whose label the export of a tool knows, and that were not pinned; None if there
+            are none.
         source: The tasks, while in memory.
     """
 
@@ -54,6 +56,7 @@ class Solution(ABC):
     doubts: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
     accuracy: Accuracy | None = None
+    export_accuracy: Accuracy | None = None
     source: Source | None = None
 
     @property

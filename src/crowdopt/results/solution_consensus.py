@@ -128,10 +128,12 @@ class ConsensusSolution(Solution):
         """The solution with the tasks of the data that it was made from, read again, and what they give to doubt."""
         from crowdopt.results.doubts import doubts_about_crowd
         from crowdopt.results.source_consensus import tasks_again
+        from crowdopt.results.words.contradicted import that_teach_nothing
 
         tasks = tasks_again(self, source)
-        doubts = doubts_about_crowd(tasks, tasks.share_proven)
-        return replace(self, scale=source.responses.scale, source=source, tasks=tasks, doubts=doubts)
+        said: dict[str, Any] = {"doubts": doubts_about_crowd(tasks, tasks.share_proven)}
+        said |= {"advice": that_teach_nothing(tasks.of_known_label)}
+        return replace(self, scale=source.responses.scale, source=source, tasks=tasks, **said)
 
     def confidences(self) -> tuple[Floats, Ints]:
         """The probability of the label of each task, and a one for each."""

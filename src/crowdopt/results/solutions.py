@@ -14,6 +14,7 @@ from crowdopt.model.scale import canonical_text
 from crowdopt.results.solution import Solution
 from crowdopt.results.solution_consensus import ConsensusSolution
 from crowdopt.results.solution_proof import ProofSolution
+from crowdopt.results.words.facts import export_facts
 from crowdopt.results.words.sentences import expected_right
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Solutions(Mapping[str, S_co], Generic[S_co]):
         failures: Why other groups have none.
         reading: How the source was read.
         accuracy: Against a known truth, by group, where one was given; the last, None, is of all groups.
+        export_accuracy: On the tasks whose label the export of a tool knows, likewise.
         source: The tasks, while in memory.
     """
 
@@ -48,6 +50,7 @@ class Solutions(Mapping[str, S_co], Generic[S_co]):
     failures: dict[str, str]
     reading: Reading
     accuracy: dict[str | None, Accuracy] = field(default_factory=dict)
+    export_accuracy: dict[str | None, Accuracy] = field(default_factory=dict)
     source: GroupedSource | None = None
 
     def __getitem__(self, group: Any) -> S_co:
@@ -152,6 +155,7 @@ class Solutions(Mapping[str, S_co], Generic[S_co]):
             "n_responses": sum(one.totals.n_responses for one in all_),
             **({"n_without_group": self.source.n_without_group} if self.source else {}),
             **({"accuracy": whole.value, "n_truth": whole.n_tasks} if whole else {}),
+            **export_facts(self.export_accuracy.get(None)),
             "groups": [{"group": group} | self._facts(group, one) for group, one in self.groups.items()],
             "failures": [{"group": group, "reason": reason} for group, reason in self.failures.items()],
         }
@@ -173,7 +177,8 @@ class Solutions(Mapping[str, S_co], Generic[S_co]):
 
     def _facts(self, group: str, solution: Solution) -> dict[str, Any]:
         accuracy = self.accuracy.get(group)
-        return solution.summary() | ({"accuracy": accuracy.value, "n_truth": accuracy.n_tasks} if accuracy else {})
+        facts = solution.summary() | ({"accuracy": accuracy.value, "n_truth": accuracy.n_tasks} if accuracy else {})
+        return facts | export_facts(self.export_accuracy.get(group))
 
     def to_dict(self) -> dict[str, Any]:
         """All solutions as plain JSON values: what is in the file."""

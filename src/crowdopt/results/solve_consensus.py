@@ -15,6 +15,7 @@ from crowdopt.results.doubts import doubts_about_crowd
 from crowdopt.results.kinds import UNCERTAIN_BELOW
 from crowdopt.results.solution_consensus import ConsensusSolution
 from crowdopt.results.source_consensus import SourceConsensus
+from crowdopt.results.words.contradicted import that_teach_nothing
 
 if TYPE_CHECKING:
     from typing import Any
@@ -60,6 +61,7 @@ def solve_consensus(
         n_tied=found.n_tied,
         fingerprint=counted.fingerprint,
         doubts=found.doubts,
+        advice=that_teach_nothing(consensus.of_known_label),
         tasks=consensus,
     )
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crowdopt.consensus.consensus import AllRows, Judge, fit_consensus
 from crowdopt.consensus.rows import RowParts, Rows
+from crowdopt.consensus.teaching import crossed_labels, idle_labels
 from crowdopt.data.encode import encode_responses
 from crowdopt.data.parts import EncodedParts, encode_parts
 from crowdopt.data.responses import silent_tasks
@@ -60,7 +62,7 @@ class SourceConsensus:
         else:
             sample, place = parts.sample()
             in_parts = RowParts(lambda: map(consensus_rows, parts), len(parts.workers), parts.n_labels)
-            rows, all_rows = consensus_rows(sample), AllRows(in_parts, place, parts.labels_used, parts.n_responses)
+            rows, all_rows = consensus_rows(sample), _all_rows(parts, in_parts, place)
             del sample  # which takes more memory than the rows
         parameters, _ = fit_consensus(rows, all_rows, shares=shares, on_share=on_share)
         return cls(parts, parameters, scale)
@@ -88,6 +90,12 @@ class SourceConsensus:
         return (ConsensusTasks.of(encoded, found, self.scale, answers) for encoded, _, found in self.judged())
 
     @cached_property
+    def of_known_label(self) -> ConsensusTasks:
+        """The tasks of known label."""
+        parts = self if self.parts.has_known else islice(self, 1)  # which has none
+        return ConsensusTasks.joined(tasks.taken(~tasks.free) for tasks in parts)
+
+    @cached_property
     def share_proven(self) -> float:
         """The share of the responses to tasks of unknown label from workers who answered some of known label."""
         proven, free = (np.zeros(len(self.parts.workers)) for _ in range(2))
@@ -96,6 +104,13 @@ class SourceConsensus:
             proven += np.bincount(coded.worker, coded.times * held, len(proven))
             free += np.bincount(coded.worker, coded.times * ~held, len(proven))
         return float(free[proven > 0].sum() / max(free.sum(), 1))
+
+
+def _all_rows(parts: EncodedParts, rows: RowParts, place: Ints) -> AllRows:
+    crossed = np.zeros((parts.n_labels, parts.n_labels))
+    for one in rows if parts.has_known else ():
+        crossed += crossed_labels(one.votes, one.known)
+    return AllRows(rows, place, parts.labels_used, idle_labels(crossed), parts.n_responses)
 
 
 def consensus_rows(encoded: Encoded) -> Rows:

@@ -15,20 +15,20 @@ import crowdopt
 from crowdopt.cli.options import CHOICES
 from crowdopt.data.readers.tools import TOOL_NAMES
 from crowdopt.data.reading import Reading
-from crowdopt.errors import GoldError, InputError
+from crowdopt.errors import InputError
 from crowdopt.results.words.summary import summarise
 from support.needs import SAMPLES
 
 PLAIN = SAMPLES / "responses.csv"
-GOLD = {"t0": "Positive", "t1": "Negative"}
 SENTIMENT = {"question": "sentiment"}
-IGNORED = {"ignore_gold": True}
+PINNED = {"gold": "export"}
+MEASURES = "its known labels measure the answers (--gold export pins them)"
 
 SAME = {
     "mturk": ("mturk.csv", {}),
     "mturk, an option per column": ("mturk_questions.csv", SENTIMENT),
     "mturk, answers as JSON": ("mturk_answers.csv", SENTIMENT),
-    "toloka": ("toloka.tsv", IGNORED),
+    "toloka": ("toloka.tsv", {}),
     "label-studio": ("label_studio_enterprise.json", SENTIMENT),
     "label-studio, JSON-MIN": ("label_studio_min.json", SENTIMENT),
     "prodigy": ("prodigy.jsonl", {}),
@@ -76,14 +76,6 @@ def test_the_same_responses_give_the_same_answers(case, named):
     same(solution, crowdopt.prove(PLAIN, keep=["text"]))
 
 
-@pytest.mark.parametrize(("file", "options"), [("toloka.tsv", {}), ("label_studio.json", SENTIMENT)])
-def test_known_labels_of_an_export_are_gold(file, options):
-    solution = prove(file, keep=["text"], **options)
-    same(solution, crowdopt.prove(PLAIN, keep=["text"], gold=GOLD))
-    assert solution.certificate.given == ("gold",)
-    assert [label for _, label in solution.reading.gold] == ["Positive", "Negative"]
-
-
 def test_crowd_kit_of_today_is_a_plain_table_and_an_early_one_is_recognised():
     plain = crowdopt.prove(PLAIN)
     early, named = prove("crowd_kit.csv"), prove("responses.csv", tool="crowd-kit")
@@ -107,11 +99,11 @@ def test_prodigy_without_options_takes_accept_and_reject_as_labels():
     ("file", "options", "notes"),
     [
         ("mturk.csv", {}, ["rejected assignments left out: 3"]),
-        ("toloka.tsv", IGNORED, ["rejected assignments left out: 3", "unfinished assignments left out: 1"]),
-        ("label_studio.json", SENTIMENT | IGNORED, ["cancelled annotations left out: 1"]),
+        ("toloka.tsv", {}, ["rejected assignments left out: 3", "unfinished assignments left out: 1", MEASURES]),
+        ("label_studio.json", SENTIMENT, ["cancelled annotations left out: 1", MEASURES]),
         ("prodigy.jsonl", {}, ["ignored examples left out: 1", "rejected examples left out: 1"]),
         ("argilla.json", SENTIMENT, ["discarded responses left out: 1", "drafts left out: 1"]),
-        ("toloka.tsv", {"keep_rejected": True} | IGNORED, ["unfinished assignments left out: 1"]),
+        ("toloka.tsv", {"keep_rejected": True}, ["unfinished assignments left out: 1", MEASURES]),
         ("crowd_kit.csv", {}, []),
     ],
 )
@@ -121,18 +113,8 @@ def test_what_does_not_count_is_left_out_and_said(file, options, notes):
 
 @pytest.mark.parametrize("file", ["mturk.csv", "toloka.tsv"])
 def test_rejected_work_counts_if_it_is_wanted(file):
-    options = IGNORED if file == "toloka.tsv" else {}
-    assert prove(file, keep_rejected=True, **options).totals.n_responses == 26
-    assert prove(file, **options).totals.n_responses == 23
-
-
-def test_a_ground_truth_that_is_no_gold_is_an_annotation_like_any_other():
-    with_gold, without = (
-        prove("label_studio.json", **SENTIMENT),
-        prove("label_studio.json", **SENTIMENT, **IGNORED),
-    )
-    assert (with_gold.totals.n_responses, with_gold.totals.n_gold) == (23, 2)
-    assert (without.totals.n_responses, without.totals.n_gold) == (25, 0)
+    assert prove(file, keep_rejected=True).totals.n_responses == 26
+    assert prove(file).totals.n_responses == 23
 
 
 def test_other_questions_of_the_same_export():
@@ -206,14 +188,6 @@ def test_the_columns_of_mturk_name_their_question(tmp_path):
         assert crowdopt.prove(tmp_path / "mturk.csv", question=question).totals.n_responses == 23
 
 
-def test_a_cancelled_ground_truth_is_no_gold(tmp_path):
-    tasks = json.loads((SAMPLES / "label_studio.json").read_text())
-    for annotation in tasks[0]["annotations"]:
-        annotation["was_cancelled"] = annotation["ground_truth"]
-    (tmp_path / "export.json").write_text(json.dumps(tasks))
-    assert crowdopt.prove(tmp_path / "export.json", **SENTIMENT).reading.gold == (("2", "Negative"),)
-
-
 def test_standard_input_is_recognised(monkeypatch):
     for file in ("label_studio_enterprise.json", "mturk.csv"):
         with (SAMPLES / file).open() as stream:
@@ -222,9 +196,9 @@ def test_standard_input_is_recognised(monkeypatch):
             assert crowdopt.prove("-", **options).totals.n_responses == 23
 
 
-@pytest.mark.parametrize("case", [*SAME, "gold", "all gold ignored"])
+@pytest.mark.parametrize("case", [*SAME, "pinned", "not pinned"])
 def test_a_solution_of_an_export_needs_no_options_to_be_verified(case, tmp_path):
-    more = {"gold": ("label_studio.json", SENTIMENT), "all gold ignored": ("label_studio.json", SENTIMENT | IGNORED)}
+    more = {"pinned": ("label_studio.json", PINNED | SENTIMENT), "not pinned": ("label_studio.json", SENTIMENT)}
     file, options = (SAME | more)[case]
     prove(file, **options).save(tmp_path / "solution.json")
     solution = crowdopt.Solution.load(tmp_path / "solution.json")
@@ -264,30 +238,10 @@ def test_the_names_of_tools_are_the_same_everywhere():
 def test_groups_of_an_export(invoke):
     solutions = prove("label_studio_enterprise.json", group="email", duplicates="all", **SENTIMENT)
     assert sum(one.totals.n_responses for one in solutions.values()) == 23
-    with pytest.raises(InputError, match="add --ignore-gold"):
-        prove("toloka.tsv", group="text")
-    code, out, _ = invoke("prove", SAMPLES / "toloka.tsv", "--group", "text", "--ignore-gold", "--duplicates", "all")
+    code, out, _ = invoke("prove", SAMPLES / "toloka.tsv", "--group", "text", "--duplicates", "all")
     assert code == 0
     assert "8 groups" in out
     assert "an export of Toloka" in out
-
-
-def test_gold_comes_from_one_place():
-    with pytest.raises(InputError, match="leave out --gold, or add --ignore-gold"):
-        prove("label_studio.json", gold={"3": "Positive"}, **SENTIMENT)
-    solution = prove("label_studio.json", gold={"3": "Positive"}, **SENTIMENT, **IGNORED)
-    assert solution.reading.gold == (("3", "Positive"),)
-    assert {"found classes", "gold"} <= {*prove("toloka.tsv", find_classes=2).certificate.given}
-    with pytest.raises(InputError, match="--ignore-gold"):
-        crowdopt.compare(SAMPLES / "toloka.tsv", methods=["vote"])
-    assert crowdopt.compare(SAMPLES / "toloka.tsv", methods=["vote"], **IGNORED).n_responses == 23
-
-
-def test_gold_off_the_scale_is_an_error(tmp_path):
-    text = (SAMPLES / "toloka.tsv").read_text().replace("\tPositive\tPositive\t", "\tPositive\tSplendid\t")
-    (tmp_path / "toloka.tsv").write_text(text)
-    with pytest.raises(GoldError, match="'Splendid'"):
-        crowdopt.prove(tmp_path / "toloka.tsv")
 
 
 @pytest.mark.parametrize(("question", "value"), [("sentiment", {"choices": ["Positive"]}), ("stars", {"rating": 5})])
@@ -343,10 +297,10 @@ def test_the_command_line_says_what_it_recognised_and_writes_predictions(monkeyp
     said = " ".join(out.split())
     assert code == 0
     assert "an export of Label Studio; question 'sentiment'; cancelled annotations left out: 1" in said
-    assert "known labels are gold" in said
+    assert MEASURES in said
     assert len(json.loads(Path("predictions.json").read_text())) == 8
     assert invoke("verify", "solution.json", "export.json")[0] == 0
-    code, out, _ = invoke("prove", "export.json", "--question", "sentiment", "--ignore-gold", "--json")
+    code, out, _ = invoke("prove", "export.json", "--question", "sentiment", "--json")
     assert (code, json.loads(out)["tool"], json.loads(out)["n_gold"]) == (0, "label-studio", 0)
     code, out, _ = invoke("prove", PLAIN, "--json")
     assert json.loads(out)["tool"] is None

@@ -177,7 +177,7 @@ CASES = {
     "unanswered": (
         (STUDIO, changed(STUDIO, first_annotation(result=[]))),
         Q,
-        ["1 of 23 rows", "1 without a label", "--missing drop"],
+        ["1 of 25 rows", "1 without a label", "--missing drop"],
     ),
     "boxes": (
         (STUDIO, sample(STUDIO).replace(b'"type": "choices"', b'"type": "rectanglelabels"')),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from crowdopt.data.columns import check_answer_columns
 from crowdopt.data.encode import parts_by_group
-from crowdopt.data.known_labels import TASK_TEXT, labelled_tasks, with_text
+from crowdopt.data.known_labels import TASK_TEXT, agreed_labels, labelled_tasks, with_text
 from crowdopt.data.prepare import GROUP_VALUE
 from crowdopt.data.responses import no_response
 from crowdopt.data.tables.table import Table, fetch, fetch_arrow, folds_case, small_table, with_texts
@@ -123,7 +124,30 @@ def accuracy_by_group(solutions: Solutions[Any], source: GroupedSource, truth: A
         source: Their tasks.
         truth: A table of true labels, with groups and tasks.
     """
-    known = _known(truth, source)
+    found = _right_by_group(solutions, source, _known(truth, source))
+    if not sum(answered for _, answered, _ in found.values()):
+        raise InputError("the truth names none of the tasks that have answers, in no group")
+    return _accuracies(solutions, found)
+
+
+def export_accuracy_by_group(solutions: Solutions[Any], source: GroupedSource) -> dict[str | None, Accuracy]:
+    """The same for the known labels that an export brings; empty if it brings none."""
+    if (given := source.export_labels) is None:
+        return {}
+    table, n_two_labels = agreed_labels(given.table, source.reading)
+    rows = fetch(table)
+    known = {"group": rows["group"], "task": rows["task"], "true": rows["label"]}
+    found = _right_by_group(solutions, source, known) if rows["task"] else {}
+    if not sum(answered for _, answered, _ in found.values()):
+        return {}
+    accuracy = {group: replace(one, answered=given.answered) for group, one in _accuracies(solutions, found).items()}
+    return accuracy | {None: replace(accuracy[None], n_two_labels=n_two_labels)}
+
+
+def _right_by_group(
+    solutions: Solutions[Any], source: GroupedSource, known: dict[str, list[Any]]
+) -> dict[str, tuple[int, int, int]]:
+    """Of the tasks of known label, by group: how many are right, how many have an answer, and all of them."""
     values = chain.from_iterable(one.answer_columns()["label"] for one in solutions.values())
     labels = {"answer": [None if value is None else canonical_text(value) for value in values]}
     answers = with_texts(_joined(solutions, source, labels).select("group", "task", "answer"), ["task"])
@@ -139,13 +163,15 @@ def accuracy_by_group(solutions: Solutions[Any], source: GroupedSource, truth: A
         .group_by("group")
         .agg(nw.len().alias("n"), nw.col("answered", "right").count())
     )
-    found = {
+    return {
         group: (int(right), int(answered), int(n))
         for group, right, answered, n in zip(rows["group"], rows["right"], rows["answered"], rows["n"], strict=True)
     }
+
+
+def _accuracies(solutions: Solutions[Any], found: Mapping[str, tuple[int, int, int]]) -> dict[str | None, Accuracy]:
+    """Of every group, and under None that of all of them together."""
     right, n_compared, n_truth = (sum(column) for column in zip(*found.values(), strict=True))
-    if not n_compared:
-        raise InputError("the truth names none of the tasks that have answers, in no group")
     accuracy: dict[str | None, Accuracy] = {
         group: Accuracy(found[group][0] / found[group][1], found[group][1], found[group][2] - found[group][1])
         for group in solutions

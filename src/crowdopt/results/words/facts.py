@@ -8,6 +8,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Floats
+    from crowdopt.results.accuracy import Accuracy
     from crowdopt.results.solution import Solution
     from crowdopt.results.solution_consensus import ConsensusSolution
     from crowdopt.results.solution_proof import ProofSolution
@@ -75,7 +76,12 @@ def common_facts(solution: Solution) -> dict[str, Any]:
     }
     if accuracy is not None:
         facts |= {"accuracy": accuracy.value, "n_truth": accuracy.n_tasks, "n_truth_unknown": accuracy.n_unknown}
-    return facts
+    return facts | export_facts(solution.export_accuracy)
+
+
+def export_facts(accuracy: Accuracy | None) -> dict[str, Any]:
+    """The accuracy on the known labels of an export, and how many tasks have one; nothing if there is none."""
+    return {} if accuracy is None else {"export_accuracy": accuracy.value, "n_export_known": accuracy.n_tasks}
 
 
 def next_best(solution: ProofSolution) -> dict[str, Any] | None:

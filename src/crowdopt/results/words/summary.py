@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from crowdopt._arrays import Floats, Ints
     from crowdopt.data.reading import Reading
+    from crowdopt.results.accuracy import Accuracy
     from crowdopt.results.solution import Solution
     from crowdopt.results.solution_proof import ProofSolution
     from crowdopt.results.words.sentences import ReportVerdict
@@ -50,7 +51,7 @@ def summarise(solution: ProofSolution) -> Summary:
             "with one under other pseudo-counts"
         )
     if other := next_best(solution):
-        facts["next best"] = f"the likeliest other labels lose {other['loss']:,.3g} nats; they differ on " + _plural(
+        facts["next best"] = f"the likeliest other labels lose {other['loss']:,.3g} nats; they differ on " + plural(
             other["n_tasks"], "task"
         )
     facts |= accuracy_in_words(solution)
@@ -76,13 +77,30 @@ def input_facts(solution: Solution, workers: str, per_task: str) -> dict[str, st
 
 
 def accuracy_in_words(solution: Solution) -> dict[str, str]:
-    """How many labels are right, if the truth is known."""
+    """How many labels are right, if the truth is known, or if an export knows some labels: two facts."""
+    measured = solution.export_accuracy
+    known = {} if measured is None else {"known labels": export_accuracy_in_words(measured)}
     if (accuracy := solution.accuracy) is None:
-        return {}
-    said = f"{accuracy.value:.4f} on {_plural(accuracy.n_tasks, 'task')} with known truth"
+        return known
+    said = f"{accuracy.value:.4f} on {plural(accuracy.n_tasks, 'task')} with known truth"
     if accuracy.vote is not None:
         said += f"; majority vote, ties shared, {accuracy.vote:.4f}"
-    return {"accuracy": said + _but(accuracy.n_unknown, "of the truth not answered here")}
+    return {"accuracy": said + _but(accuracy.n_unknown, "of the truth not answered here")} | known
+
+
+def export_accuracy_in_words(accuracy: Accuracy) -> str:
+    """How many labels are right where an export knows them, and what became of what it knows."""
+    one = accuracy.n_tasks == 1
+    unused = f"{'it was' if one else 'they were'} not used"
+    if accuracy.answered:
+        unused = "not pinned; the annotations that say so count as responses"
+    said = f"accuracy on the {plural(accuracy.n_tasks, 'task')} of known label that the export brings: "
+    said += f"{accuracy.value:.3f} ({unused})"
+    if accuracy.vote is not None:
+        said += f"; majority vote, ties shared, {accuracy.vote:.3f}"
+    if accuracy.n_two_labels:
+        said += f"; left out as the export knows two labels: {plural(accuracy.n_two_labels, 'task')}"
+    return said
 
 
 def export_words(reading: Reading, notes: Sequence[str] = ()) -> str:
@@ -93,7 +111,7 @@ def export_words(reading: Reading, notes: Sequence[str] = ()) -> str:
 
     parts = [f"an export of {tool_named(reading.tool).title}"]
     parts += [f"question {reading.question!r}"] if reading.question else []
-    parts += [*notes, *(["known labels ignored"] if reading.ignore_gold else [])]
+    parts += notes
     return "; ".join(parts)
 
 
@@ -157,7 +175,12 @@ def matrix_cells(solution: Solution, matrix: Floats) -> list[list[str]]:
     return rows
 
 
-def _plural(number: int, noun: str) -> str:
+def plural(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> plural(1, "task"), plural(1200, "task")
+    ('1 task', '1,200 tasks')
+    """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from crowdopt.results.kinds import UNCERTAIN_BELOW
 from crowdopt.results.words.sentences import ReportVerdict, after_doubts, doubtful, expected_right
-from crowdopt.results.words.summary import Summary, accuracy_in_words, input_facts, labels_in_words, matrix_cells
+from crowdopt.results.words.summary import (
+    Summary,
+    accuracy_in_words,
+    input_facts,
+    labels_in_words,
+    matrix_cells,
+    plural,
+)
 
 if TYPE_CHECKING:
     from crowdopt.results.solution_consensus import ConsensusSolution
@@ -49,7 +56,8 @@ def expectation(solution: ConsensusSolution) -> str:
 
 def given_words(solution: ConsensusSolution) -> str:
     """What the user knew beforehand, behind what a consensus says: no data can tell whether it is true."""
-    known = [f"the labels of {solution.totals.n_gold:,} tasks"] if solution.totals.n_gold else []
+    n_gold = solution.totals.n_gold
+    known = [f"the label{'' if n_gold == 1 else 's'} of {plural(n_gold, 'task')}"] if n_gold else []
     known += [f"how frequent the labels are ({_shares(solution)})"] if solution.given_shares else []
     return f", given {' and '.join(known)}" if known else ""
 

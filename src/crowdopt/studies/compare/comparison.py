@@ -164,10 +164,6 @@ def compare(
     how = complete(ProveOptions, {**options, "engine": "vote", "truth": None})
     solution = prove(data, on_phase=phase, **how)
     try:
-        if solution.reading.gold:
-            raise InputError(
-                "the export has tasks of known label, which not every method could heed: add --ignore-gold"
-            )
         wanted, notes = methods_for(solution, options["methods"], all_methods=options["all_methods"])
         smoothing = 0.0 if options["smoothing"] is None else checked_number(options["smoothing"], "smoothing")
         rows = _rows(solution)

@@ -166,4 +166,4 @@ def _questions(files: Files) -> list[str]:
     ]
 
 
-TOOL = Tool("Label Studio", recognise, read, ("question", "ignore_gold"))
+TOOL = Tool("Label Studio", recognise, read, ("question", "export_gold"))

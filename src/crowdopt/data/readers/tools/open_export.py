@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.data.columns import choose_responses
+from crowdopt.data.known_labels import ExportLabels
 from crowdopt.data.readers.csv import check_delimiter
 from crowdopt.data.readers.files import new_copy
 from crowdopt.data.readers.find_files import find_files
@@ -14,7 +15,7 @@ from crowdopt.data.readers.open_files import select, with_parsed_numbers
 from crowdopt.data.readers.tools import TOOL_NAMES, recognise, tool_named
 from crowdopt.data.readers.tools.base import NOTHING, Export, Files
 from crowdopt.data.tables.workspace import literal, quote
-from crowdopt.errors import ColumnError, InputError
+from crowdopt.errors import ColumnError, GoldError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from crowdopt.data.columns import Choose
     from crowdopt.data.reading import Reading
     from crowdopt.data.tables.workspace import Workspace
+
+MEASURES = "its known labels measure the answers (--gold export pins them)"
+PINNED = "its known labels are pinned (--gold export)"
+"""What is said of the labels that an export knows."""
 
 GOLD, ONLY_GOLD, LEFT_OUT, PROBLEM = "crowdopt_gold", "crowdopt_only_gold", "crowdopt_left_out", "crowdopt_problem"
 
@@ -33,14 +38,22 @@ class OpenedSource:
     Attributes:
         table: The chosen columns.
         reading: How they are read; the tool whose export it is stands there, however it was found out.
-        gold: The tasks whose label the export knows, as (task, label); None if it knows none.
+        gold: The tasks whose label the export knows, as (task, label), with their group if there are groups; None if it
+            knows none.
+        gold_answered: Whether the annotations that say so are responses, too.
         notes: What was done with the rows of an export, in words.
     """
 
     table: Any
     reading: Reading
     gold: Any = None
+    gold_answered: bool = False
     notes: tuple[str, ...] = ()
+
+    @property
+    def export_labels(self) -> ExportLabels | None:
+        """The known labels that are not pinned, if there are any."""
+        return None if self.gold is None or self.reading.export_gold else ExportLabels(self.gold, self.gold_answered)
 
 
 def open_files(paths: Sequence[str], reading: Reading, workspace: Workspace) -> OpenedSource:
@@ -74,16 +87,21 @@ def open_frame(frame: Any, reading: Reading) -> OpenedSource:
 def _check_plain(name: str, reading: Reading) -> None:
     for option in _given(reading):
         known = ", ".join(TOOL_NAMES)
-        raise InputError(f"{_spelt(option)} is for exports of annotation tools (--from {known}), and {name} is none")
+        said = f"{_spelt(option)} is for exports of annotation tools (--from {known}), and {name} is none"
+        raise InputError(said + (_FILE_OF_THAT_NAME if option == "export_gold" else ""))
+
+
+_FILE_OF_THAT_NAME = "; name your own file of known labels (--gold FILE, and ./export if it is called export)"
+"""What to do where an export has no known labels that could be pinned."""
 
 
 def _given(reading: Reading) -> list[str]:
     """The options that mean something for exports only."""
-    return [name for name in ("question", "keep_rejected", "ignore_gold") if getattr(reading, name)]
+    return [name for name in ("question", "keep_rejected", "export_gold") if getattr(reading, name)]
 
 
 def _spelt(option: str) -> str:
-    return "--" + option.replace("_", "-")
+    return "--gold export" if option == "export_gold" else "--" + option.replace("_", "-")
 
 
 def _may_be_export(files: Files, reading: Reading) -> bool:
@@ -104,26 +122,41 @@ def _open_export(files: Files, reading: Reading, choose: Choose) -> OpenedSource
         raise InputError(f"an export of {tool_named(reading.tool).title} is no wide table: leave out --wide")
     for option in _given(reading):
         if option not in tool_named(reading.tool).options:
-            raise InputError(f"{_spelt(option)} means nothing for an export of {tool_named(reading.tool).title}")
+            title = tool_named(reading.tool).title
+            if option == "export_gold":
+                raise GoldError(f"--gold export: exports of {title} bring no known labels{_FILE_OF_THAT_NAME}")
+            raise InputError(f"{_spelt(option)} means nothing for an export of {title}")
     export = _read_tool(files, reading)
     chosen = choose(list(export.columns))
-    query, left_out = _checked(files, _rows(export, chosen, reading), nested=export.nested)
+    query, left_out = _checked(files, _rows(export, chosen), nested=export.nested)
     cells = {name: _typed(query, name, reading, files) if export.nested else quote(name) for name in chosen}
     named = ", ".join(f"{cell} AS {quote(name)}" for name, cell in cells.items())
-    responses = f"SELECT {named} FROM ({query}) WHERE {LEFT_OUT} IS NULL AND NOT {ONLY_GOLD}"
-    known = f"json_extract_string({GOLD}, '$')" if export.nested else GOLD
-    gold = (  # of tasks that someone answered: nothing can be learnt from others
-        f"SELECT DISTINCT {cells[reading.task]} AS {quote(reading.task)}, {known} AS {quote(reading.label)} "
-        f"FROM ({query}) WHERE {GOLD} IS NOT NULL AND {LEFT_OUT} IS NULL "
-        f"AND {cells[reading.task]} IN (SELECT {quote(reading.task)} FROM ({responses}))"
-    )
+    counts = f"NOT {ONLY_GOLD}" if reading.export_gold else "true"
+    responses = f"SELECT {named} FROM ({query}) WHERE {LEFT_OUT} IS NULL AND {counts}"
+    gold = _known_labels(query, responses, cells, reading, nested=export.nested)
     if reading.order_by and not export.nested:
         responses = with_parsed_numbers(responses, reading.order_by, files.workspace)
     has_gold = export.gold != NOTHING and bool(files.ask(f"{gold} LIMIT 1"))
     notes = [f"{what} left out: {n:,}" for what, n in left_out.items()]
-    notes += ["its known labels are gold (--ignore-gold if they are not)"] if has_gold else []
-    relation = files.workspace.sql
-    return OpenedSource(relation(responses), reading, relation(gold) if has_gold else None, tuple(notes))
+    if has_gold:
+        notes.append(PINNED if reading.export_gold else MEASURES)
+    elif reading.export_gold:
+        raise GoldError(f"--gold export: {files.name} brings no known labels{_FILE_OF_THAT_NAME}")
+    relation, answered = files.workspace.sql, export.only_gold != "false" and not reading.export_gold
+    return OpenedSource(relation(responses), reading, relation(gold) if has_gold else None, answered, tuple(notes))
+
+
+def _known_labels(query: str, responses: str, cells: dict[str, str], reading: Reading, *, nested: bool) -> str:
+    """The query for the known labels of tasks that someone answered: of others there is nothing to learn."""
+    keys = [name for name in (reading.group, reading.task) if name]
+    named = ", ".join(f"{cells[name]} AS {quote(name)}" for name in keys)
+    known = f"json_extract_string({GOLD}, '$')" if nested else GOLD
+    return (
+        f"SELECT DISTINCT {named}, {known} AS {quote(reading.label)} "
+        f"FROM ({query}) WHERE {GOLD} IS NOT NULL AND {LEFT_OUT} IS NULL "
+        f"AND ({', '.join(cells[name] for name in keys)}) IN "
+        f"(SELECT {', '.join(map(quote, keys))} FROM ({responses}))"
+    )
 
 
 def _read_tool(files: Files, reading: Reading) -> Export:
@@ -137,11 +170,10 @@ def _read_tool(files: Files, reading: Reading) -> Export:
         raise ColumnError(f"{error}; it looks like one of {tool_named(other).title}: --from {other}") from error
 
 
-def _rows(export: Export, chosen: Sequence[str], reading: Reading) -> str:
-    gold, only_gold = (NOTHING, "false") if reading.ignore_gold else (export.gold, export.only_gold)
+def _rows(export: Export, chosen: Sequence[str]) -> str:
     text = "::VARCHAR" if export.nested else ""
     cells = [f"({export.columns[name]}){text} AS {quote(name)}" for name in chosen]
-    cells += [f"({gold})::VARCHAR AS {GOLD}", f"{only_gold} AS {ONLY_GOLD}"]
+    cells += [f"({export.gold})::VARCHAR AS {GOLD}", f"{export.only_gold} AS {ONLY_GOLD}"]
     cells += [f"({export.left_out})::VARCHAR AS {LEFT_OUT}", f"({export.problem})::VARCHAR AS {PROBLEM}"]
     return f"SELECT {', '.join(cells)} FROM ({export.query})"
 

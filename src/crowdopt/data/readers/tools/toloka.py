@@ -51,4 +51,4 @@ def _task(files: Files, names: Sequence[str]) -> str:
     return inputs[0] if len(inputs) == 1 else f"to_json([{', '.join(inputs)}])::VARCHAR"
 
 
-TOOL = Tool("Toloka (assignments)", recognise, read, ("question", "keep_rejected", "ignore_gold"))
+TOOL = Tool("Toloka (assignments)", recognise, read, ("question", "keep_rejected", "export_gold"))
