@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from crowdopt.data.columns import Choose, choose_classes, choose_responses, choose_truth
 from crowdopt.data.counts import CountedProblem, Totals
 from crowdopt.data.fingerprint import digest_of_responses
+from crowdopt.data.hygiene import about_tasks
 from crowdopt.data.readers.addresses import Database, database_of
 from crowdopt.data.readers.database_rows import read_database
 from crowdopt.data.readers.open_files import explain_errors, read_files
@@ -169,13 +170,13 @@ def _count(
 ) -> Source:
     """Checks and counts responses that were opened; see :func:`load` for the arguments."""
     with naming(classes, ClassError):
-        responses = check(found.table, found.reading, server=server, **checks)
+        responses = check(found.table, found.reading, server=server, trims=found.trims, **checks)
     labels = _known_labels(gold, None if checks["resolved"] else found.gold)
     if labels is not None:
-        responses = replace(responses, reading=read_gold(labels, responses.reading, workspace))
+        responses = replace(responses, reading=read_gold(labels, responses, workspace))
     on_phase("counting")
     counts = count_tasks(responses, workspace.folder if workspace else None, server)
-    notes = (*found.notes, *responses.notes)
+    notes = (*found.notes, *responses.notes, *about_tasks(counts.table, responses.reading))
     source = Source(responses, counts, data, workspace, notes, on_server=server is not None)
     return replace(source, digest=digest_of_responses(responses, server)) if digest else source
 
@@ -187,10 +188,11 @@ def _known_labels(given: Any, exported: Any) -> Any:
     return exported if given is None else given
 
 
-def read_gold(gold: Any, reading: Reading, workspace: Workspace | None) -> Reading:
+def read_gold(gold: Any, responses: Responses, workspace: Workspace | None) -> Reading:
     """The reading with the tasks of known label: a path, a table, or a dict of labels by task."""
-    from crowdopt.data.known_labels import gold_pairs
+    from crowdopt.data.known_labels import KnownBy, gold_pairs
 
+    reading = responses.reading
     if isinstance(gold, dict):
         import pyarrow as pa
 
@@ -201,7 +203,8 @@ def read_gold(gold: Any, reading: Reading, workspace: Workspace | None) -> Readi
             }
         )
     with opened(gold, choose_truth(reading), reading, workspace) as table:
-        return replace(reading, gold=gold_pairs(table, reading))
+        known_by = KnownBy(responses.table, {"": responses.scale.labels})
+        return replace(reading, gold=gold_pairs(table, reading, known_by))
 
 
 def read_classes(classes: Any, reading: Reading, workspace: Workspace | None) -> Reading:

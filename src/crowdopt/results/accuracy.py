@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from crowdopt.data.known_labels import labelled_tasks, without_gold
+from crowdopt.data.known_labels import KnownBy, labelled_tasks, without_gold
 from crowdopt.data.tables.table import Table, coded, fetch, fetch_integers, small_table, with_texts
 from crowdopt.errors import InputError
 from crowdopt.model.scale import MAX_LABELS, canonical_text
@@ -64,7 +64,8 @@ def known_labels(solution: Solution, truth: Any, tasks: Table, *, same_place: bo
 
 def _known(solution: Solution, truth: Any, like: Table, *, same_place: bool) -> Table:
     """The truth as (task, index of the true label), one row per task, in the same place as the answers."""
-    table = labelled_tasks(truth, solution.reading, "truth")
+    known_by = KnownBy(like, {"": solution.scale.labels})
+    table = labelled_tasks(truth, solution.reading, "truth", known_by)
     codes = _codes(table, solution)
     # DuckDB tables of two connections cannot be joined; other kinds can if they are the same.
     if table.implementation == like.implementation and (same_place or not table.implementation.is_duckdb()):

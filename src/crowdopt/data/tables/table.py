@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from crowdopt._arrays import Ints, Objects
     from crowdopt.data.columns import Choose
+    from crowdopt.data.tables.odd import OddIds
 
 Table: TypeAlias = "nw.LazyFrame[Any]"
 """A table of any kind, worked on lazily where its library is lazy."""
@@ -213,6 +214,13 @@ def in_database(table: Table) -> Iterator[Table]:
 
     with Workspace() as place:
         yield nw.from_native(place.connection.from_arrow(pa.RecordBatchReader.from_batches(types, batches())))
+
+
+@_by_backend
+def odd_ids(table: Table, name: str, by: str = "") -> OddIds:
+    """What is odd about ids, of which a table has each once; those of other values of ``by`` have nothing in common."""
+    with in_database(table.select(name, *([by] if by else []))) as there:
+        return duckdb.odd_ids(settle(there), name, by)  # which is read only once
 
 
 @_by_backend

@@ -10,7 +10,7 @@ import numpy as np
 
 from crowdopt.data.columns import check_answer_columns
 from crowdopt.data.encode import parts_by_group
-from crowdopt.data.known_labels import TASK_TEXT, labelled_tasks, with_text
+from crowdopt.data.known_labels import TASK_TEXT, KnownBy, labelled_tasks, with_text
 from crowdopt.data.prepare import GROUP_VALUE
 from crowdopt.data.responses import no_response, rows_at
 from crowdopt.data.tables.table import Table, fetch, fetch_arrow, folds_case, small_table, with_texts
@@ -151,7 +151,8 @@ def accuracy_by_group(solutions: Solutions[Any], source: GroupedSource, truth: A
 
 def _known(truth: Any, source: GroupedSource) -> dict[str, list[Any]]:
     """The truth as columns of texts: group, task and true label."""
-    rows = fetch(labelled_tasks(truth, source.reading, "truth"))
+    known_by = KnownBy(source.table, {group: counted.scale.labels for group, counted in source.groups.items()})
+    rows = fetch(labelled_tasks(truth, source.reading, "truth", known_by))
     if not rows["task"]:
         raise InputError("the truth has no rows with a group, a task and a label")
     return {"group": rows["group"], "task": rows["task"], "true": rows["label"]}

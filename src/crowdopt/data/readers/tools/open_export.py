@@ -9,6 +9,7 @@ from crowdopt.data.columns import choose_responses
 from crowdopt.data.readers.csv import check_delimiter
 from crowdopt.data.readers.files import new_copy
 from crowdopt.data.readers.find_files import find_files
+from crowdopt.data.readers.formats import FILE_FORMATS
 from crowdopt.data.readers.jsonl import KINDS, kind_of, number_type
 from crowdopt.data.readers.open_files import select, with_parsed_numbers
 from crowdopt.data.readers.tools import TOOL_NAMES, recognise, tool_named
@@ -35,12 +36,14 @@ class OpenedSource:
         reading: How they are read; the tool whose export it is stands there, however it was found out.
         gold: The tasks whose label the export knows, as (task, label); None if it knows none.
         notes: What was done with the rows of an export, in words.
+        trims: Whether ids lose the blanks around them: where they come from text files.
     """
 
     table: Any
     reading: Reading
     gold: Any = None
     notes: tuple[str, ...] = ()
+    trims: bool = False
 
 
 def open_files(paths: Sequence[str], reading: Reading, workspace: Workspace) -> OpenedSource:
@@ -57,10 +60,12 @@ def open_files(paths: Sequence[str], reading: Reading, workspace: Workspace) -> 
             found, notes = "", _not_left_out(found)
         reading = replace(reading, tool=found)
     choose = choose_responses(reading)
+    trims = not reading.verbatim and any(FILE_FORMATS[source.kind].is_text for source in files.sources)
     if reading.tool:
-        return _open_export(files, reading, choose)
+        return replace(_open_export(files, reading, choose), trims=trims)
     _check_plain(files.name, reading)
-    return OpenedSource(select(files.parts, workspace, choose, reading.order_by), reading, notes=notes)
+    table = select(files.parts, workspace, choose, reading.order_by)
+    return OpenedSource(table, reading, notes=notes, trims=trims)
 
 
 def open_frame(frame: Any, reading: Reading) -> OpenedSource:
