@@ -152,13 +152,9 @@ def _by_group(
     if not suspicious:
         return {}, whole
     labels = small_table({"label": sorted(suspicious)}, like=overview.table)
-    n = nw.col("with_task").sum().alias("n")
-    rows = fetch(
-        overview.table.filter(~nw.col("group").is_null())
-        .join(labels, on="label", how="inner")
-        .group_by("group", "label")
-        .agg(n)
-    )
+    known = overview.table.filter(~nw.col("group").is_null()).with_columns(nw.col("label").cast(nw.String))
+    found_there = known.join(labels, on="label", how="inner").group_by("group", "label")
+    rows = fetch(found_there.agg(nw.col("with_task").sum().alias("n")))
     groups: dict[str, dict[str, int]] = {}
     for group, label, number in zip(rows["group"], rows["label"], rows["n"], strict=True):
         groups.setdefault(group, {})[label] = int(number)

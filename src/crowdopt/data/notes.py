@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crowdopt.data.spelling import rare_labels
-from crowdopt.model.letters import shown, shown_apart
+from crowdopt.model.letters import has_blanks, shown, shown_apart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -114,7 +114,7 @@ def _labels(labels: Sequence[str], counts: Mapping[str, int]) -> str:
 def _na(labels: Sequence[str], reading: Reading) -> str:
     """The option that leaves labels out, as far as it can be written in a line."""
     texts = list(labels[:EXAMPLES])
-    if any("," in text or not text.isprintable() for text in texts):
+    if any("," in text or '"' in text or has_blanks(text) or not text.isprintable() for text in texts):
         option = "--na TEXT"
     else:
         joined = ",".join(texts)

@@ -119,8 +119,8 @@ class SpellingOptions(TypedDict, total=False):
         Option(
             default=False,
             help="Keep labels and ids as they stand: Yes and yes are two labels.",
-            more="Keep labels and ids as they stand. Else labels that differ in case, Unicode form or blanks around them "
-            "only are one label, and ids in text files lose the blanks around them.",
+            more="Keep labels and ids as they stand. Else labels that differ in case, Unicode form or blanks around "
+            "them only are one label, and ids in text files lose the blanks around them.",
         ),
     ]
     tidy: Annotated[
