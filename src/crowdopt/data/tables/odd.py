@@ -3,6 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from unicodedata import normalize
+
+from crowdopt.model.letters import has_blanks, trimmed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FEW = 20_000
+"""Ids of a table in memory that are looked at here; starting a database takes longer than that."""
 
 
 @dataclass(frozen=True)
@@ -20,3 +30,20 @@ class OddIds:
     blank: str
     n_alike: int
     alike: tuple[str, ...]
+
+
+def odd_among(ids: Iterable[tuple[str, ...]]) -> OddIds:
+    """What is odd about ids, each behind the values that must be the same for two of them to be alike.
+
+    >>> odd_among([("ann",), ("Ann ",), ("bob",)])
+    OddIds(n_blank=1, blank='Ann ', n_alike=2, alike=('Ann ', 'ann'))
+    """
+    found: dict[tuple[str, ...], list[str]] = {}
+    blank = []
+    for *others, text in ids:
+        found.setdefault((*others, normalize("NFC", trimmed(text)).lower()), []).append(text)
+        if has_blanks(text):
+            blank.append(text)
+    several = [same for same in found.values() if len(same) > 1]
+    pair = min(((min(same), max(same)) for same in several), default=())
+    return OddIds(len(blank), min(blank, default=""), sum(map(len, several)), pair)
