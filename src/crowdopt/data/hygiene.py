@@ -20,7 +20,7 @@ from crowdopt.data.tables.spark import is_spark
 from crowdopt.data.tables.table import Table, fetch, odd_ids, small_table
 from crowdopt.data.tables.texts import replaced
 from crowdopt.model.letters import HAS_BLANKS, without_invisible
-from crowdopt.model.scale import canonical_text
+from crowdopt.model.scale import MAX_LABELS, canonical_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -110,7 +110,7 @@ def _with_one_spelling(
     if len(counts) > limit:
         return prepared, overview, (f"there are more than {limit:,} labels: their spelling was not compared",)
     typed = () if named else reading.labels  # by the type of the column
-    whole = spell({**dict.fromkeys(typed, 0), **counts}, reading, named)
+    whole = spell({**dict.fromkeys(typed, 0), **counts}, reading, named, typed)
     if typed:
         reading = _with_scale(reading, [whole.changes.get(label, label) for label in typed])
         prepared, overview = replace(prepared, reading=reading), Overview(prepared.table, reading, overview.table)
@@ -125,7 +125,8 @@ def _with_one_spelling(
         prepared = replace(prepared, table=step(prepared.table), types=types)
         if server is not None:
             server.replace_labels(whole.changes)
-    return prepared, overview, label_notes(whole, reading, [*named, *reading.labels])
+    many = reading.group and len(whole.counts) > MAX_LABELS  # groups have labels of their own, all of them rare
+    return prepared, overview, label_notes(whole, reading, whole.counts if many else [*named, *reading.labels])
 
 
 def _label_counts(overview: Overview, limit: int) -> dict[str, int]:

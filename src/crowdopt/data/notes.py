@@ -11,7 +11,7 @@ from crowdopt.data.spelling import rare_labels
 from crowdopt.model.letters import has_blanks, shown, shown_apart
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from crowdopt.data.reading import Reading
     from crowdopt.data.spelling import Spelling
@@ -20,13 +20,13 @@ EXAMPLES = 3
 """Texts that a note names at most."""
 
 
-def label_notes(found: Spelling, reading: Reading, named: Sequence[str] = ()) -> tuple[str, ...]:
+def label_notes(found: Spelling, reading: Reading, named: Collection[str] = ()) -> tuple[str, ...]:
     """What to say of the labels.
 
     Args:
         found: What was found in texts.
         reading: The options of reading.
-        named: Labels that the user or a solution names.
+        named: Labels that are not rare by accident, as the user, a type or a solution names them.
     """
     notes = [_merged(found.merged)] if found.merged else []
     notes += [left_out_note(found.left_out)] if found.left_out else []

@@ -56,19 +56,22 @@ class Spelling:
     words: tuple[str, ...] = ()
 
 
-def spell(counts: Mapping[str, int], reading: Reading, named: Sequence[str] = ()) -> Spelling:
+def spell(
+    counts: Mapping[str, int], reading: Reading, named: Sequence[str] = (), answers: Sequence[str] = ()
+) -> Spelling:
     """What becomes of labels, given how many responses have each.
 
     Args:
         counts: The labels as they stand in the data, and their responses.
         reading: The options of reading.
         named: The labels whose spelling is given: the scale that the user names, or that a solution has.
+        answers: Labels that are answers, whatever words they are, though their spelling is not given.
     """
     counts = {label: counts[label] for label in sorted(counts)}
     found: dict[str, str | None] = {label: label for label in counts}
     if not reading.verbatim:
         found = _spelled(counts, reading, named)
-    words = _missing_words(found.values(), named)
+    words = _missing_words(found.values(), {*named, *(found[label] for label in answers if label in found)})
     left_out = {label: n for label, n in counts.items() if reading.tidy and found[label] in words}
     found = {label: None if label in left_out else found[label] for label in counts}
     merged: dict[str, dict[str, int]] = {}
@@ -128,7 +131,7 @@ def _head(label: str, heads: Sequence[str]) -> str:
     return label
 
 
-def _missing_words(labels: Iterable[str | None], named: Collection[str]) -> set[str]:
+def _missing_words(labels: Iterable[str | None], named: Collection[str | None]) -> set[str]:
     """The labels that may stand for a missing one: none that the user names, and no minus where there is a plus."""
     left = {label for label in labels if label is not None}
     signs = any(without_invisible(label) == "+" for label in left)
