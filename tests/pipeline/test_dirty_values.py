@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdopt import Consensus, Solution, aggregate, prove, verify
+from crowdopt import Consensus, GlobalOptimum, Solution, aggregate, prove, verify
 from crowdopt.errors import ClassError, InputError
 from crowdopt.verify.verdict import Verdict
 from support.servers import server
@@ -371,6 +371,13 @@ def test_estimators_take_the_choice():
     data = to_pandas(dirty(ROWS))
     assert sorted(Consensus().fit(data).priors_.index) == ["no", "yes"]
     assert len(Consensus(verbatim=True).fit(data).priors_) > 2
+
+
+def test_an_estimator_knows_the_classes_of_its_workers():
+    classes = {f"w{number}": "good" if number < 4 else "other" for number in range(9)}
+    odd = {f"{worker} ": name for worker, name in classes.items()}
+    found, expected = (GlobalOptimum(classes=given_classes).fit(to_pandas(ROWS)) for given_classes in (odd, classes))
+    assert found.errors_.equals(expected.errors_)
 
 
 def test_the_spelling_of_named_labels_wins_everywhere(tmp_path):
