@@ -10,6 +10,7 @@ import numpy as np
 
 from crowdopt._option import declared, taking, with_arguments
 from crowdopt.consensus.tilted import over_tilts
+from crowdopt.data.worker_classes import with_trimmed_names
 from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
 from crowdopt.model.scale import canonical_text
 from crowdopt.options.verbs import ConsensusEstimatorOptions, EstimatorOptions
@@ -193,6 +194,7 @@ class GlobalOptimum(_Estimator):
     """
 
     _options = EstimatorOptions
+    verbatim: bool
     certificate_: Certificate
     solution_: ProofSolution
 
@@ -205,7 +207,8 @@ class GlobalOptimum(_Estimator):
         self.certificate_ = solution.certificate
         shares = solution.summary()["selectivity"]["shares"] or solution.shares
         names = [one.name for one in solution.classes]
-        known = {worker: names.index(name) for worker, name in solution.reading.classes if name in names}
+        pairs = solution.reading.classes if self.verbatim else with_trimmed_names(solution.reading.classes)
+        known = {worker: names.index(name) for worker, name in pairs if name in names}
         classes = [known.get(canonical_text(worker), 0) for worker in _workers_of(data)]
         return solution, np.asarray(shares), solution.matrix[classes]
 

@@ -104,7 +104,7 @@ OPTIONS = {
     ),
     "probabilities of labels that differ in case": (
         text([("a", "ann", "yes"), ("b", "bob", "Yes")]),
-        ["--probabilities"],
+        ["--probabilities", "--verbatim"],
         ["'p_Yes' and 'p_yes'", "without --probabilities"],
     ),
     "one column for two roles": (text(GOOD), ["--worker", "task"], ["different columns"]),

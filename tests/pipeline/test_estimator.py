@@ -160,7 +160,7 @@ def test_scikit_learn_can_clone_and_set():
     assert copy.get_params() == model.get_params() == model.get_params(deep=False)
     assert list(model.get_params()) == [
         "labels", "scale", "selectivity", "smoothing", "prior_matrix", "space", "engine", "seed", "gold", "classes",
-        "ranked", "each", "find_classes", "time_limit", "duplicates", "missing",
+        "ranked", "each", "find_classes", "time_limit", "duplicates", "missing", "verbatim", "tidy",
     ]  # fmt: skip
     assert not hasattr(clone(model.fit(crowd())), "solution_")
     assert model.set_params(selectivity="none", space="all") is model
@@ -277,7 +277,9 @@ def test_gold_and_repeated_responses_reach_a_consensus():
 def test_scikit_learn_can_clone_and_set_a_consensus():
     model = Consensus(labels=["no", "yes"], label_shares={"no": 0.5, "yes": 0.5})
     assert clone(model).get_params() == model.get_params()
-    assert list(model.get_params()) == ["labels", "scale", "gold", "label_shares", "duplicates", "missing"]
+    assert list(model.get_params()) == [
+        "labels", "scale", "gold", "label_shares", "duplicates", "missing", "verbatim", "tidy",
+    ]  # fmt: skip
     assert not hasattr(clone(model.fit(crowd())), "solution_")
     assert model.set_params(missing="drop").missing == "drop"
     with pytest.raises(InputError, match="Consensus has no parameter 'engine'"):

@@ -263,7 +263,7 @@ def test_bugs_are_not_called_output_errors(tmp_path, monkeypatch, error):
 
 def test_columns_that_differ_in_case_only_cannot_be_written(tmp_path):
     rows = [(task, worker, label.replace("no", "Yes")) for task, worker, label in ROWS]
-    solution = prove(frame(rows))
+    solution = prove(frame(rows), verbatim=True)
     assert list(solution.answers_frame(probabilities=True))[-2:] == ["p_Yes", "p_yes"]
     with pytest.raises(ColumnError, match="'p_Yes' and 'p_yes', which differ only in case"):
         solution.write(tmp_path / "out.csv", probabilities=True)

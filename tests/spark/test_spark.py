@@ -131,6 +131,29 @@ def test_wide_tables_scores_gold_truth_and_columns_to_keep(spark):
     assert plain(solution.answers)["worker"] == plain(expected.answers)["worker"]
 
 
+def test_labels_that_are_one_and_odd_names_are_found_as_in_any_other_table(spark):
+    spellings = ("{}", "{}", "{} ", "{}\u00a0", "N/A")
+    rows = [(f"t{task}", worker, spellings[at % 5].format(label)) for at, (task, worker, label) in enumerate(ROWS)]
+    table = to_arrow([*rows, ("t0", "W3", "YES"), ("t7", "w3 ", "y\u0435s")])
+    for options in ({}, {"tidy": True}):
+        found, expected = (crowdopt.aggregate(data, **options) for data in (placed(table, spark), table))
+        assert plain(found.answers) == plain(expected.answers)
+        about_labels_and_workers = [note for note in expected.source.notes if "task" not in note]
+        assert list(found.source.notes) == about_labels_and_workers
+        assert len(about_labels_and_workers) >= 4
+        assert verify(found, placed(table, spark)).reasons == ()
+    truth = placed(pa.table({"task": ["t0 ", "t7"], "label": ["NO", "yes\u00a0"]}), spark)
+    clean = pa.table({"task": ["t0", "t7"], "label": ["no", "yes"]})
+    assert prove(placed(table, spark), truth=truth, tidy=True).accuracy == prove(table, truth=clean, tidy=True).accuracy
+    grouped = placed(table, spark).selectExpr("*", "IF(worker < 'w4', 'a', 'b') AS batch")
+    by_group = crowdopt.aggregate(grouped, group="batch", tidy=True)
+    assert (
+        by_group.source.notes
+        == crowdopt.aggregate(grouped.toArrow(), group="batch", tidy=True).source.notes[: len(by_group.source.notes)]
+    )
+    assert {name: one.scale.labels for name, one in by_group.items()} == {"a": ("no", "yes"), "b": ("no", "yes")}
+
+
 def test_workers_confusion_and_predictions_are_tables_of_spark(spark):
     data, there = to_pandas(ROWS), placed(to_arrow(ROWS), spark)
     classes = {f"w{number}": "good" if number < 4 else "other" for number in range(9)}

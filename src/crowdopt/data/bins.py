@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
+from crowdopt.data.notes import left_out_note
 from crowdopt.data.tables.table import Table, fetch, with_numbers
+from crowdopt.data.tables.texts import replaced
 from crowdopt.errors import InputError
-from crowdopt.model.scale import MAX_LABELS, canonical_text
+from crowdopt.model.letters import is_missing_word, look_key, trimmed, without_invisible
+from crowdopt.model.scale import MAX_LABELS, as_number, canonical_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +27,10 @@ if TYPE_CHECKING:
 
 EDGE_DIGITS = 12
 """Significant digits of the edges that are computed, so that 0.1 + 0.2 reads 0.3."""
+
+
+MAX_WORDS = 1_000
+"""Texts among scores that are no numbers: of more of them none is looked at."""
 
 
 def parse_bins(bins: Any) -> tuple[int, tuple[float, ...]]:
@@ -107,8 +114,8 @@ def _listed(edges: Sequence[float]) -> str:
     return ", ".join(canonical_text(edge) for edge in edges)
 
 
-def bin_responses(table: Table, reading: Reading, n_bins: int) -> tuple[Table, Reading]:
-    """Responses with the names of bins for labels, and the reading with the edges of the bins.
+def bin_responses(table: Table, reading: Reading, n_bins: int) -> tuple[Table, Reading, tuple[str, ...]]:
+    """Responses with the names of bins for labels, the reading with the edges of the bins, and what is to be said.
 
     Args:
         table: Columns task, worker, label (and others), null where something is missing.
@@ -118,18 +125,44 @@ def bin_responses(table: Table, reading: Reading, n_bins: int) -> tuple[Table, R
     Raises:
         InputError: A label is not a number, or all are the same.
     """
-    scored = with_numbers(table, "label", "score")
+    scored, left_out = _scored(table, reading)
     low, high = _check_scores(scored)
+    notes = (left_out_note(left_out),) if left_out else ()
     if n_bins and low is None:  # no usable response at all: an error that others find
-        return table, reading
+        return table, reading, notes
     if n_bins:
         reading = replace(reading, bins=equal_width(float(low), float(high), n_bins))
-    return _in_bins(scored, reading.bins), reading
+    return _in_bins(scored, reading.bins), reading, notes
 
 
-def bin_truth(table: Table, edges: Sequence[float]) -> Table:
+def bin_truth(table: Table, reading: Reading) -> Table:
     """True labels with the names of bins for scores; texts that are no numbers stay, as they may be such names."""
-    return _in_bins(with_numbers(table, "label", "score"), edges)
+    return _in_bins(_scored(table, reading)[0], reading.bins)
+
+
+def _scored(table: Table, reading: Reading) -> tuple[Table, dict[str, int]]:
+    """The table with a column ``score``; words that ``--tidy`` takes for missing ones, and how often each occurs."""
+    scored = with_numbers(table, "label", "score")
+    if reading.verbatim or table.collect_schema()["label"] != nw.String:
+        return scored, {}
+    others = scored.filter(nw.col("score").is_null(), ~nw.col("label").is_null()).select("label")
+    found = fetch(others.group_by("label").agg(nw.len().alias("n")).head(MAX_WORDS + 1))
+    if not found["label"] or len(found["label"]) > MAX_WORDS:
+        return scored, {}
+    changes = {text: _as_score(text, reading) for text in found["label"]}
+    changes = {text: new for text, new in changes.items() if new != text}
+    counts = dict(zip(found["label"], map(int, found["n"]), strict=True))
+    left_out = {text: counts[text] for text, new in changes.items() if new is None and is_missing_word(text)}
+    return with_numbers(replaced(table, "label", changes), "label", "score"), left_out
+
+
+def _as_score(text: str, reading: Reading) -> str | None:
+    """A text that is no number as one, if that is but a matter of blanks; None if it stands for a missing label."""
+    plain = without_invisible(text) if reading.tidy else trimmed(text)
+    if not plain or trimmed(text) in map(trimmed, reading.na) or (reading.tidy and is_missing_word(text)):
+        return None
+    plain = look_key(plain) if reading.tidy else plain
+    return text if as_number(plain) is None else plain
 
 
 def _check_scores(scored: Table) -> tuple[Any, Any]:

@@ -17,10 +17,11 @@ from crowdopt.data.counts import CountedProblem, Totals
 from crowdopt.data.duplicates import resolve_in_groups
 from crowdopt.data.encode import encode_by_group
 from crowdopt.data.fingerprint import digests_of_groups
+from crowdopt.data.hygiene import about_tasks, look_through
 from crowdopt.data.known_labels import ExportLabels, count_array
 from crowdopt.data.load import OnPhase, naming, open_responses, paths_of, read_classes, unchanged
-from crowdopt.data.overview import Overview, check_n_labels
-from crowdopt.data.prepare import GROUP_VALUE, Prepared, each_its_own_class, prepare
+from crowdopt.data.overview import check_n_labels
+from crowdopt.data.prepare import GROUP_VALUE, prepare
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.responses import check_counted, scale_of
 from crowdopt.data.tables.spark import is_spark
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
     from crowdopt._arrays import Ints
     from crowdopt.data.encode import Encoded
+    from crowdopt.data.overview import Overview
+    from crowdopt.data.prepare import Prepared
     from crowdopt.data.reading import Reading
     from crowdopt.data.tables.workspace import Workspace
 
@@ -73,6 +76,7 @@ class GroupedSource:
         original: What the user gave.
         workspace: The database that files were read with; None for frames.
         export_labels: The known labels that an export brings, if it has any.
+        notes: What is odd about the rows of all groups and what was done with them, in the words of the command line.
     """
 
     table: Table
@@ -86,6 +90,7 @@ class GroupedSource:
     original: Any
     workspace: Workspace | None
     export_labels: ExportLabels | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def reading(self) -> Reading:
@@ -131,11 +136,10 @@ def load_groups(
     with unchanged(workspace), explain_errors(paths_of(data)):
         opened_data = open_responses(data, reading, workspace)
         reading = opened_data.reading
-        prepared = prepare(opened_data.table, reading, n_bins=n_bins, resolved=resolved)
-        if each:
-            prepared = each_its_own_class(prepared)
         with naming(classes, ClassError):
-            overview = _Groups(prepared)
+            prepared = prepare(opened_data.table, reading, n_bins=n_bins, resolved=resolved, trims=opened_data.trims)
+            clean = look_through(prepared, named=reading.labels, each=each)
+            prepared, overview = clean.prepared, _Groups(clean.overview)
             facts, failures = overview.facts()
         table, repeated = resolve_in_groups(prepared.usable(), prepared.reading)
         facts = {group: known for group, known in facts.items() if group not in repeated}
@@ -163,15 +167,16 @@ def load_groups(
         original=data,
         workspace=workspace,
         export_labels=opened_data.export_labels,
+        notes=(*opened_data.notes, *clean.notes, *about_tasks(per_task, prepared.reading)),
     )
 
 
 class _Groups:
     """What an overview says of every group."""
 
-    def __init__(self, prepared: Prepared) -> None:
-        self.reading = prepared.reading
-        self.overview = Overview(prepared.table, prepared.reading)
+    def __init__(self, overview: Overview) -> None:
+        self.reading = overview.reading
+        self.overview = overview
         self.usable = self.overview.usable.filter(~nw.col("group").is_null())
         missing = self.overview.missing()
         names = [name for name in missing.collect_schema().names() if name != "group"]

@@ -15,12 +15,24 @@ import numpy as np
 from crowdopt.data.bins import bin_truth
 from crowdopt.data.columns import choose_group_truth, choose_truth
 from crowdopt.data.prepare import clean
-from crowdopt.data.tables.table import Table, adopt, fetch, fetch_integers, settle, small_table, with_texts
+from crowdopt.data.spelling import onto
+from crowdopt.data.tables.table import (
+    Table,
+    adopt,
+    distinct_rows,
+    fetch,
+    fetch_integers,
+    settle,
+    small_table,
+    with_texts,
+)
+from crowdopt.data.tables.texts import replaced
 from crowdopt.errors import GoldError, InputError
+from crowdopt.model.letters import HAS_BLANKS, trimmed
 from crowdopt.model.scale import canonical_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from crowdopt._arrays import Ints
     from crowdopt.data.reading import Reading
@@ -31,6 +43,9 @@ TASK_TEXT = "crowdopt_task"
 
 GOLD_COLUMN = "gold"
 """The column that has the index of a gold task's label."""
+
+MAX_KNOWN = 100_000
+"""Labels, in all groups together, that are compared with those of the responses."""
 
 NOT_GOLD = -1
 """What other tasks have there."""
@@ -143,19 +158,69 @@ class ExportLabels:
     answered: bool
 
 
-def labelled_tasks(data: Any, reading: Reading, called: str) -> Table:
+@dataclass(frozen=True, eq=False)
+class KnownBy:
+    """What known labels are for: the spelling that tasks and labels have there is theirs, too.
+
+    Attributes:
+        tasks: A table with a column of tasks.
+        scales: The labels of each group; of the group with an empty name if there are none.
+    """
+
+    tasks: Table
+    scales: Mapping[str, Sequence[str]]
+
+    def spelled(self, table: Table, reading: Reading) -> Table:
+        """Known labels (task, label, perhaps group) in the spelling that the responses have."""
+        if reading.verbatim:
+            return table
+        schema = table.collect_schema()
+        if reading.group:
+            table = replaced(table, "group", self._trimmed(_with_blanks(table, "group"), set(self.scales)))
+        if schema["task"] == nw.String and (odd := _with_blanks(table, "task")):
+            names = small_table({TASK_TEXT: odd}, like=self.tasks)
+            there = fetch(names.join(with_text(self.tasks.select("task")), on=TASK_TEXT, how="semi"))[TASK_TEXT]
+            table = replaced(table, "task", self._trimmed(odd, set(there)))
+        if schema["label"] != nw.String:
+            return table
+        return replaced(table, "label", self._labels(table, reading), "group" if reading.group else "")
+
+    def _trimmed(self, odd: Sequence[str], there: Collection[str]) -> dict[str, str | None]:
+        """What ids with blanks around them become: the same without, unless there are such ids in the responses."""
+        return {text: trimmed(text) for text in odd if text not in there}
+
+    def _labels(self, table: Table, reading: Reading) -> dict[Any, str | None]:
+        by = ["group"] if reading.group else []
+        rows = fetch(distinct_rows(table.filter(~nw.col("label").is_null()).select(*by, "label")).head(MAX_KNOWN))
+        labels: dict[str, list[str]] = {}
+        for group, label in zip(rows["group"] if by else [""] * len(rows["label"]), rows["label"], strict=True):
+            labels.setdefault(group, []).append(label)
+        return {
+            (group, old) if by else old: new
+            for group, own in labels.items()
+            for old, new in onto(own, self.scales.get(group, ()), reading).items()
+        }
+
+
+def _with_blanks(table: Table, name: str) -> list[str]:
+    """The texts of a column that have blanks around them."""
+    return fetch(distinct_rows(table.filter(nw.col(name).str.contains(HAS_BLANKS)).select(name)))[name]
+
+
+def labelled_tasks(data: Any, reading: Reading, called: str, known_by: KnownBy | None = None) -> Table:
     """A table of known labels as (task, label), one row per task; raises if a task has two.
 
-    Where the responses are in groups, it is (group, task, label), all as texts.
+    Where the responses are in groups, it is (group, task, label), all as texts. Tasks and labels are spelled as what
+    they are known for spells them.
     """
-    table = _labelled(data, reading)
+    table = _labelled(data, reading, known_by)
     _check_once(table, _keys(reading), called)
     return table
 
 
-def agreed_labels(data: Any, reading: Reading) -> tuple[Table, int]:
+def agreed_labels(data: Any, reading: Reading, known_by: KnownBy) -> tuple[Table, int]:
     """The same without the tasks that have two known labels, and how many these are."""
-    table, keys = _labelled(data, reading), _keys(reading)
+    table, keys = _labelled(data, reading, known_by), _keys(reading)
     times = table.group_by(*keys).agg(nw.len().alias("n"))
     several = int(fetch(times.filter(nw.col("n") > 1).select(nw.len().alias("n")))["n"][0])
     if several:
@@ -168,22 +233,24 @@ def _keys(reading: Reading) -> list[str]:
     return [*(["group"] if reading.group else []), "task"]
 
 
-def _labelled(data: Any, reading: Reading) -> Table:
+def _labelled(data: Any, reading: Reading, known_by: KnownBy | None) -> Table:
     """A table of known labels, in which no row is there twice."""
     table = adopt(data, choose_group_truth(reading) if reading.group else choose_truth(reading))
     roles = [*_keys(reading), "label"]
     named = zip(roles, table.collect_schema().names(), strict=True)
     table = clean(table.select(*(nw.col(own).alias(role) for role, own in named)), reading)
     if reading.bins:
-        table = bin_truth(table, reading.bins)
-    table = table.filter(*(~nw.col(role).is_null() for role in roles))
-    return settle((with_texts(table, roles) if reading.group else table).unique())
+        table = bin_truth(table, reading)
+    table = with_texts(table, roles) if reading.group else table
+    if known_by is not None:
+        table = known_by.spelled(table, reading)
+    return settle(table.filter(*(~nw.col(role).is_null() for role in roles)).unique())
 
 
-def gold_pairs(data: Any, reading: Reading) -> tuple[tuple[str, str], ...]:
+def gold_pairs(data: Any, reading: Reading, known_by: KnownBy | None = None) -> tuple[tuple[str, str], ...]:
     """The gold tasks of a table and their labels, as sorted texts."""
     called = "gold of the export" if reading.export_gold else "gold"
-    rows = fetch(with_texts(labelled_tasks(data, reading, called), ["task", "label"]))
+    rows = fetch(with_texts(labelled_tasks(data, reading, called, known_by), ["task", "label"]))
     if not rows["task"]:
         raise InputError("the gold has no rows with a task and a label")
     return tuple(sorted(zip(rows["task"], rows["label"], strict=True)))

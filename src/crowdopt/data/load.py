@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from crowdopt.data.columns import Choose, choose_classes, choose_responses, choose_truth
 from crowdopt.data.counts import CountedProblem, Totals
 from crowdopt.data.fingerprint import digest_of_responses
+from crowdopt.data.hygiene import about_tasks
 from crowdopt.data.readers.addresses import Database, database_of
 from crowdopt.data.readers.database_rows import read_database
 from crowdopt.data.readers.open_files import explain_errors, read_files
@@ -172,34 +173,38 @@ def _count(
 ) -> Source:
     """Checks and counts responses that were opened; see :func:`load` for the arguments."""
     with naming(classes, ClassError):
-        responses = check(found.table, found.reading, server=server, **checks)
-    responses = replace(responses, reading=_pinned(gold, found, responses.reading, workspace, checks["resolved"]))
+        responses = check(found.table, found.reading, server=server, trims=found.trims, **checks)
+    responses = replace(responses, reading=_pinned(gold, found, responses, workspace, checks["resolved"]))
     on_phase("counting")
     counts = count_tasks(responses, workspace, server)
-    notes = (*found.notes, *responses.notes)
+    notes = (*found.notes, *responses.notes, *about_tasks(counts.table, responses.reading))
     measuring = found.export_labels
     source = Source(responses, counts, data, workspace, notes, on_server=server is not None, export_labels=measuring)
     return replace(source, digest=digest_of_responses(responses, server)) if digest else source
 
 
-def _pinned(gold: Any, found: OpenedSource, reading: Reading, workspace: Workspace | None, resolved: bool) -> Reading:
+def _pinned(
+    gold: Any, found: OpenedSource, responses: Responses, workspace: Workspace | None, resolved: bool
+) -> Reading:
     """The reading with the tasks of known label: those that the user gives, or those that the export brings.
 
     Raises:
         GoldError: Those of the export are not those that a solution has, whose reading this is.
     """
+    reading = responses.reading
     if reading.export_gold:
-        exported = read_gold(found.gold, reading, workspace)
+        exported = read_gold(found.gold, responses, workspace)
         if resolved and exported.gold != reading.gold:
             raise GoldError("the known labels of the export are not those that the solution took for granted")
         return exported
-    return reading if gold is None else read_gold(gold, reading, workspace)
+    return reading if gold is None else read_gold(gold, responses, workspace)
 
 
-def read_gold(gold: Any, reading: Reading, workspace: Workspace | None) -> Reading:
+def read_gold(gold: Any, responses: Responses, workspace: Workspace | None) -> Reading:
     """The reading with the tasks of known label: a path, a table, or a dict of labels by task."""
-    from crowdopt.data.known_labels import gold_pairs
+    from crowdopt.data.known_labels import KnownBy, gold_pairs
 
+    reading = responses.reading
     if isinstance(gold, dict):
         import pyarrow as pa
 
@@ -210,7 +215,8 @@ def read_gold(gold: Any, reading: Reading, workspace: Workspace | None) -> Readi
             }
         )
     with opened(gold, choose_truth(reading), reading, workspace) as table:
-        return replace(reading, gold=gold_pairs(table, reading))
+        known_by = KnownBy(responses.table, {"": responses.scale.labels})
+        return replace(reading, gold=gold_pairs(table, reading, known_by))
 
 
 def read_classes(classes: Any, reading: Reading, workspace: Workspace | None) -> Reading:

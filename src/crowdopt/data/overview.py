@@ -11,10 +11,11 @@ import narwhals as nw
 from crowdopt.data.tables.table import Table, distinct_rows, fetch, settle
 from crowdopt.data.worker_classes import WorkerClass, classed, list_classes
 from crowdopt.errors import InputError
+from crowdopt.model.letters import HAS_BLANKS
 from crowdopt.model.scale import MAX_LABELS, canonical_text, hint_bins
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from crowdopt.data.reading import Reading
 
@@ -28,10 +29,13 @@ class Overview:
         needed: The columns, beside the task, that a complete response has.
     """
 
-    def __init__(self, table: Table, reading: Reading, counted: Table | None = None) -> None:
-        """Counts a table of responses, unless someone else has ``counted`` it."""
+    def __init__(self, table: Table, reading: Reading, counted: Table | None = None, *, blanks: bool = False) -> None:
+        """Counts a table of responses, unless someone else has ``counted`` it.
+
+        With ``blanks``, a further column ``blank_task`` says how many rows have a task with blanks around it.
+        """
         self.reading = reading
-        self.table = _count(table, reading) if counted is None else counted
+        self.table = _count(table, reading, blanks=blanks) if counted is None else counted
         self.needed = ["worker", *(["class"] if reading.class_column else []), "label"]
         known = [~nw.col(name).is_null() for name in self.needed]
         self.usable = self.table.filter(*known, nw.col("with_task") > 0)
@@ -44,6 +48,10 @@ class Overview:
             *(["group"] if self.reading.group else []),
             n.alias("rows"),
             (n - with_task).alias("missing_task"),
+            nw.when(reduce(or_, (nulls[name] for name in self.needed if name != "label")))
+            .then(n)
+            .otherwise(n - with_task)
+            .alias("missing_id"),
             *(nw.when(null).then(n).otherwise(nw.lit(0)).alias(f"missing_{name}") for name, null in nulls.items()),
             nw.when(reduce(or_, nulls.values())).then(n).otherwise(n - with_task).alias("missing_any"),
         )
@@ -59,11 +67,14 @@ class Overview:
         """The rows to drop, given sums of :meth:`missing`; raises if there are any and they may not be dropped."""
         if self.reading.wide:  # an empty cell is no response; only the task must be there
             missing |= {"missing_worker": 0, "missing_label": 0, "missing_any": missing["missing_task"]}
-        if missing["missing_any"] and self.reading.missing == "error":
+        if self.reading.tidy:  # which leaves out rows without a label
+            missing |= {"missing_label": 0}
+        wrong = missing["missing_id" if self.reading.tidy and not self.reading.wide else "missing_any"]
+        if wrong and self.reading.missing == "error":
             names = [name for name in ("task", *self.needed) if missing[f"missing_{name}"]]
             parts = [f"{missing[f'missing_{name}']} without a {name}" for name in names]
             raise InputError(
-                f"{missing['missing_any']} of {missing['rows']} rows are incomplete ({', '.join(parts)}); "
+                f"{wrong} of {missing['rows']} rows are incomplete ({', '.join(parts)}); "
                 "add --missing drop to leave them out"
             )
         return missing["missing_any"]
@@ -88,12 +99,25 @@ class Overview:
         """Workers with at least one label."""
         return int(fetch(self.usable.select(nw.col("worker").n_unique()))["worker"][0])
 
+    def changed(self, step: Callable[[Table], Table]) -> Overview:
+        """The overview of the same responses after a step that changes labels, and makes some of them one."""
+        keys = _keys(self.reading)
+        counts = [name for name in self.table.collect_schema().names() if name not in keys]
+        summed = step(self.table).group_by(*keys).agg(nw.col(*counts).sum())
+        return Overview(self.table, self.reading, settle(summed))
 
-def _count(table: Table, reading: Reading) -> Table:
-    keys = ["worker", *(["class"] if classed(reading) else []), "label", *(["group"] if reading.group else [])]
-    with_task = nw.when(~nw.col("task").is_null()).then(nw.lit(1)).alias("with_task")
-    grouped = table.select(*keys, with_task).group_by(*keys)
-    return settle(grouped.agg(nw.len().alias("n"), nw.col("with_task").count()))
+
+def _count(table: Table, reading: Reading, *, blanks: bool) -> Table:
+    keys = _keys(reading)
+    ones = {"with_task": ~nw.col("task").is_null()}
+    if blanks:
+        ones["blank_task"] = nw.col("task").str.contains(HAS_BLANKS)
+    marks = [nw.when(mark).then(nw.lit(1)).alias(name) for name, mark in ones.items()]
+    return settle(table.select(*keys, *marks).group_by(*keys).agg(nw.len().alias("n"), nw.col(*ones).count()))
+
+
+def _keys(reading: Reading) -> list[str]:
+    return ["worker", *(["class"] if classed(reading) else []), "label", *(["group"] if reading.group else [])]
 
 
 def check_n_labels(labels: Sequence[Any], number: int) -> None:

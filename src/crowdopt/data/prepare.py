@@ -21,6 +21,7 @@ from crowdopt.data.tables.table import (
     ordered_categories,
     with_texts,
 )
+from crowdopt.data.tables.texts import trimmed_columns
 from crowdopt.data.worker_classes import MAX_CLASSES, check_ranks, with_classes, with_known_classes
 from crowdopt.errors import ClassError, ColumnError
 from crowdopt.model.scale import canonical_text
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt.data.reading import Reading
+
+ID_COLUMNS = ("task", "worker", "class", "group")
+"""The columns by which rows are told apart."""
 
 GROUP_VALUE = "group_value"
 """The column that has groups as the source has them, where that is not text."""
@@ -45,12 +49,26 @@ class Prepared:
         types: Types of the task, worker and label columns as the source has them; None for what is no column.
         reading: The options that it was read with; what was taken from the type of the label column, or from the
             range of the scores, is said in them.
+        trims: Whether ids are to lose the blanks around them; those by which something was joined have lost them.
+        notes: What was found on the way.
     """
 
     table: Table
     kept: Table | None
     types: dict[str, Any]
     reading: Reading
+    trims: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def text_ids(self) -> list[str]:
+        """The columns of ids that are texts."""
+        schema = self.table.collect_schema()
+        return [name for name in ID_COLUMNS if name in schema and schema[name] == nw.String]
+
+    def trimmed(self) -> Prepared:
+        """The same table with ids that have no blanks around them, and none where there are but blanks."""
+        return replace(self, table=trimmed_columns(self.table, self.text_ids), trims=False)
 
     def usable(self) -> Table:
         """The rows with a task (and group), without label if the rest is incomplete: they keep their task alive."""
@@ -64,7 +82,13 @@ class Prepared:
 
 
 def prepare(
-    source: Any, reading: Reading, *, n_bins: int = 0, resolved: bool = False, known: Sequence[str] = ()
+    source: Any,
+    reading: Reading,
+    *,
+    n_bins: int = 0,
+    resolved: bool = False,
+    known: Sequence[str] = (),
+    trims: bool = False,
 ) -> Prepared:
     """Makes a frame (or relation) of responses a long table; see ``responses.check`` for the arguments."""
     if n_bins:
@@ -75,19 +99,20 @@ def prepare(
     columns = {"task": reading.task} | ({} if reading.wide else {"worker": reading.worker, "label": reading.label})
     types: dict[str, Any] = {"worker": None, "label": None}
     types |= {name: schema[held_as(table, own)] for name, own in columns.items()}
-    kept = _kept(table, reading)
+    kept = _kept(table, reading, trims=trims)
     answered = _workers(table, reading) if reading.wide else [reading.label]
-    table = with_classes(clean(_long(table, reading), reading), reading)
+    table = with_classes(clean(_long(table, reading), reading), reading, trims=trims)
     if known:
-        table = with_known_classes(table, known)
+        table = with_known_classes(trimmed_columns(table, ["class"]) if trims else table, known)
     if reading.group:
         table = _with_groups(table)
+    notes: tuple[str, ...] = ()
     if n_bins or reading.bins:
         types["label"] = None
-        table, reading = bin_responses(table, reading, n_bins)
+        table, reading, notes = bin_responses(table, reading, n_bins)
     elif not resolved:
         reading = _with_categories(reading, ordered_categories(source, answered))
-    return Prepared(table, kept, types, reading)
+    return Prepared(table, kept, types, reading, trims, notes)
 
 
 def each_its_own_class(prepared: Prepared) -> Prepared:
@@ -117,7 +142,7 @@ def _with_groups(table: Table) -> Table:
     return with_texts(table, ["group"])
 
 
-def _kept(table: Table, reading: Reading) -> Table | None:
+def _kept(table: Table, reading: Reading, *, trims: bool) -> Table | None:
     if not reading.keep:
         return None
     schema = table.collect_schema()
@@ -131,6 +156,8 @@ def _kept(table: Table, reading: Reading) -> Table | None:
     )
     if reading.group:
         kept = with_texts(kept, ["group"])
+    if trims:
+        kept = trimmed_columns(kept, [key for key in keys if kept.collect_schema()[key] == nw.String])
     # A kept column should be the same in all rows of a task; where it is not, the smallest value is taken,
     # so that the order of rows does not matter.
     return kept.filter(~nw.col("task").is_null()).group_by(*keys).agg(nw.col(name).min() for name in reading.keep)

@@ -42,6 +42,8 @@ class Reading:
         order_by: The column that says which of several responses came first.
         missing: What to do with rows that lack a task, a worker or a label.
         na: Texts that stand for a missing label.
+        verbatim: Whether labels and ids stay as they are spelled.
+        tidy: Whether labels that look alike are one, and words for a missing label are missing ones.
         labels: The scale, lowest label first; empty to take it from the data.
         scale: Whether the order of the labels means something; empty to take that from the labels.
         bins: Where one bin of scores ends and the next begins, lowest first; empty if labels are not scores.
@@ -68,6 +70,8 @@ class Reading:
     order_by: str = ""
     missing: Missing = "error"
     na: tuple[str, ...] = ()
+    verbatim: bool = False
+    tidy: bool = False
     labels: tuple[str, ...] = ()
     scale: Literal["", ScaleKind] = ""
     bins: tuple[float, ...] = ()
@@ -94,10 +98,7 @@ class Reading:
             raise InputError(f"duplicates {self.duplicates!r} needs a column that orders the responses: --order-by COL")
         if self.order_by and self.duplicates not in {"first", "last"}:
             raise InputError("--order-by only has a meaning with --duplicates first or last")
-        if self.labels and len(self.labels) < 2:
-            raise InputError("--labels must name at least two labels, lowest first")
-        if len(set(self.labels)) < len(self.labels):
-            raise InputError(f"--labels names a label twice: {', '.join(self.labels)}")
+        self._check_labels()
         if len({task for task, _ in self.gold}) < len(self.gold):
             raise InputError("the gold has a task twice")
         if len({worker for worker, _ in self.classes}) < len(self.classes):
@@ -108,6 +109,14 @@ class Reading:
             self.check_binnable()
         self._check_found()
         self._check_columns()
+
+    def _check_labels(self) -> None:
+        if self.verbatim and self.tidy:
+            raise InputError("--verbatim keeps labels as they are, and --tidy changes them: leave out one of the two")
+        if self.labels and len(self.labels) < 2:
+            raise InputError("--labels must name at least two labels, lowest first")
+        if len(set(self.labels)) < len(self.labels):
+            raise InputError(f"--labels names a label twice: {', '.join(self.labels)}")
 
     def _check_found(self) -> None:
         for name in self.found:

@@ -12,9 +12,9 @@ import numpy as np
 
 from crowdopt.data.bins import bin_labels
 from crowdopt.data.duplicates import resolve_duplicates
+from crowdopt.data.hygiene import look_through
 from crowdopt.data.known_labels import GOLD_COLUMN, NOT_GOLD, TASK_TEXT, GoldCounts, count_array, with_gold, with_text
-from crowdopt.data.overview import Overview
-from crowdopt.data.prepare import each_its_own_class, prepare
+from crowdopt.data.prepare import prepare
 from crowdopt.data.tables.table import Table, fetch, fetch_integers, settle_by, small_table, table_of_parts
 from crowdopt.errors import GoldError, InputError
 from crowdopt.model.buckets import Buckets
@@ -98,6 +98,7 @@ def check(
     known: Sequence[str] = (),
     each: bool = False,
     server: Server | None = None,
+    trims: bool = False,
 ) -> Responses:
     """Checks a frame (or relation) of responses.
 
@@ -111,15 +112,15 @@ def check(
             classes are those of the data, and every worker must have one.
         each: Whether every worker is a class of its own.
         server: Who counts the rows, if they are better left where they are.
+        trims: Whether ids lose the blanks around them, as those of text files do.
 
     Raises:
         InputError: With what is wrong, where, and the option to add.
     """
-    prepared = prepare(source, reading, n_bins=n_bins, resolved=resolved, known=known)
-    if each:
-        prepared = each_its_own_class(prepared)
-    reading = prepared.reading
-    overview = Overview(prepared.table, reading, server.overview() if server else None)
+    named = reading.labels if scale is None else scale.labels
+    prepared = prepare(source, reading, n_bins=n_bins, resolved=resolved, known=known, trims=trims)
+    clean = look_through(prepared, named=named, each=each, server=server)
+    prepared, overview, reading = clean.prepared, clean.overview, clean.prepared.reading
     n_dropped = overview.check_missing()
     found = overview.labels()
     scale = scale_of(found, reading) if scale is None else Scale.of(found, scale.labels, scale.kind)
@@ -134,6 +135,7 @@ def check(
         n_usable=overview.n_usable() if reading.duplicates in {"all", "error"} else None,
         n_dropped=n_dropped,
         reading=reading,
+        notes=clean.notes,
     )
 
 

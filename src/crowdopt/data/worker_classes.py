@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from crowdopt.data.tables.table import Table, adopt, distinct_rows, fetch, small_table, with_texts
+from crowdopt.data.tables.texts import trimmed_columns
 from crowdopt.errors import ClassError
+from crowdopt.model.letters import trimmed
 from crowdopt.model.scale import canonical_text, sorted_texts
 
 if TYPE_CHECKING:
@@ -71,6 +73,16 @@ def checked_pairs(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[str, str], ..
     return tuple(sorted(found.items()))
 
 
+def with_trimmed_names(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Pairs of worker and class, and the same for the name of a worker without blanks around it, if that is no other.
+
+    >>> with_trimmed_names([("ann ", "good")])
+    (('ann', 'good'), ('ann ', 'good'))
+    """
+    known = dict(pairs)
+    return tuple(sorted(({trimmed(worker): name for worker, name in known.items()} | known).items()))
+
+
 def pairs_of(classes: dict[Any, Any]) -> tuple[tuple[str, str], ...]:
     """Pairs of a dict of classes by worker."""
     return checked_pairs((_text(worker), _text(name)) for worker, name in classes.items())
@@ -88,15 +100,21 @@ def worker_classes(data: Any, choose: Any) -> Table:
     return table.select(nw.col(worker).alias("worker"), nw.col(name).alias("class"))
 
 
-def with_classes(table: Table, reading: Reading) -> Table:
-    """Responses (task, worker, label) with the class of their worker as text; null where it is not known."""
+def with_classes(table: Table, reading: Reading, *, trims: bool = False) -> Table:
+    """Responses (task, worker, label) with the class of their worker as text; null where it is not known.
+
+    With ``trims``, the blanks around a worker do not count.
+    """
     if reading.class_column:
         return with_texts(table, ["class"])
     if not reading.classes:
         return table
-    workers, names = zip(*reading.classes, strict=True)
+    pairs = reading.classes if reading.verbatim else with_trimmed_names(reading.classes)
+    workers, names = zip(*pairs, strict=True)
     known = small_table({WORKER_TEXT: list(workers), "class": list(names)}, like=table)
     texts = with_texts(table.with_columns(nw.col("worker").alias(WORKER_TEXT)), [WORKER_TEXT])
+    if trims:
+        texts = trimmed_columns(texts, [WORKER_TEXT])
     return texts.join(known, on=WORKER_TEXT, how="left").drop(WORKER_TEXT)
 
 
@@ -191,5 +209,12 @@ def check_ranks(reading: Reading) -> None:
 
 
 def with_pairs(reading: Reading, pairs: tuple[tuple[str, str], ...]) -> Reading:
-    """The reading with these classes: what names their column then means the table that they came from."""
+    """The reading with these classes: what names their column then means the table that they came from.
+
+    Raises:
+        ClassError: A worker is in two classes under names that differ in the blanks around them only.
+    """
+    if not reading.verbatim:
+        pairs = tuple((worker, trimmed(name)) for worker, name in pairs)
+        checked_pairs((trimmed(worker), name) for worker, name in pairs)
     return replace(reading, classes=pairs, class_column="")

@@ -111,6 +111,29 @@ class RowOptions(RepeatOptions, total=False):
     ]
 
 
+class SpellingOptions(TypedDict, total=False):
+    """What becomes of labels and ids that are spelled in several ways."""
+
+    verbatim: Annotated[
+        bool,
+        Option(
+            default=False,
+            help="Keep labels and ids as they stand: Yes and yes are two labels.",
+            more="Keep labels and ids as they stand. Else labels that differ in case, Unicode form or blanks around "
+            "them only are one label, and ids in text files lose the blanks around them.",
+        ),
+    ]
+    tidy: Annotated[
+        bool,
+        Option(
+            default=False,
+            help="Also take look-alike labels for one, and words such as N/A for missing labels.",
+            more="Also take labels for one that look alike (letters of other alphabets, characters that nobody sees), "
+            "and leave out those that are words for a missing label, such as N/A.",
+        ),
+    ]
+
+
 class FileOptions(TypedDict, total=False):
     """How files are written, and by which annotation tool."""
 
@@ -143,7 +166,15 @@ class FileOptions(TypedDict, total=False):
 
 
 class ReadOptions(
-    SourceOptions, ColumnOptions, LabelOptions, ScaleOptions, BinOptions, RowOptions, FileOptions, total=False
+    SourceOptions,
+    ColumnOptions,
+    LabelOptions,
+    ScaleOptions,
+    BinOptions,
+    RowOptions,
+    SpellingOptions,
+    FileOptions,
+    total=False,
 ):
     """How a source is read."""
 

@@ -25,6 +25,7 @@ from crowdopt.options.reading import (
     ResourceOptions,
     ScaleOptions,
     SourceOptions,
+    SpellingOptions,
 )
 
 
@@ -89,11 +90,11 @@ class CompareOptions(ReadOptions, LikelihoodOptions, ResourceOptions, TruthOptio
     """What ``compare`` takes: what every method can heed, and which they are."""
 
 
-class ConsensusEstimatorOptions(ScaleOptions, GoldOptions, ShareOptions, RepeatOptions, total=False):
+class ConsensusEstimatorOptions(ScaleOptions, GoldOptions, ShareOptions, RepeatOptions, SpellingOptions, total=False):
     """What ``Consensus`` takes beside labels: its frames have the columns task, worker and label."""
 
 
-class EstimatorOptions(ModelOptions, KnowledgeOptions, TimeOptions, RepeatOptions, total=False):
+class EstimatorOptions(ModelOptions, KnowledgeOptions, TimeOptions, RepeatOptions, SpellingOptions, total=False):
     """What ``GlobalOptimum`` takes beside labels: its frames have the columns task, worker and label."""
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from crowdopt.data.known_labels import agreed_labels, labelled_tasks, without_gold
+from crowdopt.data.known_labels import KnownBy, agreed_labels, labelled_tasks, without_gold
 from crowdopt.data.tables.table import Table, coded, fetch, fetch_integers, small_table, with_texts
 from crowdopt.errors import InputError
 from crowdopt.model.scale import MAX_LABELS, canonical_text
@@ -45,8 +45,9 @@ def export_accuracy_of(solution: Solution) -> Accuracy | None:
     given = solution.need_source().export_labels
     if given is None:
         return None
-    table, n_two_labels = agreed_labels(given.table, solution.reading)
     answers, labels = solution.placed()
+    known_by = KnownBy(answers, {"": solution.scale.labels})
+    table, n_two_labels = agreed_labels(given.table, solution.reading, known_by)
     known = _coded(table, solution, answers, same_place=True)
     found = _compared(*_same_tasks(_free(known, solution), answers))
     if (found["row"] == NO_ROW).all():
@@ -80,7 +81,7 @@ def known_labels(solution: Solution, truth: Any, tasks: Table, *, same_place: bo
         tasks: A table with a column ``task``.
         same_place: Whether the truth was read by the database that the tasks are in.
     """
-    table = labelled_tasks(truth, solution.reading, "truth")
+    table = labelled_tasks(truth, solution.reading, "truth", KnownBy(tasks, {"": solution.scale.labels}))
     _check_labels(table, solution)
     known = _coded(table, solution, tasks, same_place=same_place)
     return _same_tasks(_free(known, solution), tasks)

@@ -117,7 +117,10 @@ def _as_in(column: Any, source: Any) -> Any:
     categories = getattr(dtype, "categories", None)
     if categories is not None:  # which need not be texts
         by_text = {canonical_text(value): value for value in categories}
-        column = column.astype(object).map(lambda value: by_text[canonical_text(value)], na_action="ignore")
+        texts = column.astype(object).map(canonical_text, na_action="ignore")
+        if not set(texts.dropna()) <= by_text.keys():  # a label whose spelling was put right
+            return column
+        column = texts.map(by_text.__getitem__, na_action="ignore")
     return column.astype(dtype)
 
 

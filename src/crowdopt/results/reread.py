@@ -11,6 +11,7 @@ import numpy as np
 from crowdopt.data.load import Source, load, paths_of, read_classes, unchanged, workspace_for
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.tables.table import restore
+from crowdopt.data.worker_classes import with_trimmed_names
 from crowdopt.errors import ClassError, CrowdoptError, InputError
 from crowdopt.results.answers import as_brought
 
@@ -85,7 +86,8 @@ def read_new(
 def _with_more_classes(reading: Reading, classes: Any, class_: str) -> Reading:
     """The reading with further classes of workers, which go before those that it has."""
     more = read_classes(classes, replace(reading, class_column=class_), None)
-    return replace(more, classes=tuple(sorted({**dict(reading.classes), **dict(more.classes)}.items())))
+    new = more.classes if reading.verbatim else with_trimmed_names(more.classes)
+    return replace(more, classes=tuple(sorted({**dict(reading.classes), **dict(new)}.items())))
 
 
 @contextmanager

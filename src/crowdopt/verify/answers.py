@@ -15,8 +15,10 @@ import narwhals as nw
 from crowdopt.data.columns import need
 from crowdopt.data.load import opened
 from crowdopt.data.reading import Reading
+from crowdopt.data.spelling import equal_labels
 from crowdopt.data.tables.table import Table, adopt, fetch_arrow, held_as, with_texts
-from crowdopt.data.tables.workspace import Workspace
+from crowdopt.data.tables.workspace import Workspace, literal
+from crowdopt.model.letters import BLANKS, HAS_BLANKS
 from crowdopt.results.answers import ANSWER_COLUMNS
 from crowdopt.results.write.files import FORMULA
 
@@ -35,6 +37,9 @@ COMPARED = (*ANSWER_COLUMNS[1:], "mean")
 
 CLOSE = 1e-6
 """How near numbers must be to count as the same: text files may round them."""
+
+MOST_PAIRS = 1_000
+"""Pairs of different labels, one given and one expected, whose spelling is compared."""
 
 MOST_NAMED = 5
 """Differences of a kind that are named."""
@@ -66,7 +71,9 @@ def answer_differences(
             return tuple(f"the answers have a column {name!r}, and the solution has none" for name in strange)
         expected = expected.select(*(nw.col(name).alias(f"c{at}") for at, name in enumerate(names)))
         sides = _Side(given, here=found is not answers), _Side(expected, here=source.workspace is not None)
-        return tuple(_Comparison.of(*sides, names, len(keys), workspace).reasons())
+        compared_tables = _Comparison.of(*sides, names, len(keys), workspace)
+        compared_tables.spell_alike(reading)
+        return tuple(compared_tables.reasons())
 
 
 def _remembered(chosen: list[str], memory: list[str]) -> list[str]:
@@ -146,6 +153,26 @@ class _Comparison:
             begins = f"regexp_matches({name}, '^''{FORMULA}')"
             if not self._rows(f"SELECT 1 FROM crowdopt_expected WHERE {begins} LIMIT 1"):
                 self.workspace.sql(f"UPDATE crowdopt_given SET {name} = substr({name}, 2) WHERE {begins}")
+
+    def spell_alike(self, reading: Reading) -> None:
+        """Takes blanks from around the tasks that are given, and gives labels that are one the spelling expected."""
+        if reading.verbatim:
+            return
+        for key in self.keys:
+            self.workspace.sql(
+                f"UPDATE crowdopt_given SET {key} = trim({key}, {literal(BLANKS)}) WHERE regexp_matches({key}, "
+                f"{literal(HAS_BLANKS)}) AND {key} NOT IN (SELECT {key} FROM crowdopt_expected WHERE {key} IS NOT NULL)"
+            )
+        label = f"c{self.names.index('label')}"
+        on = " AND ".join(f"given.{key} = expected.{key}" for key in self.keys)
+        both = f"crowdopt_given AS given JOIN crowdopt_expected AS expected ON {on}"
+        pairs = f"SELECT DISTINCT given.{label}, expected.{label} FROM {both} WHERE given.{label} <> expected.{label}"
+        for written, meant in self._rows(f"{pairs} ORDER BY ALL LIMIT {MOST_PAIRS}"):
+            if equal_labels(written, meant, reading):
+                self.workspace.sql(
+                    f"UPDATE crowdopt_given AS given SET {label} = expected.{label} FROM crowdopt_expected AS expected "
+                    f"WHERE {on} AND given.{label} = {literal(written)} AND expected.{label} = {literal(meant)}"
+                )
 
     def _rows(self, query: str) -> list[tuple[Any, ...]]:
         return self.workspace.sql(query).fetchall()

@@ -71,6 +71,7 @@ class Format:
         title: What messages call it, if it has such a beginning.
         looks: Whether a text looks like this format, where no suffix says what it is.
         check: Raises if a file cannot be read; returns it, or a copy of it that can be.
+        is_text: Whether people and spreadsheets write such files, so that ids may have blanks around them by accident.
         copy: How DuckDB's COPY writes such a file, with the first of the suffixes; empty if results are not written so.
     """
 
@@ -82,6 +83,7 @@ class Format:
     title: str = ""
     looks: Callable[[str], bool] = lambda _: False
     check: Callable[[InputFile, Workspace], InputFile] = lambda source, _: source
+    is_text: bool = True
     copy: str = ""
 
 

@@ -64,4 +64,14 @@ def _part(sources: Sequence[InputFile], schema: _Schema, workspace: Workspace) -
     )
 
 
-PARQUET = Format("parquet", (".parquet", ".pq"), _part, _inspect, MAGIC, "Parquet", check=_check, copy="FORMAT parquet")
+PARQUET = Format(
+    "parquet",
+    (".parquet", ".pq"),
+    _part,
+    _inspect,
+    MAGIC,
+    "Parquet",
+    check=_check,
+    is_text=False,
+    copy="FORMAT parquet",
+)

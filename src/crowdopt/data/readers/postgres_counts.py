@@ -90,6 +90,15 @@ class Server:
             f"SELECT {keys}, count(*) AS n, count(task) AS with_task FROM {self.responses} GROUP BY {keys}"
         )
 
+    def replace_labels(self, changes: Mapping[str, str | None]) -> None:
+        """From here on some labels are others, or missing."""
+        cases = " ".join(
+            f"WHEN {literal(old)} THEN {'NULL' if new is None else literal(new)}" for old, new in changes.items()
+        )
+        others = ", ".join(role for role in ("task", *self.keys) if role != "label")
+        label = f"CASE label {cases} ELSE label END AS label"
+        self.responses = f"(SELECT {others}, {label} FROM {self.responses}) AS crowdopt_respelled"
+
     def per_task(self, places: Mapping[str, tuple[str | None, Any]], *, complete: bool) -> Table:
         """Responses per task and (class, label), given the names of the columns to count them in.
 

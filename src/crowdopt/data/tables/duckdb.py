@@ -12,7 +12,9 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.data.tables.digest_words import DIGITS, WORDS
+from crowdopt.data.tables.odd import OddIds
 from crowdopt.data.tables.workspace import literal, path_literal, quote
+from crowdopt.model.letters import BLANKS, HAS_BLANKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -94,6 +96,36 @@ def surely_distinct(table: LazyFrame[Any], columns: Sequence[str]) -> bool:
     listed = ", ".join(quote(name) for name in columns)
     relation = _query(table, lambda source: f"SELECT count(*) = count(DISTINCT hash({listed})) FROM {source}")
     return bool(relation.fetchall()[0][0])
+
+
+def odd_ids(table: LazyFrame[Any], name: str, by: str = "") -> OddIds:
+    """In SQL. Distinct hashes prove that no two ids are alike, at a small part of what it costs to group them."""
+    text, blank = quote(name), f"regexp_matches({quote(name)}, {literal(HAS_BLANKS)})"
+    key = f"lower(nfc_normalize(CASE WHEN {blank} THEN trim({text}, {literal(BLANKS)}) ELSE {text} END))"
+    keys = ", ".join([*([quote(by)] if by else []), key])
+    n, n_keys, n_blank, first = _only_row(
+        table,
+        lambda source: (
+            f"SELECT count({text}), count(DISTINCT hash({keys})), count(*) FILTER ({blank}), "
+            f"min({text}) FILTER ({blank}) FROM {source} WHERE {text} IS NOT NULL"
+        ),
+    )
+    if n == n_keys:
+        return OddIds(n_blank, first or "", 0, ())
+    pairs = f"count(*) AS n, [min({text}), max({text})] AS pair"
+    n_alike, pair = _only_row(
+        table,
+        lambda source: (
+            f"SELECT coalesce(sum(n), 0)::BIGINT, min(pair) FROM (SELECT {pairs} FROM {source} "
+            f"WHERE {text} IS NOT NULL GROUP BY {keys} HAVING count(*) > 1)"
+        ),
+    )
+    return OddIds(n_blank, first or "", n_alike, tuple(pair or ()))
+
+
+def _only_row(table: LazyFrame[Any], query: Callable[[str], str]) -> tuple[Any, ...]:
+    row: tuple[Any, ...] = _query(table, query).fetchall()[0]
+    return row
 
 
 def digest_sums(table: LazyFrame[Any], by: Sequence[str]) -> dict[str, list[Any]]:

@@ -15,7 +15,9 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.data.tables.digest_words import DIGITS, WORDS
+from crowdopt.data.tables.odd import OddIds
 from crowdopt.errors import ColumnError, InputError
+from crowdopt.model.letters import BLANKS, HAS_BLANKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -106,6 +108,21 @@ def _forget(kept: Any) -> None:
 def distinct_rows(table: LazyFrame[Any]) -> LazyFrame[Any]:
     """By Spark itself; Narwhals would number and sort them."""
     return _adopted(table.to_native().distinct())
+
+
+def odd_ids(table: LazyFrame[Any], name: str, by: str = "") -> OddIds:
+    """On the cluster, which knows no Unicode forms: ids that differ in these alone are not found."""
+    text, keys = nw.col(name), [*([by] if by else []), "crowdopt_key"]
+    known = table.filter(~text.is_null())
+    blank = fetch(known.filter(text.str.contains(HAS_BLANKS)).select(nw.len().alias("n"), text.min().alias("first")))
+    keyed = known.with_columns(text.str.strip_chars(BLANKS).str.to_lowercase().alias("crowdopt_key"))
+    grouped = keyed.group_by(*keys).agg(nw.len().alias("n"), text.min().alias("first"), text.max().alias("last"))
+    several = grouped.filter(nw.col("n") > 1)
+    sums = fetch(several.select(nw.col("n").sum(), nw.col("first").min()))
+    if not sums["n"][0]:
+        return OddIds(blank["n"][0], blank["first"][0] or "", 0, ())
+    last = fetch(several.filter(nw.col("first") == sums["first"][0]).select(nw.col("last").min()))["last"][0]
+    return OddIds(blank["n"][0], blank["first"][0] or "", int(sums["n"][0]), (sums["first"][0], last))
 
 
 def digest_sums(table: LazyFrame[Any], by: Sequence[str]) -> dict[str, list[Any]]:

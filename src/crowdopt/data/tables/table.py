@@ -15,6 +15,7 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.data.tables import duckdb, pandas, pyarrow, spark
+from crowdopt.data.tables.odd import FEW, OddIds, odd_among
 from crowdopt.data.tables.workspace import EXACT, Workspace
 from crowdopt.errors import ColumnError, InputError
 from crowdopt.model.scale import as_number, canonical_text, plain_value
@@ -227,6 +228,17 @@ def in_database(table: Table) -> Iterator[Table]:
 
     with Workspace() as place:
         yield nw.from_native(place.connection.from_arrow(pa.RecordBatchReader.from_batches(types, batches())))
+
+
+@_by_backend
+def odd_ids(table: Table, name: str, by: str = "") -> OddIds:
+    """What is odd about ids, of which a table has each once; those of other values of ``by`` have nothing in common."""
+    columns = [*([by] if by else []), name]
+    frame = table.filter(~nw.col(name).is_null()).select(*columns).collect()
+    if len(frame) <= FEW:
+        return odd_among(zip(*(frame[column].to_list() for column in columns), strict=True))
+    with in_database(frame.lazy()) as there:
+        return duckdb.odd_ids(settle(there), name, by)  # which is read only once
 
 
 @_by_backend

@@ -11,7 +11,7 @@ import numpy as np
 
 from crowdopt.data.columns import check_answer_columns
 from crowdopt.data.encode import parts_by_group
-from crowdopt.data.known_labels import TASK_TEXT, agreed_labels, labelled_tasks, with_text
+from crowdopt.data.known_labels import TASK_TEXT, KnownBy, agreed_labels, labelled_tasks, with_text
 from crowdopt.data.prepare import GROUP_VALUE
 from crowdopt.data.responses import no_response
 from crowdopt.data.tables.table import Table, fetch, fetch_arrow, folds_case, small_table, with_texts
@@ -134,7 +134,7 @@ def export_accuracy_by_group(solutions: Solutions[Any], source: GroupedSource) -
     """The same for the known labels that an export brings; empty if it brings none."""
     if (given := source.export_labels) is None:
         return {}
-    table, n_two_labels = agreed_labels(given.table, source.reading)
+    table, n_two_labels = agreed_labels(given.table, source.reading, _spelled_in(source))
     rows = fetch(table)
     known = {"group": rows["group"], "task": rows["task"], "true": rows["label"]}
     found = _right_by_group(solutions, source, known) if rows["task"] else {}
@@ -182,7 +182,12 @@ def _accuracies(solutions: Solutions[Any], found: Mapping[str, tuple[int, int, i
 
 def _known(truth: Any, source: GroupedSource) -> dict[str, list[Any]]:
     """The truth as columns of texts: group, task and true label."""
-    rows = fetch(labelled_tasks(truth, source.reading, "truth"))
+    rows = fetch(labelled_tasks(truth, source.reading, "truth", _spelled_in(source)))
     if not rows["task"]:
         raise InputError("the truth has no rows with a group, a task and a label")
     return {"group": rows["group"], "task": rows["task"], "true": rows["label"]}
+
+
+def _spelled_in(source: GroupedSource) -> KnownBy:
+    """The groups, as known labels follow their spelling."""
+    return KnownBy(source.table, {group: counted.scale.labels for group, counted in source.groups.items()})

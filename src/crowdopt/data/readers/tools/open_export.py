@@ -10,6 +10,7 @@ from crowdopt.data.known_labels import ExportLabels
 from crowdopt.data.readers.csv import check_delimiter
 from crowdopt.data.readers.files import new_copy
 from crowdopt.data.readers.find_files import find_files
+from crowdopt.data.readers.formats import FILE_FORMATS
 from crowdopt.data.readers.jsonl import KINDS, kind_of, number_type
 from crowdopt.data.readers.open_files import select, with_parsed_numbers
 from crowdopt.data.readers.tools import TOOL_NAMES, recognise, tool_named
@@ -42,6 +43,7 @@ class OpenedSource:
             knows none.
         gold_answered: Whether the annotations that say so are responses, too.
         notes: What was done with the rows of an export, in words.
+        trims: Whether ids lose the blanks around them: where they come from text files.
     """
 
     table: Any
@@ -49,6 +51,7 @@ class OpenedSource:
     gold: Any = None
     gold_answered: bool = False
     notes: tuple[str, ...] = ()
+    trims: bool = False
 
     @property
     def export_labels(self) -> ExportLabels | None:
@@ -70,10 +73,12 @@ def open_files(paths: Sequence[str], reading: Reading, workspace: Workspace) -> 
             found, notes = "", _not_left_out(found)
         reading = replace(reading, tool=found)
     choose = choose_responses(reading)
+    trims = not reading.verbatim and any(FILE_FORMATS[source.kind].is_text for source in files.sources)
     if reading.tool:
-        return _open_export(files, reading, choose)
+        return replace(_open_export(files, reading, choose), trims=trims)
     _check_plain(files.name, reading)
-    return OpenedSource(select(files.parts, workspace, choose, reading.order_by), reading, notes=notes)
+    table = select(files.parts, workspace, choose, reading.order_by)
+    return OpenedSource(table, reading, notes=notes, trims=trims)
 
 
 def open_frame(frame: Any, reading: Reading) -> OpenedSource:

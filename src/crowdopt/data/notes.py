@@ -1,0 +1,164 @@
+"""Notes: what is odd about labels and ids and what was done with it, in a few lines of words, whatever the data.
+
+Each is a fact and, where somebody can do something, what to do. Examples are given, never lists.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crowdopt.data.spelling import rare_labels
+from crowdopt.model.letters import has_blanks, shown, shown_apart
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from crowdopt.data.reading import Reading
+    from crowdopt.data.spelling import Spelling
+
+EXAMPLES = 3
+"""Texts that a note names at most."""
+
+
+def label_notes(found: Spelling, reading: Reading, named: Collection[str] = ()) -> tuple[str, ...]:
+    """What to say of the labels.
+
+    Args:
+        found: What was found in texts.
+        reading: The options of reading.
+        named: Labels that are not rare by accident, as the user, a type or a solution names them.
+    """
+    notes = [_merged(found.merged)] if found.merged else []
+    notes += [left_out_note(found.left_out)] if found.left_out else []
+    notes += [_alike(found)] if found.alike else []
+    invisible = [one for one in found.invisible if not any(one in same for same in found.alike)]
+    if invisible:
+        holds = "holds" if len(invisible) == 1 else "hold"
+        notes.append(f"{_labels(invisible, found.counts)} {holds} characters that nobody sees; --tidy takes them away")
+    if found.words:
+        notes.append(_words(found, reading))
+    if rare := rare_labels(found.counts, {*named, *found.words}):
+        notes.append(rare_note(found.counts, rare, reading))
+    return tuple(notes)
+
+
+def rare_note(counts: Mapping[str, int], rare: Sequence[str], reading: Reading, *, texts: bool = True) -> str:
+    """What to say of labels with very few responses."""
+    total = f"{sum(counts.values()):,} responses"
+    slip = "if it is a slip" if len(rare) == 1 else "if they are slips"
+    advice = f"{slip}, {_na(rare, reading)}" if texts else f"{slip}, take the rows out"
+    if len(rare) == 1:
+        return f"{shown(rare[0])} has {counts[rare[0]]} of {total}; {advice}"
+    listed = ", ".join(f"{shown(label)} {counts[label]}" for label in rare[:EXAMPLES])
+    such = listed if len(rare) <= EXAMPLES else f"such as {listed}"
+    return f"{len(rare)} labels have very few of {total}: {such}; {advice}"
+
+
+def _merged(merged: Mapping[str, Mapping[str, int]]) -> str:
+    """The label with most responses that were spelled in another way, and how many more there are."""
+    others = {label: sum(n for text, n in of.items() if text != label) for label, of in merged.items()}
+    label = min(merged, key=lambda one: (-others[one], one))
+    spellings = sorted(merged[label], key=lambda text: (-merged[label][text], text))
+    shown_ones = spellings if len(spellings) <= EXAMPLES else spellings[: EXAMPLES - 1]
+    numbers = [merged[label][text] for text in shown_ones]
+    texts = shown_apart([*shown_ones, *([] if label in shown_ones else [label])])
+    names, new = texts[: len(shown_ones)], texts[shown_ones.index(label) if label in shown_ones else -1]
+    if len(shown_ones) < len(spellings):
+        names.append(f"{len(spellings) - len(shown_ones)} other spellings")
+        numbers.append(sum(merged[label].values()) - sum(numbers))
+    more = f", and so were the spellings of {_several(len(merged) - 1, 'more label')}" if len(merged) > 1 else ""
+    if len(spellings) == 1:
+        return f"{names[0]} was taken for {new}: {_responses(numbers[0])}{more}; --verbatim keeps labels as they are"
+    counted = _and([f"{n:,}" for n in numbers])
+    return f"{_and(names)} were taken for one label, {new}: {counted} responses{more}; --verbatim keeps them apart"
+
+
+def left_out_note(left_out: Mapping[str, int]) -> str:
+    """What to say of words that were taken for missing labels, given how often each occurs."""
+    labels = sorted(left_out, key=lambda label: (-left_out[label], label))
+    said = "was taken for a missing label" if len(labels) == 1 else "were taken for missing labels"
+    return f"{_labels(labels, left_out)} {said}"
+
+
+def _alike(found: Spelling) -> str:
+    """The labels that look alike of which most responses would be another label."""
+    same = min(found.alike, key=lambda one: (-_smaller(one, found.counts), one))
+    labels = sorted(same, key=lambda label: (-found.counts.get(label, 0), label))
+    few = labels[:EXAMPLES]
+    counted = _and([f"{found.counts.get(label, 0):,}" for label in few])
+    more = f"; so do {_several(len(found.alike) - 1, 'more set')} of labels" if len(found.alike) > 1 else ""
+    return (
+        f"{_and(shown_apart(few))} look alike and are {len(labels)} labels ({counted} responses){more}; "
+        "--tidy takes them for one"
+    )
+
+
+def _smaller(labels: Sequence[str], counts: Mapping[str, int]) -> int:
+    numbers = sorted(counts.get(label, 0) for label in labels)
+    return sum(numbers[:-1])
+
+
+def _words(found: Spelling, reading: Reading) -> str:
+    words = sorted(found.words, key=lambda label: (-found.counts[label], label))
+    said = "is a label here; if it means" if len(words) == 1 else "are labels here; if they mean"
+    tidy = "" if reading.verbatim else ", and so does --tidy"
+    return f"{_labels(words, found.counts)} {said} that there is no answer, {_na(words, reading)}{tidy}"
+
+
+def _labels(labels: Sequence[str], counts: Mapping[str, int]) -> str:
+    """Some labels and their responses."""
+    listed = [f"{shown(label)} ({_responses(counts.get(label, 0))})" for label in labels[:EXAMPLES]]
+    return _and(listed) if len(labels) <= EXAMPLES else f"{len(labels)} labels, such as {_and(listed)},"
+
+
+def _na(labels: Sequence[str], reading: Reading) -> str:
+    """The option that leaves labels out, as far as it can be written in a line."""
+    texts = list(labels[:EXAMPLES])
+    if any("," in text or '"' in text or has_blanks(text) or not text.isprintable() for text in texts):
+        option = "--na TEXT"
+    else:
+        joined = ",".join(texts)
+        option = f"--na {joined}" if joined.replace(",", "").isalnum() else f'--na "{joined}"'
+    also = " --missing drop" if reading.missing == "error" else ""
+    return f"{option}{also} leaves {'it' if len(labels) == 1 else 'them'} out"
+
+
+def trimmed_note(rows: Mapping[str, int]) -> str:
+    """What to say of ids in a text file that lost the blanks around them: in how many rows, by what they tell apart."""
+    listed = _and([f"the {role} in {_several(n, 'row')}" for role, n in rows.items()])
+    return f"blanks around {listed} were taken away; --verbatim keeps them"
+
+
+def blank_note(role: str, number: int, example: str) -> str:
+    """What to say of ids with blanks around them that stay as they are."""
+    return (
+        f"{_several(number, role)} {'has' if number == 1 else 'have'} blanks around the name, such as "
+        f"{shown(example)}; only text files are trimmed: do it in the data if they should not be there"
+    )
+
+
+def alike_note(role: str, number: int, examples: Sequence[str], counts: Sequence[int] = ()) -> str:
+    """What to say of ids that differ in nothing but case, Unicode form or blanks."""
+    responses = f" ({_and([f'{n:,}' for n in counts])} responses)" if counts else ""
+    return (
+        f"{number:,} {role}s differ from another one in case, blanks or Unicode form only, such as "
+        f"{_and(shown_apart(list(examples)))}{responses}; they count as different {role}s: write them alike if they "
+        "are one"
+    )
+
+
+def _responses(n: int) -> str:
+    return _several(n, "response")
+
+
+def _several(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def _and(parts: Sequence[str]) -> str:
+    """Parts as a list in a sentence.
+
+    >>> _and(["a"]), _and(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

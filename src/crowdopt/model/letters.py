@@ -1,0 +1,141 @@
+"""Letters: when two texts are the same to a reader, though not to a computer.
+
+Two questions are asked of labels. Are they one label, but for blanks around them, upper and lower case, and the Unicode
+form of accents (:func:`same_key`)? Do they look alike, too, where letters of two alphabets, wide letters, curly quotes
+or characters that nobody sees are mixed (:func:`look_key`)?
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+from unicodedata import normalize
+
+BLANKS = "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + (
+    "\u2028\u2029\u202f\u205f\u3000"
+)  # fmt: skip
+"""All white space of Unicode, the no-break space among them: what Python's ``str.strip`` takes away."""
+
+HAS_BLANKS = f"^[{BLANKS}]|[{BLANKS}]$"
+"""A pattern for texts with blanks around them, for databases and libraries of tables alike."""
+
+_JOINERS = "\u200c\u200d"
+
+_JOINING = frozenset(map(chr, chain(
+    (0x200C, 0x200D), range(0x180B, 0x180E), range(0xFE00, 0xFE10), range(0xE0020, 0xE0080), range(0xE0100, 0xE01F0),
+)))  # fmt: skip
+"""What is usual behind a letter or picture that is not ASCII: joiners, and what says how a picture is to be drawn."""
+
+_INVISIBLE = _JOINING | frozenset(map(chr, chain(
+    range(0x09), range(0x0E, 0x1C), range(0x7F, 0x85), range(0x86, 0xA0),
+    (0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x180F, 0x3164, 0xFEFF, 0xFFA0),
+    range(0x200B, 0x2010), range(0x202A, 0x202F), range(0x2060, 0x2070), range(0xFFF9, 0xFFFC), range(0xE0000, 0xE1000),
+)))  # fmt: skip
+"""What nobody sees: control characters, soft hyphens, spaces without width, marks of direction, fillers, tags."""
+
+_WITHOUT_INVISIBLE = dict.fromkeys(map(ord, _INVISIBLE))
+
+_LOOKS = str.maketrans(
+    "АВЕКМНОРСТУХІЈЅԚԜаеосрухіјѕһԁԛԝѵкӏ" "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧονι" "ıɡ" "‐‑‒–—−⁄‘’‚‛“”„′″",
+    "ABEKMHOPCTYXIJSQWaeocpyxijshdqwvkl" "ABEZHIKMNOPTYXovi" "ig" "------/''''\"\"\"'\"",
+)  # fmt: skip
+"""Letters of Cyrillic and Greek that look like Latin ones, and signs that look like those of a keyboard."""
+
+
+def trimmed(text: str) -> str:
+    r"""The text without blanks around it.
+
+    >>> trimmed("\u00a0yes \t")
+    'yes'
+    """
+    return text.strip(BLANKS)
+
+
+def has_blanks(text: str) -> bool:
+    """Whether a text has blanks around it."""
+    return trimmed(text) != text
+
+
+def same_key(text: str) -> str:
+    r"""What two texts have in common that differ only in case, Unicode form or blanks around them.
+
+    >>> same_key("Yes ") == same_key("yes"), same_key("Caf\u00e9") == same_key("cafe\u0301")
+    (True, True)
+    """
+    if text.isascii():
+        return trimmed(text).casefold()
+    return normalize("NFD", normalize("NFD", trimmed(text)).casefold())
+
+
+def look_key(text: str) -> str:
+    r"""What two texts have in common that look alike: letters of other alphabets, wide ones, invisible characters.
+
+    >>> look_key("y\u0435s") == look_key("yes\u200b") == look_key("\uff59\uff45\uff53") == "yes"
+    True
+    """
+    if not text.isascii():
+        text = normalize("NFKD", text.translate(_WITHOUT_INVISIBLE)).translate(_LOOKS)
+        text = normalize("NFKD", normalize("NFKD", text).casefold())
+    return " ".join(text.translate(_WITHOUT_INVISIBLE).casefold().split())
+
+
+def without_invisible(text: str) -> str:
+    r"""The trimmed text without characters that nobody sees, but those that pictures and other scripts are made with.
+
+    >>> without_invisible("yes\u200b "), without_invisible("\u2764\ufe0f") == "\u2764\ufe0f"
+    ('yes', True)
+    """
+    while (shorter := _without_some(text)) != text:
+        text = shorter
+    return text
+
+
+def _without_some(text: str) -> str:
+    kept: list[str] = []
+    for letter in trimmed(text):
+        if letter not in _INVISIBLE or (letter in _JOINING and kept and not kept[-1].isascii()):
+            kept.append(letter)
+    return "".join(kept).strip(BLANKS + _JOINERS)
+
+
+def has_invisible(text: str) -> bool:
+    """Whether a text has characters that nobody sees, where they are not usual."""
+    return not _INVISIBLE.isdisjoint(text) and without_invisible(text) != trimmed(text)
+
+
+MISSING_WORDS = frozenset(
+    ("na", "n/a", "n.a.", "n.a", "#n/a", "<na>", "nan", "null", "none", "nil", "-", "--", "\u2013", "\u2014")
+)
+"""What people and programs write where there is no answer, in small letters."""
+
+
+def is_missing_word(text: str) -> bool:
+    """Whether a text is one that often stands for a missing label.
+
+    >>> is_missing_word("N/A"), is_missing_word("no")
+    (True, False)
+    """
+    return without_invisible(text).casefold() in MISSING_WORDS
+
+
+def shown(text: str, limit: int = 40) -> str:
+    r"""A text in quotes for a message; what nobody sees is written out.
+
+    >>> shown("yes\u200b"), shown("x" * 50)
+    ("'yes\\u200b'", "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'")
+    """
+    return repr(text if len(text) <= limit else text[: limit - 1] + "…")
+
+
+def shown_apart(texts: list[str]) -> list[str]:
+    r"""Several texts in quotes; those that look alike with their characters written out.
+
+    >>> shown_apart(["caf\u00e9", "tea"]), shown_apart(["yes", "y\u0435s"])
+    (["'café'", "'tea'"], ["'yes'", "'y\\u0435s'"])
+    """
+    bare = [re.sub(r"\s", " ", text.translate(_WITHOUT_INVISIBLE)) for text in texts]
+    looks = [normalize("NFKD", text).translate(_LOOKS) for text in bare]
+    return [
+        ascii(text if len(text) <= 40 else text[:39]) if looks.count(look) > 1 else shown(text)
+        for text, look in zip(texts, looks, strict=True)
+    ]
