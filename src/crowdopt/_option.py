@@ -46,6 +46,11 @@ class Option:
     choices: Literal["", "engines", "tools"] = ""
 
 
+def flags_of(name: str, option: Option) -> list[str]:
+    """What an option is called on the command line."""
+    return option.flag.split() or [f"--{name.replace('_', '-')}"]
+
+
 @cache
 def declared(group: type) -> dict[str, tuple[Any, Option]]:
     """The type and the declaration of every option of a group, by name."""

@@ -13,6 +13,7 @@ from crowdopt.consensus.tilted import over_tilts
 from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
 from crowdopt.model.scale import canonical_text
 from crowdopt.options.verbs import ConsensusEstimatorOptions, EstimatorOptions
+from crowdopt.options.words import speaking_python
 from crowdopt.pipeline import aggregate, prove
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from crowdopt.results.solution_proof import ProofSolution
 
 
+@speaking_python
 class _Estimator(ABC):
     """What both estimators do alike: parameters by name, labels and probabilities by task."""
 

@@ -17,7 +17,7 @@ from crowdopt.cli.options import (
     SolutionFile,
     command_with,
 )
-from crowdopt.cli.parse import shown, target_of
+from crowdopt.cli.parse import check_stdout, shown, target_of
 from crowdopt.data.readers.addresses import database_of
 from crowdopt.options.reading import ResourceOptions
 
@@ -140,7 +140,7 @@ def _checked(
     options: FollowUpOptions, read: list[str], inputs: list[str], other: str | None = None
 ) -> tuple[Any, str | Database | None]:
     """The data and where the table goes; raises, before any work is done, where something cannot be written."""
-    from crowdopt.results.write.files import FORMATS, check_spreadsheet, check_stdout, check_targets
+    from crowdopt.results.write.files import FORMATS, check_spreadsheet, check_targets
 
     check_stdout(options["output"], other, as_json=options["as_json"])
     data = database_of(inputs, options["table"], options["query"])

@@ -97,7 +97,7 @@ def _extreme(labelled: Table, reading: Reading, keys: Sequence[str]) -> Table:
 
 
 def _words(reading: Reading, total: int, conflicts: int, examples: str = "") -> str:
-    keep_one = "add --duplicates all to count every row, or first|last with --order-by COL to keep one"
+    keep_one = "add --duplicates all to count every row, or --duplicates first|last with --order-by COL to keep one"
     if reading.duplicates == "error":
         advice = keep_one if conflicts else "add --duplicates same to count identical repeats once"
         return (

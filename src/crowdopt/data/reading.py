@@ -90,9 +90,9 @@ class Reading:
         if self.scale:
             _one_of("scale", self.scale, get_args(ScaleKind))
         if self.duplicates in {"first", "last"} and not self.order_by:
-            raise InputError(f"duplicates {self.duplicates!r} needs a column that orders the responses: --order-by COL")
+            raise InputError(f"--duplicates {self.duplicates} needs a column that orders the responses: --order-by COL")
         if self.order_by and self.duplicates not in {"first", "last"}:
-            raise InputError("--order-by only has a meaning with --duplicates first or last")
+            raise InputError("--order-by only has a meaning with --duplicates first|last")
         if self.labels and len(self.labels) < 2:
             raise InputError("--labels must name at least two labels, lowest first")
         if len(set(self.labels)) < len(self.labels):

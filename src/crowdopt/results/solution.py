@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from crowdopt.errors import CrowdoptError, InputError, SolutionFileError
+from crowdopt.options.words import speaking_python
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from crowdopt.results.workers.table import Workers
 
 
+@speaking_python
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Solution(ABC):
     """The labels of all tasks, and what goes with them: a consensus or a proof.

@@ -11,6 +11,7 @@ import numpy as np
 
 from crowdopt.errors import CrowdoptError
 from crowdopt.model.scale import canonical_text
+from crowdopt.options.words import speaking_python
 from crowdopt.results.solution import Solution
 from crowdopt.results.solution_consensus import ConsensusSolution
 from crowdopt.results.solution_proof import ProofSolution
@@ -31,6 +32,7 @@ S_co = TypeVar("S_co", bound=Solution, covariant=True)
 _S = TypeVar("_S", bound=Solution)
 
 
+@speaking_python
 @dataclass(frozen=True, eq=False, repr=False)
 class Solutions(Mapping[str, S_co], Generic[S_co]):
     """The solutions of all groups, by the text of the group; all are of one kind.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from crowdopt.errors import one_line
+from crowdopt.options.words import spoken
 
 
 class Verdict(StrEnum):
@@ -57,6 +58,11 @@ class Verification:
     def exit_code(self) -> int:
         """0, 3 or 1: confirmed or reproduced, bound not re-checked, rejected."""
         return EXIT_CODES[self.verdict]
+
+    def spoken(self) -> Verification:
+        """The verdict in the words of who is speaking."""
+        reasons, check = (tuple(map(spoken, said)) for said in (self.reasons, self.check))
+        return replace(self, reasons=reasons, claim=spoken(self.claim), check=check)
 
     def with_answers(self, differences: tuple[str, ...]) -> Verification:
         """The verdict after answers were compared, with what differs in them."""

@@ -74,7 +74,10 @@ def open_frame(frame: Any, reading: Reading) -> OpenedSource:
 def _check_plain(name: str, reading: Reading) -> None:
     for option in _given(reading):
         known = ", ".join(TOOL_NAMES)
-        raise InputError(f"{_spelt(option)} is for exports of annotation tools (--from {known}), and {name} is none")
+        raise InputError(
+            f"{_spelt(option)} is for exports of annotation tools, and {name} is none; name the tool with --from: "
+            f"{known}"
+        )
 
 
 def _given(reading: Reading) -> list[str]:
