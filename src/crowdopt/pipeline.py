@@ -176,8 +176,8 @@ def prove(
 
 
 def _doubted(result: _R) -> _R:
-    """A result, after a warning of what there is to doubt in it."""
-    warn_of(doubts_of(result))
+    """A result, after warnings of what is odd about the rows, and of what there is to doubt in it."""
+    warn_of(doubts_of(result), result.notes)
     return result
 
 

@@ -192,7 +192,7 @@ def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any
     if options["as_json"]:
         print_json(result.summary())
     elif options["quiet"] or options["output"] == "-":
-        print_doubts(doubts_of(result))
+        print_doubts(doubts_of(result), result.notes)
     else:
         print_result(
             result, shown(target), solution=options["solution"], summary_of_groups=options["group_summary"],
@@ -253,14 +253,16 @@ def verify(solution: SolutionFile, inputs: Inputs, **options: Unpack[VerifyComma
         wanted: VerifyOptions = {**complete(VerifyOptions, options), "table": "", "query": ""}  # part of the data
         result = run(solution, data, on_group=console.on_group, **wanted)
     if options["as_json"]:
-        facts = {"check": list(result.check), "claim": result.claim, "reasons": list(result.reasons)}
+        facts = {"check": list(result.check), "notes": list(result.notes), "claim": result.claim}
+        facts |= {"reasons": list(result.reasons)}
         print_json({"verdict": result.verdict.value} | facts)
     elif options["quiet"]:
-        print_doubts(() if result.verdict is Verdict.REJECTED else result.check)
+        print_doubts(*((), ()) if result.verdict is Verdict.REJECTED else (result.check, result.notes))
     else:
         rejected = result.verdict is Verdict.REJECTED  # what is wrong says nothing more that counts
         check = [] if rejected else [f"CHECK: {line}" for line in shortened(result.check)]
-        lines = [*([] if rejected else [printable(result.claim)]), *shortened(result.reasons)]
+        notes = [] if rejected else [f"data: {printable(note)}" for note in result.notes]
+        lines = [*([] if rejected else [printable(result.claim)]), *notes, *shortened(result.reasons)]
         print("\n".join([*check, result.verdict.value, *(f"  {line}" for line in lines)]))
     raise typer.Exit(result.exit_code)
 

@@ -70,6 +70,7 @@ class GroupedSource:
         groups: What was counted, by group.
         failures: Why other groups have no answers.
         n_without_group: Rows that were left out as they have no group.
+        notes: What is odd about the rows of all groups and what was done with them; each group has notes of its own.
         original: What the user gave.
         workspace: The database that files were read with; None for frames.
     """
@@ -84,6 +85,7 @@ class GroupedSource:
     n_without_group: int
     original: Any
     workspace: Workspace | None
+    notes: tuple[str, ...] = ()
 
     @property
     def reading(self) -> Reading:

@@ -44,8 +44,8 @@ class Source:
         counts: Responses per task, and the buckets.
         original: What the user gave.
         workspace: The database that files were read with; None for frames.
-        notes: What is odd about the rows and what was done with them, in the words of the command line; of a tool's
-            export, what was left out.
+        notes: What is odd about the rows and what was done with them, in the words of the command line.
+        about_export: What was done with the rows of a tool's export: information, and nothing odd.
         digest: Of the responses; see ``fingerprint.py``. Empty if nobody asked for it.
         on_server: Whether a database server counted them, and they stay there.
     """
@@ -55,6 +55,7 @@ class Source:
     original: Any
     workspace: Workspace | None
     notes: tuple[str, ...] = ()
+    about_export: tuple[str, ...] = ()
     digest: str = ""
     on_server: bool = False
 
@@ -73,7 +74,7 @@ class Source:
         """What solving needs."""
         responses, counts = self.responses, self.counts
         known = (counts.buckets, counts.gold, self.totals, responses.reading, self.digest)
-        return CountedProblem(responses.scale, responses.classes, *known)
+        return CountedProblem(responses.scale, responses.classes, *known, self.notes)
 
     @property
     def fingerprint(self) -> str:
@@ -175,8 +176,7 @@ def _count(
         responses = replace(responses, reading=read_gold(labels, responses.reading, workspace))
     on_phase("counting")
     counts = count_tasks(responses, workspace.folder if workspace else None, server)
-    notes = (*found.notes, *responses.notes)
-    source = Source(responses, counts, data, workspace, notes, on_server=server is not None)
+    source = Source(responses, counts, data, workspace, responses.notes, found.notes, on_server=server is not None)
     return replace(source, digest=digest_of_responses(responses, server)) if digest else source
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt.results.solution import Solution
+    from crowdopt.results.words.summary import Summary
 
 MAX_MATRIX_LABELS = 12
 """Labels up to which matrices are shown."""
@@ -32,7 +33,7 @@ def cell_of(solution: Solution) -> str:
         f'<p><strong style="{look}">{verdict.word}</strong> <strong>{_words(verdict.sentence)}</strong></p>',
         *(f"<p>{_words(line)}</p>" for line in verdict.more if solution.doubts),
         *(f"<p>Beware: {_words(line)}</p>" for line in summary.warnings),
-        _table([], [[name, spoken(value)] for name, value in summary.facts.items()]),
+        _table([], [[name, spoken(said)] for name, said in _named(summary)]),
     ]
     if solution.scale.n_labels <= MAX_MATRIX_LABELS:
         header = ["label of the task", *(f"answers {label}" for label in solution.scale.labels)]
@@ -42,6 +43,11 @@ def cell_of(solution: Solution) -> str:
             )
     parts.append(_drawing(solution))
     return f'<div class="crowdopt">{"".join(parts)}</div>'
+
+
+def _named(summary: Summary) -> list[tuple[str, str]]:
+    """What is odd about the data, and the facts, each with its name."""
+    return [*(("data", note) for note in summary.notes), *summary.facts.items()]
 
 
 def _words(text: str) -> str:

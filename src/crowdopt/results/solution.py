@@ -38,6 +38,7 @@ class Solution(ABC):
         totals: Numbers of tasks, workers and responses.
         reading: How the source was read.
         classes: The classes of workers, in the order of the matrices; none if all workers are alike.
+        notes: What is odd about the rows and what was done with them, in words; empty if nothing is.
         doubts: Why the answers should be checked before anybody relies on them, in words; empty if nothing is known.
         advice: What else a user should know; empty if nothing.
         accuracy: Against a known truth, if one was given.
@@ -53,6 +54,7 @@ class Solution(ABC):
     totals: Totals
     reading: Reading
     classes: tuple[WorkerClass, ...] = ()
+    notes: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
     accuracy: Accuracy | None = None

@@ -44,6 +44,7 @@ class Solutions(Mapping[str, S_co], Generic[S_co]):
         reading: How the source was read.
         accuracy: Against a known truth, by group, where one was given; the last, None, is of all groups.
         source: The tasks, while in memory.
+        notes: What is odd about the rows of all groups and what was done with them, in words.
     """
 
     groups: dict[str, S_co]
@@ -51,6 +52,7 @@ class Solutions(Mapping[str, S_co], Generic[S_co]):
     reading: Reading
     accuracy: dict[str | None, Accuracy] = field(default_factory=dict)
     source: GroupedSource | None = None
+    notes: tuple[str, ...] = ()
 
     def __getitem__(self, group: Any) -> S_co:
         """The solution of a group, which may be named as the source has it."""
@@ -149,6 +151,7 @@ class Solutions(Mapping[str, S_co], Generic[S_co]):
             "n_groups": len(self.groups) + len(self.failures),
             "n_failures": len(self.failures),
             "n_check": sum(bool(one.doubts) for one in all_),
+            "notes": list(self.notes),
             **self._of_kind(),
             "n_tasks": sum(one.totals.n_tasks for one in all_),
             "n_responses": sum(one.totals.n_responses for one in all_),
@@ -206,8 +209,8 @@ class Solutions(Mapping[str, S_co], Generic[S_co]):
         """The solutions of a file, and of the one beside it that has the parameters of workers."""
         from crowdopt.results.solution_file.format import decode_groups
 
-        groups, failures, reading = decode_groups(data, beside)
-        return Solutions(with_own_readings(groups, reading), failures, reading)
+        groups, failures, reading, notes = decode_groups(data, beside)
+        return Solutions(with_own_readings(groups, reading), failures, reading, notes=notes)
 
     def __repr__(self) -> str:
         facts = self.summary()

@@ -52,6 +52,7 @@ def solve_consensus(
         scale=scale,
         totals=counted.totals,
         reading=counted.reading,
+        notes=counted.notes,
         crowd=agreement(counted.buckets.counts, counted.buckets.weights, metric=scale.kind),
         parameters=found.parameters,
         worker_names=tuple(encoded.workers.to_pylist()),

@@ -90,6 +90,7 @@ def _verify_one(solution: Solution, data: Any, options: VerifyOptions) -> Verifi
     try:
         source = load(data, solution.reading, workspace, resolved=True)
         found, answered = _checked(solution, source, options["time_limit"])
+        found = replace(found, notes=source.notes)
         if options["answers"] is None or found.verdict is Verdict.REJECTED or answered is None:
             return found
         from crowdopt.verify.answers import answer_differences

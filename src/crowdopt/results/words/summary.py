@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Summary:
-    """The parts of a summary: a headline, facts by name, how each class of workers answers, and what to beware of.
+    """The parts of a summary: headline, notes on the data, facts by name, how workers of each class answer, warnings.
 
     Where all workers are alike, their one matrix has no name. The verdict is what a page has in place of the headline.
     """
 
     headline: str
     verdict: ReportVerdict
+    notes: tuple[str, ...]
     facts: dict[str, str]
     matrices: dict[str, list[list[str]]]
     warnings: tuple[str, ...]
@@ -57,13 +58,13 @@ def summarise(solution: ProofSolution) -> Summary:
     names = [one.name for one in solution.classes] or [""]
     matrices = {name: matrix_cells(solution, matrix) for name, matrix in zip(names, solution.matrix, strict=True)}
     said = after_doubts(solution.doubts, headline(solution))
-    return Summary(said, verdict_of(solution), facts, matrices, solution.advice)
+    return Summary(said, verdict_of(solution), solution.notes, facts, matrices, solution.advice)
 
 
 def input_facts(solution: Solution, workers: str, per_task: str) -> dict[str, str]:
     """What went in, in words: the source, tasks, workers, responses, and how far they agree."""
     totals = solution.totals
-    export = export_words(solution.reading, solution.source.notes if solution.source else ())
+    export = export_words(solution.reading, solution.source.about_export if solution.source else ())
     return ({"source": export} if export else {}) | {
         "tasks": f"{totals.n_tasks:,}"
         + _but(totals.n_gold, "of known label")

@@ -27,7 +27,8 @@ def summarise_consensus(solution: ConsensusSolution) -> Summary:
     facts |= accuracy_in_words(solution)
     matrix = matrix_cells(solution, solution.answer_shares)
     headline = after_doubts(solution.doubts, f"CONSENSUS: {expectation(solution)}{given_words(solution)}")
-    return Summary(headline, consensus_verdict(solution), facts, {"": matrix}, solution.advice)
+    verdict = consensus_verdict(solution)
+    return Summary(headline, verdict, solution.notes, facts, {"": matrix}, solution.advice)
 
 
 def consensus_verdict(solution: ConsensusSolution) -> ReportVerdict:
