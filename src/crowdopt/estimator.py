@@ -125,9 +125,6 @@ class Consensus(_Estimator):
         labels: The scale, lowest label first; taken from the data if None.
         options: What ``aggregate`` takes beside columns and files: see ``ConsensusEstimatorOptions``.
 
-    Unlike ``aggregate``, it counts all responses of a worker who answered a task more than once, as crowd-kit does:
-    ``duplicates`` is ``all``.
-
     Attributes:
         labels_: Series ``agg_label`` of labels, indexed by task.
         probas_: Probability of each label, tasks by labels.
@@ -146,7 +143,7 @@ class Consensus(_Estimator):
     skills_: pd.Series[Any]
     solution_: ConsensusSolution
 
-    @taking(ConsensusEstimatorOptions, duplicates="all")
+    @taking(ConsensusEstimatorOptions)
     def __init__(self, labels: Sequence[Any] | None = None, **options: Unpack[ConsensusEstimatorOptions]) -> None:
         self._set(labels, options)
 
@@ -169,9 +166,6 @@ class GlobalOptimum(_Estimator):
     Args:
         labels: The scale, lowest label first; taken from the data if None.
         options: What ``prove`` takes beside columns and files: see ``EstimatorOptions``.
-
-    Unlike ``prove``, it counts all responses of a worker who answered a task more than once, as crowd-kit does:
-    ``duplicates`` is ``all``.
 
     Attributes:
         labels_: Series ``agg_label`` of labels, indexed by task.
@@ -198,7 +192,7 @@ class GlobalOptimum(_Estimator):
     certificate_: Certificate
     solution_: ProofSolution
 
-    @taking(EstimatorOptions, duplicates="all")
+    @taking(EstimatorOptions)
     def __init__(self, labels: Sequence[Any] | None = None, **options: Unpack[EstimatorOptions]) -> None:
         self._set(labels, options)
 

@@ -132,5 +132,5 @@ def test_methods_of_solutions_name_arguments(tmp_path):
 def test_the_command_line_has_its_own_words(crowdopt, tmp_path):
     TWICE.to_csv(tmp_path / "data.csv", index=False)
     said = crowdopt("aggregate", tmp_path / "data.csv", "--duplicates", "error", code=2)
-    assert "add --duplicates all" in said
+    assert "say --duplicates all" in said
     assert spoken("--labels") == "labels"  # Python's again

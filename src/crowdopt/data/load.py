@@ -150,10 +150,15 @@ def _counted_by_server(
     data: Database, reading: Reading, workspace: Workspace, count: Callable[[OpenedSource, Server], Source]
 ) -> Source | None:
     """What a database server counts itself; None if it cannot, or if it must see the rows to say what is wrong."""
-    with serving(data, choose_responses(reading), reading, workspace) as server, suppress(Repeated):
-        if server is not None:
+    with serving(data, choose_responses(reading), reading, workspace) as server:
+        if server is None:
+            return None
+        with suppress(Repeated):
             return count(open_frame(server.rows(), reading), server)
-    return None
+        if reading.duplicates != "distinct":
+            return None
+        server.take_distinct()
+        return count(open_frame(server.rows(), reading), server)
 
 
 def _count(

@@ -63,9 +63,9 @@ class Reading:
     wide: bool = False
     group: str = ""
     keep: tuple[str, ...] = ()
-    duplicates: Duplicates = "error"
+    duplicates: Duplicates = "distinct"
     order_by: str = ""
-    missing: Missing = "error"
+    missing: Missing = "drop"
     na: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     scale: Literal["", ScaleKind] = ""

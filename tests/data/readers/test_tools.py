@@ -116,7 +116,7 @@ def test_prodigy_without_options_takes_accept_and_reject_as_labels():
     ],
 )
 def test_what_does_not_count_is_left_out_and_said(file, options, notes):
-    assert list(prove(file, **options).source.notes) == notes
+    assert list(prove(file, **options).source.about_export) == notes
 
 
 @pytest.mark.parametrize("file", ["mturk.csv", "toloka.tsv"])
@@ -257,14 +257,14 @@ def test_the_names_of_tools_are_the_same_everywhere():
     assert set(CHOICES["tools"]) == known | {"table", "auto"}
     for name in ("", "auto", *known):
         assert Reading(tool=name).tool == name
-    with pytest.raises(InputError, match="--from must be one of , auto, mturk"):
+    with pytest.raises(InputError, match="tool must be one of , auto, mturk"):
         Reading(tool="table")
 
 
 def test_groups_of_an_export(invoke):
     solutions = prove("label_studio_enterprise.json", group="email", duplicates="all", **SENTIMENT)
     assert sum(one.totals.n_responses for one in solutions.values()) == 23
-    with pytest.raises(InputError, match="add --ignore-gold"):
+    with pytest.raises(InputError, match="add ignore_gold=True"):
         prove("toloka.tsv", group="text")
     code, out, _ = invoke("prove", SAMPLES / "toloka.tsv", "--group", "text", "--ignore-gold", "--duplicates", "all")
     assert code == 0
@@ -273,12 +273,12 @@ def test_groups_of_an_export(invoke):
 
 
 def test_gold_comes_from_one_place():
-    with pytest.raises(InputError, match="leave out --gold, or add --ignore-gold"):
+    with pytest.raises(InputError, match="leave out gold, or add ignore_gold=True"):
         prove("label_studio.json", gold={"3": "Positive"}, **SENTIMENT)
     solution = prove("label_studio.json", gold={"3": "Positive"}, **SENTIMENT, **IGNORED)
     assert solution.reading.gold == (("3", "Positive"),)
     assert {"found classes", "gold"} <= {*prove("toloka.tsv", find_classes=2).certificate.given}
-    with pytest.raises(InputError, match="--ignore-gold"):
+    with pytest.raises(InputError, match="ignore_gold"):
         crowdopt.compare(SAMPLES / "toloka.tsv", methods=["vote"])
     assert crowdopt.compare(SAMPLES / "toloka.tsv", methods=["vote"], **IGNORED).n_responses == 23
 
@@ -318,7 +318,7 @@ def test_label_studio_takes_the_answers_back(question, value, tmp_path):
     [
         ("label_studio_min.json", SENTIMENT, "p.json", "JSON-MIN"),
         ("prodigy.jsonl", {}, "p.json", "made from its own export"),
-        ("label_studio.json", {"question": "stars", "bins": [3]}, "p.json", "leave out --bins"),
+        ("label_studio.json", {"question": "stars", "bins": [3]}, "p.json", "leave out bins"),
         ("label_studio.json", SENTIMENT, "p.csv", "must end in .json"),
     ],
 )
@@ -359,5 +359,5 @@ def test_a_frame_is_no_export():
     frame = pyarrow.csv.read_csv(PLAIN)
     with pytest.raises(InputError, match="give its path, not a frame"):
         crowdopt.prove(frame, tool="mturk")
-    with pytest.raises(InputError, match="--question is for exports"):
+    with pytest.raises(InputError, match="question is for exports"):
         crowdopt.prove(frame, question="q")

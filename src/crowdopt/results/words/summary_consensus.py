@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from crowdopt.results.kinds import UNCERTAIN_BELOW
 from crowdopt.results.words.sentences import ReportVerdict, after_doubts, doubtful, expected_right
-from crowdopt.results.words.summary import Summary, accuracy_in_words, input_facts, labels_in_words, matrix_cells
+from crowdopt.results.words.summary import (
+    Summary,
+    accuracy_in_words,
+    input_facts,
+    labels_in_words,
+    matrix_cells,
+    scale_in_words,
+)
 
 if TYPE_CHECKING:
     from crowdopt.results.solution_consensus import ConsensusSolution
@@ -17,6 +24,7 @@ def summarise_consensus(solution: ConsensusSolution) -> Summary:
     totals, n_tasks = solution.totals, sum(solution.label_tasks)
     asked = totals.n_tasks - totals.n_no_response
     facts = input_facts(solution, f"{totals.n_workers:,}", f"{totals.n_responses / max(asked, 1):.1f}")
+    facts |= scale_in_words(solution.scale)
     facts["labels"] = labels_in_words(solution, solution.label_tasks)
     if solution.given_shares:
         facts["known shares"] = _shares(solution)
