@@ -220,7 +220,7 @@ def test_missing_scores(tmp_path):
         prove(path, bins=2)
     path.write_text("task,worker,label\na,v,\n")
     with pytest.raises(InputError, match=r"^there are no responses"):
-        prove(path, bins=2)
+        prove(path, bins=2, missing="drop-all")
 
 
 def check_file(path, **options):
@@ -280,9 +280,7 @@ def test_63_edges_are_allowed():
 
 
 @pytest.mark.parametrize("bins", [3, [0.5]])
-@pytest.mark.parametrize(
-    ("other", "message"), [({"labels": ["a", "b"]}, "--labels"), ({"scale": "nominal"}, "--scale")]
-)
+@pytest.mark.parametrize(("other", "message"), [({"labels": ["a", "b"]}, "labels"), ({"scale": "nominal"}, "scale")])
 def test_bins_make_the_labels_and_their_order(bins, other, message):
     """Which is said before anything is read."""
     with pytest.raises(InputError, match=f"leave out {message}"):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from crowdopt import Consensus, GlobalOptimum, Solution, Solutions, aggregate, prove, verify
 from crowdopt.errors import DataWarning, DuplicateError, InputError
+from crowdopt.options.words import python_words
 from crowdopt.verify.verdict import Verdict
 from support.servers import server
 from support.ways import NAMES, WAYS, canonical, facts, to_arrow, to_pandas, to_polars
@@ -26,12 +27,17 @@ DIRTY = [*ROWS[:5], AGAIN, *INCOMPLETE[:2], *ROWS[5:], OTHER, AGAIN, OTHER, *INC
 DISTINCT = [*ROWS, OTHER]
 
 FIRST = min(AGAIN[:2], OTHER[:2])
-NOTES = tuple(
-    f"""4 of {len(DIRTY)} rows are incomplete and were left out: 1 without a task, 2 without a worker, 2 without a label
-3 rows repeat an answer of the same worker to the same task; it counts once (for example worker '{FIRST[1]}', task '{FIRST[0]}')
-once a worker gave different answers to one task; each of them counts (worker '{OTHER[1]}', task '{OTHER[0]}': 'no' and 'yes'); \
---duplicates has other rules""".splitlines()
-)  # fmt: skip
+LEFT_OUT = (
+    f"4 of {len(DIRTY)} rows are incomplete and were left out: 1 without a task, 2 without a worker, 2 without a label"
+)
+REPEAT = (
+    "3 rows repeat an answer of the same worker to the same task; it counts once (for example worker {!r}, task {!r})"
+)
+DIFFERENT = (
+    "once a worker gave different answers to one task; each of them counts (worker {!r}, task {!r}: 'no' and 'yes'); "
+    "--duplicates has other rules"
+)
+NOTES = (LEFT_OUT, REPEAT.format(*FIRST[::-1]), DIFFERENT.format(*OTHER[1::-1]))
 
 
 @pytest.mark.parametrize("way", LONG)
@@ -97,10 +103,10 @@ def test_what_every_rule_counts(rule, votes, kind, tmp_path):
 @pytest.mark.parametrize(
     ("rule", "said"),
     [
-        ("error", r"^2 \(task, worker\) pairs occur more than once: 1 with identical labels, 1 with conflicting ones; fi"),
-        ("error", r'first: \(a, ann\), \(b, ann\); leave out duplicates="error" to count each distinct answer once, say'),
-        ("error", r'say duplicates="all" to count every row, or add duplicates="first" or "last" with order_by="COL" to '),
-        ("same", r"^1 \(task, worker\) pairs have conflicting labels; first: \(a, ann\); leave out duplicates=\"same"),
+        ("error", r"^2 \(task, worker\) pairs occur more than once: 1 with identical labels, 1 with conflicting ones"),
+        ("error", r'first: \(a, ann\), \(b, ann\); leave out duplicates="error" to count each distinct answer once'),
+        ("error", r'say duplicates="all" to count every row, or add duplicates="first" or "last" with order_by="COL"'),
+        ("same", r'^1 \(task, worker\) pairs have conflicting labels; first: \(a, ann\); leave out duplicates="same"'),
     ],
 )  # fmt: skip
 def test_rules_that_stop(rule, said):
@@ -162,7 +168,7 @@ MOST = [(None, "w", "x"), ("a", "v", "x"), ("b", "v", "y"), *[("c", f"w{at}", No
 @pytest.mark.parametrize(
     ("rows", "options", "said"),
     [
-        (MOST, {}, r"^5 of 7 rows are incomplete: 4 have no label \(column 'label'\); if that is another column, name it"),
+        (MOST, {}, r"^5 of 7 rows are incomplete: 4 have no label \(column 'label'\); if that is another column,"),
         (MOST, {}, r'name it with label="COL", or else add missing="drop-all" to leave all these rows out$'),
         ([(task, None, "x") for task in range(3)], {}, r"3 of 3 rows are incomplete: 3 have no worker \(column 'wo"),
         ([(None, "w", "x"), ("a", "w", "x"), (None, "w", "y")], {}, r"2 of 3 .*2 have no task .* with task=\"COL\""),
@@ -190,7 +196,7 @@ def test_half_of_the_rows_may_be_incomplete_and_empty_ones_are_none():
     assert prove(to_pandas(rows)).totals.n_dropped == 2
     empty = [(None, None, None)] * 20
     assert prove(to_pandas([*rows, *empty])).totals.n_dropped == 22
-    with pytest.raises(InputError, match="23 of 25 rows are incomplete: 21 have no"):
+    with pytest.raises(InputError, match="23 of 25 rows are incomplete: 22 have no worker"):
         prove(to_pandas([*rows, ("e", None, "x"), *empty]))
 
 
@@ -252,7 +258,7 @@ def test_groups_have_the_notes_of_their_rows_and_of_all(verb, kind, tmp_path):
     solutions.save(tmp_path / "s.json")
     again = Solutions.load(tmp_path / "s.json")
     assert (again.notes, again["dirty"].notes) == (solutions.notes, solutions["dirty"].notes)
-    assert verify(again, grouped(GROUPS[::-1])).notes == solutions.notes
+    assert verify(again, grouped(GROUPS[::-1])).notes == tuple(map(python_words, solutions.notes))
     silent = verify(replace(solutions, notes=()), data)
     assert silent.verdict is Verdict.REJECTED
     assert silent.reasons[0].startswith("what is odd about the rows is '5 of ")
@@ -262,7 +268,7 @@ def test_most_rows_of_all_groups_incomplete_is_an_error():
     rows = [("a", "w", None, "one"), ("a", "v", None, "one"), ("b", "v", "x", "two"), ("b", "w", "x", "two")]
     solutions = prove(grouped([*rows, ("b", "w", "y", "one")]), group="kind")
     assert solutions["one"].totals.n_dropped == 2  # most of a group may be: it is the right column
-    with pytest.raises(InputError, match=r"3 of 5 rows are incomplete: 2 have no label .* name it with label"):
+    with pytest.raises(InputError, match=r"3 of 5 rows are incomplete: 3 have no label .* name it with label"):
         prove(grouped([*rows, ("b", "w", None, "two")])[:5].assign(label=[None, None, "x", "x", None]), group="kind")
     with pytest.raises(InputError, match=r"3 of 4 rows are incomplete: 3 have no group \(column 'kind'\)"):
         prove(grouped(rows).assign(kind=[None, None, None, "two"], label="x"), group="kind")
