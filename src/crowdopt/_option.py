@@ -46,6 +46,11 @@ class Option:
     choices: Literal["", "engines", "tools"] = ""
 
 
+def flags_of(name: str, option: Option) -> list[str]:
+    """What an option is called on the command line."""
+    return option.flag.split() or [f"--{name.replace('_', '-')}"]
+
+
 @cache
 def declared(group: type) -> dict[str, tuple[Any, Option]]:
     """The type and the declaration of every option of a group, by name."""
@@ -63,18 +68,15 @@ def unexpected(function: str, name: str) -> Exception:
     return TypeError(f"{function}() got an unexpected keyword argument {name!r}")
 
 
-def taking(
-    group: type, refuse: Callable[[str, str], Exception] = unexpected, **other_defaults: Any
-) -> Callable[[Function], Function]:
+def taking(group: type, refuse: Callable[[str, str], Exception] = unexpected) -> Callable[[Function], Function]:
     """Lets a function with ``**options`` take the options of a group: names, defaults, signature and docstring.
 
     Args:
         group: The group; in the docstring of the function its options take the place of ``options``.
         refuse: Gives the error for a name that the function does not take.
-        other_defaults: Defaults that differ from the declared ones.
     """
     options = declared(group)
-    defaults = {name: option.default for name, (_, option) in options.items()} | other_defaults
+    defaults = {name: option.default for name, (_, option) in options.items()}
 
     def decorate(function: Function) -> Function:
         own = signature(function)

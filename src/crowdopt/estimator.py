@@ -14,6 +14,7 @@ from crowdopt.data.worker_classes import with_trimmed_names
 from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
 from crowdopt.model.scale import canonical_text
 from crowdopt.options.verbs import ConsensusEstimatorOptions, EstimatorOptions
+from crowdopt.options.words import speaking_python
 from crowdopt.pipeline import aggregate, prove
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from crowdopt.results.solution_proof import ProofSolution
 
 
+@speaking_python
 class _Estimator(ABC):
     """What both estimators do alike: parameters by name, labels and probabilities by task."""
 
@@ -124,9 +126,6 @@ class Consensus(_Estimator):
         labels: The scale, lowest label first; taken from the data if None.
         options: What ``aggregate`` takes beside columns and files: see ``ConsensusEstimatorOptions``.
 
-    Unlike ``aggregate``, it counts all responses of a worker who answered a task more than once, as crowd-kit does:
-    ``duplicates`` is ``all``.
-
     Attributes:
         labels_: Series ``agg_label`` of labels, indexed by task.
         probas_: Probability of each label, tasks by labels.
@@ -145,7 +144,7 @@ class Consensus(_Estimator):
     skills_: pd.Series[Any]
     solution_: ConsensusSolution
 
-    @taking(ConsensusEstimatorOptions, duplicates="all")
+    @taking(ConsensusEstimatorOptions)
     def __init__(self, labels: Sequence[Any] | None = None, **options: Unpack[ConsensusEstimatorOptions]) -> None:
         self._set(labels, options)
 
@@ -168,9 +167,6 @@ class GlobalOptimum(_Estimator):
     Args:
         labels: The scale, lowest label first; taken from the data if None.
         options: What ``prove`` takes beside columns and files: see ``EstimatorOptions``.
-
-    Unlike ``prove``, it counts all responses of a worker who answered a task more than once, as crowd-kit does:
-    ``duplicates`` is ``all``.
 
     Attributes:
         labels_: Series ``agg_label`` of labels, indexed by task.
@@ -198,7 +194,7 @@ class GlobalOptimum(_Estimator):
     certificate_: Certificate
     solution_: ProofSolution
 
-    @taking(EstimatorOptions, duplicates="all")
+    @taking(EstimatorOptions)
     def __init__(self, labels: Sequence[Any] | None = None, **options: Unpack[EstimatorOptions]) -> None:
         self._set(labels, options)
 

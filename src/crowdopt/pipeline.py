@@ -21,6 +21,7 @@ from crowdopt.errors import ClassError, InputError
 from crowdopt.model.offsets import checked_number
 from crowdopt.options.model import SolveOptions
 from crowdopt.options.verbs import AggregateOptions, ProveOptions, belongs_to_aggregate, belongs_to_prove
+from crowdopt.options.words import in_python_words
 from crowdopt.results.answers import ANSWER_COLUMNS, check_kept
 from crowdopt.results.beside_consensus import beside_consensus, what_to_compare
 from crowdopt.results.consensus_tasks import consensus_columns
@@ -67,6 +68,7 @@ def aggregate(
     on_group: OnGroup | None = None,
     **options: Unpack[AggregateOptions],
 ) -> Solutions[ConsensusSolution]: ...
+@in_python_words
 @taking(AggregateOptions, belongs_to_prove)
 def aggregate(
     data: Any,
@@ -128,6 +130,7 @@ def prove(
     on_group: OnGroup | None = None,
     **options: Unpack[ProveOptions],
 ) -> Solutions[ProofSolution]: ...
+@in_python_words
 @taking(ProveOptions, belongs_to_aggregate)
 def prove(
     data: Any,
@@ -179,8 +182,8 @@ def prove(
 
 
 def _doubted(result: _R) -> _R:
-    """A result, after a warning of what there is to doubt in it."""
-    warn_of(doubts_of(result))
+    """A result, after warnings of what is odd about the rows, and of what there is to doubt in it."""
+    warn_of(doubts_of(result), result.notes)
     return result
 
 

@@ -72,13 +72,38 @@ OPTIONS = {
         ["--bins", "5"],
         ["all scores are 3", "--bins 3,"],
     ),
+    "no task": (
+        text([*GOOD, ("", "ann", "yes")]),
+        ["--missing", "error"],
+        ["1 of 6 rows", "1 without a task", "leave out --missing error"],
+    ),
+    "no worker": (
+        text([*GOOD, ("d", "", "yes")]),
+        ["--missing", "error"],
+        ["1 of 6 rows", "1 without a worker", "leave out --missing error"],
+    ),
+    "no label": (
+        text([*GOOD, ("d", "ann", ""), ("d", "bob", "")]),
+        ["--missing", "error"],
+        ["2 of 7 rows", "2 without a label", "leave out --missing error"],
+    ),
+    "duplicates": (
+        text([*GOOD, ("a", "ann", "yes"), ("b", "ann", "yes"), ("c", "bob", "no")]),
+        ["--duplicates", "error"],
+        ["3 (task, worker) pairs", "2 with identical labels", "1 with conflicting", "(a, ann)", "--duplicates all"],
+    ),
+    "identical duplicates": (
+        text([*GOOD, GOOD[0]]),
+        ["--duplicates", "error"],
+        ["1 with identical labels", "0 with", "leave out --duplicates error"],
+    ),
     "conflicting duplicates": (
         CONFLICT,
         ["--duplicates", "same"],
-        ["1 (task, worker) pairs have conflicting labels", "(a, ann)", "--duplicates all"],
+        ["1 (task, worker) pairs have conflicting labels", "(a, ann)", "leave out --duplicates same"],
     ),
     "first of no order": (CONFLICT, ["--duplicates", "first"], ["--order-by COL"]),
-    "order of nothing": (CONFLICT, ["--order-by", "task"], ["--duplicates first or last"]),
+    "order of nothing": (CONFLICT, ["--order-by", "task"], ["--duplicates first|last"]),
     "order that does not decide": (
         text([(*row, "1") for row in [*GOOD, ("a", "ann", "no")]], (*HEADER, "n")),
         ["--duplicates", "last", "--order-by", "n"],

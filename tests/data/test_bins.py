@@ -205,7 +205,7 @@ def test_computed_edges_are_short_where_they_can_be(low, high, n, edges):
 def test_scores_that_do_not_count_do_not_make_the_range():
     rows = [("a", "v", 0.0), ("b", "v", 1.0), (None, "v", 50.0), ("c", None, -50.0), ("d", "v", None)]
     for data in (to_polars(rows), to_pandas(rows), to_arrow(rows), duckdb.from_arrow(to_arrow(rows))):
-        responses = check(data, Reading(missing="drop"), n_bins=2)
+        responses = check(data, Reading(missing="drop-all"), n_bins=2)
         assert responses.reading.bins == (0.5,)
         assert responses.n_dropped == 3
 
@@ -215,12 +215,12 @@ def test_missing_scores(tmp_path):
     path.write_text("task,worker,label\na,v,0.1\nb,v,?\nc,v,\nd,v,0.9\n")
     assert check_file(path, bins=2, na=["?"], missing="drop") == (("below 0.5", "0.5 and above"), 2, 4)
     with pytest.raises(InputError, match=r"^2 of 4 rows are incomplete \(2 without a label\)"):
-        prove(path, bins=2, na=["?"])
-    with pytest.raises(InputError, match=r"1 of 3 labels are not finite numbers, such as '\?'.*--na$"):
-        prove(path, bins=2, missing="drop")
+        prove(path, bins=2, na=["?"], missing="error")
+    with pytest.raises(InputError, match=r"1 of 3 labels are not finite numbers, such as '\?'.* na$"):
+        prove(path, bins=2)
     path.write_text("task,worker,label\na,v,\n")
     with pytest.raises(InputError, match=r"^there are no responses"):
-        prove(path, bins=2, missing="drop")
+        prove(path, bins=2, missing="drop-all")
 
 
 def check_file(path, **options):
@@ -244,7 +244,7 @@ WRONG = {
 def test_labels_that_are_no_scores(backend, kind, bins):
     values, how_many, example = WRONG[kind]
     data = pa.table({"task": list("abcd"), "worker": ["v"] * 4, "label": values})
-    with pytest.raises(InputError, match=r"^--bins needs scores") as raised:
+    with pytest.raises(InputError, match=r"^bins needs scores") as raised:
         prove(BACKENDS[backend](data), bins=bins, missing="drop", engine="vote")
     assert f"{how_many} labels are not finite numbers, such as {example};" in str(raised.value)
 
@@ -280,9 +280,7 @@ def test_63_edges_are_allowed():
 
 
 @pytest.mark.parametrize("bins", [3, [0.5]])
-@pytest.mark.parametrize(
-    ("other", "message"), [({"labels": ["a", "b"]}, "--labels"), ({"scale": "nominal"}, "--scale")]
-)
+@pytest.mark.parametrize(("other", "message"), [({"labels": ["a", "b"]}, "labels"), ({"scale": "nominal"}, "scale")])
 def test_bins_make_the_labels_and_their_order(bins, other, message):
     """Which is said before anything is read."""
     with pytest.raises(InputError, match=f"leave out {message}"):
@@ -296,7 +294,7 @@ def test_bins_may_be_said_to_be_ordinal():
 
 
 def test_equal_scores_have_no_width():
-    with pytest.raises(InputError, match=r"^all scores are 0\.5: .*--bins 0\.5,$"):
+    with pytest.raises(InputError, match=r"^all scores are 0\.5: .*bins=\[0\.5\]$"):
         prove(to_polars([("a", "v", 0.5), ("b", "w", 0.5)]), bins=3)
     with pytest.raises(InputError, match="too close together for 9 bins"):
         prove(to_polars([("a", "v", 1.0), ("b", "w", 1.0 + 2**-52)]), bins=9)

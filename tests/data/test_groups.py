@@ -118,7 +118,7 @@ def test_rows_that_differ_only_in_the_class_are_in_conflict():
 
 def test_a_column_that_cannot_be_kept_is_named():
     data = crowd().assign(group=1)
-    with pytest.raises(ColumnError, match="a column named 'group' cannot be kept beside --group"):
+    with pytest.raises(ColumnError, match="a column named 'group' cannot be kept beside group"):
         prove(data, group="question", keep=["group"])
 
 
@@ -204,7 +204,8 @@ def test_a_worker_may_be_in_another_class_in_another_group():
 
 
 def test_a_file_comes_back_as_it_was(tmp_path):
-    solutions = prove(broken(crowd(), "duplicates"), group="question", class_="class")
+    data = broken(crowd(), "duplicates")
+    solutions = prove(data, group="question", class_="class", duplicates="error")
     solutions.save(tmp_path / "solutions.json")
     loaded = Solutions.load(tmp_path / "solutions.json")
     assert loaded.to_dict() == solutions.to_dict()
@@ -295,6 +296,8 @@ def test_the_command_line(monkeypatch, tmp_path, invoke):
         "solutions.json",
         "--group-summary",
         "groups.csv",
+        "--duplicates",
+        "error",
     )
     code, out, err = invoke("prove", "data.csv", *options)
     assert code == 4

@@ -174,7 +174,7 @@ def test_shares_must_fit_the_labels_of_each_group():
 @pytest.mark.parametrize("how", ["duplicates", "missing", "labels"])
 def test_one_bad_group_does_not_stop_the_others(how):
     data = broken(classed_crowd(), how).drop(columns="class")
-    solutions = aggregate(data, group="question")
+    solutions = aggregate(data, group="question", duplicates="error", missing="error")
     assert list(solutions) == ["how much", "is it?"]
     assert list(solutions.failures) == ["colour"]
     rest = data[data["question"] != "colour"]
@@ -229,7 +229,8 @@ def doubtful() -> pd.DataFrame:
 
 
 def test_figures_are_those_of_a_consensus():
-    solutions = aggregate(broken(doubtful().assign(**{"class": ""}), "duplicates"), group="question")
+    data = broken(doubtful().assign(**{"class": ""}), "duplicates")
+    solutions = aggregate(data, group="question", duplicates="error")
     *rows, failed = solutions.rows()
     assert [list(row) for row in rows] == [list(failed)] * 3
     assert "proof" not in failed
@@ -257,7 +258,8 @@ def test_the_command_line(monkeypatch, tmp_path, invoke):
     data = doubtful()
     pd.concat([data, data.iloc[:1]]).to_csv("data.csv", index=False)  # a duplicate
     options = ("--group", "question", "-o", "answers.csv", "--probabilities", "--group-summary", "groups.csv")
-    code, out, err = invoke("aggregate", "data.csv", *options)
+    stop = ("--duplicates", "error")
+    code, out, err = invoke("aggregate", "data.csv", *options, *stop)
     assert code == 4
     assert err.startswith("crowdopt: group colour: 1 (task, worker) pairs occur more than once")
     assert err.count("\n") == 1
@@ -279,7 +281,7 @@ def test_the_command_line(monkeypatch, tmp_path, invoke):
     assert len(answers) == 85
     assert figures["failure"].notna().sum() == 1
     assert figures["n_doubts"].sum() == 1
-    code, out, _ = invoke("aggregate", "data.csv", "--group", "question", "--json")
+    code, out, _ = invoke("aggregate", "data.csv", "--group", "question", "--json", *stop)
     facts = json.loads(out)
     assert (code, facts["n_groups"], facts["n_check"], len(facts["groups"])) == (4, 4, 1, 3)
     assert [bool(one["check"]) for one in facts["groups"]] == [False, False, True]
@@ -287,7 +289,7 @@ def test_the_command_line(monkeypatch, tmp_path, invoke):
 
 def test_a_file_comes_back_as_it_was(tmp_path):
     data = broken(classed_crowd(), "duplicates").drop(columns="class")
-    solutions = aggregate(data, group="question")
+    solutions = aggregate(data, group="question", duplicates="error")
     solutions.save(tmp_path / "solutions.json")
     loaded = Solutions.load(tmp_path / "solutions.json")
     assert (loaded.kind, repr(loaded)) == ("consensus", repr(solutions))

@@ -144,7 +144,7 @@ def test_one_class_is_no_class_to_the_engine():
     assert solution.classes == (WorkerClass("all of them", 6),)
 
 
-@pytest.mark.parametrize("duplicates", ["same", "first", "all"])
+@pytest.mark.parametrize("duplicates", ["distinct", "same", "first", "all"])
 def test_duplicates_of_a_worker_stay_in_the_class(duplicates):
     data = crowd()
     data["at"] = range(len(data))
@@ -160,9 +160,12 @@ def test_duplicates_of_a_worker_stay_in_the_class(duplicates):
 def test_rows_without_a_class_are_incomplete():
     data = crowd()
     data.loc[[3, 4], "class"] = None
-    with pytest.raises(InputError, match=r"2 of \d+ rows are incomplete \(2 without a class\); add --missing drop"):
-        prove(data, class_="class")
-    dropped = prove(data, class_="class", missing="drop")
+    with pytest.raises(
+        InputError, match=r"2 of \d+ rows are incomplete \(2 without a class\); leave out missing=\"error\""
+    ):
+        prove(data, class_="class", missing="error")
+    dropped = prove(data, class_="class")
+    assert dropped.notes[0].endswith("2 without a class")
     assert dropped.totals.n_dropped == 2
     assert dropped.certificate == prove(data.drop([3, 4]), class_="class").certificate
     assert verify(dropped, data).verdict is Verdict.CONFIRMED

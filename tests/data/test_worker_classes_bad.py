@@ -58,7 +58,8 @@ BAD = {
         DATA, ["--class", "class", "--ranked", "expert,regular", "--space", "all"], b"", ["ranked classes matter only"]
     ),
     "no class in the data": (
-        DATA + b"t99,w0,yes,\n", ["--class", "class"], b"", ["1 without a class", "--missing drop"]
+        DATA + b"t99,w0,yes,\n", ["--class", "class", "--missing", "error"], b"",
+        ["1 without a class", "--missing error"],
     ),
     "no class in the file": (
         PLAIN, ["--classes", "classes.csv"], text([*PAIRS[:-1], ("w5", "")], ("worker", "class")),

@@ -60,10 +60,10 @@ def test_canonical_text(value, text):
 @pytest.mark.parametrize(
     ("found", "labels", "kind"),
     [
-        (["10", "2", "1"], ("1", "2", "10"), "ordinal"),
-        ([10, 2, -1], ("-1", "2", "10"), "ordinal"),
-        ([2.5, 10.0, 1e-3], ("0.001", "2.5", "10"), "ordinal"),
-        (["1e1", "2", "9"], ("2", "9", "1e1"), "ordinal"),
+        (["10", "2", "1"], ("1", "2", "10"), "nominal"),
+        ([10, 2, -1], ("-1", "2", "10"), "nominal"),
+        ([2.5, 10.0, 1e-3], ("0.001", "2.5", "10"), "nominal"),
+        (["1e1", "2", "9"], ("2", "9", "1e1"), "nominal"),
         (["10", "2", "a"], ("10", "2", "a"), "nominal"),
         (["1_0", "2", "3"], ("1_0", "2", "3"), "nominal"),
         (["nan", "2", "3"], ("2", "3", "nan"), "nominal"),
@@ -81,6 +81,34 @@ def test_order_is_numeric_where_all_are_numbers_and_text_otherwise(found, labels
         assert scale.occurring == frozenset(range(len(labels)))
         assert [canonical_text(value) for value in scale.values] == list(labels)
         assert all(any(value is one for one in found) for value in scale.values)
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        ("012", "ordinal"), ("123", "ordinal"), ("12345", "ordinal"), ("1234567", "ordinal"), ("0123456", "ordinal"),
+        ("01234567", "nominal"), ("12345678", "nominal"), ("234", "nominal"), ("1245", "nominal"), ("0245", "nominal"),
+        ([-1, 0, 1], "ordinal"), ([-2, -1, 0, 1, 2], "ordinal"), ([-3, -2, -1, 0, 1, 2, 3], "ordinal"),
+        (list(range(-4, 5)), "nominal"), ([-2, -1, 1, 2], "nominal"), ([-2, -1, 0], "nominal"),
+        ([-1, 0, 1, 2], "nominal"), ([-1, 1, 3], "nominal"), ([-1, 1], "ordinal"),
+        ([10, 20, 30], "nominal"), ([0.0, 0.5, 1.0], "nominal"),
+        ([0.5, 1.5, 2.5], "nominal"), ([1.0, 2.0, 3.0], "ordinal"), (["1.0", "2.0", "3.0"], "ordinal"),
+        (list(range(1, 13)), "nominal"), (list(range(12)), "nominal"), ([0, 0.5, 1, 1.5, 2], "nominal"),
+        (["1", "2", "3", "a"], "nominal"), ([100, 200], "ordinal"), ([1, 2, 3, 10**20], "nominal"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_looks_like_ratings(labels, kind):
+    for found in (list(labels), [str(label) for label in labels], list(labels)[::-1]):
+        scale = Scale.of(found)
+        assert (scale.kind, scale.inferred) == (kind, True)
+    numbers = [label for label in labels if label != "a"]
+    assert list(Scale.of(list(labels)).labels)[: len(numbers)] == [
+        canonical_text(n) for n in sorted(numbers, key=float)
+    ]
+    if len(labels) == len(numbers):
+        assert Scale.of(list(labels), kind="ordinal").labels == Scale.of(list(labels), kind="nominal").labels
+    assert Scale.of(list(labels), [canonical_text(label) for label in labels]).kind == "ordinal"
 
 
 def test_named_labels_set_the_order_and_may_not_occur():
@@ -191,7 +219,7 @@ FAR = [(t, f"w{w}", "15234"[(t % 5 + (w == 2 and t % 5 == 0))]) for t in range(2
 
 
 def test_numbers_that_were_taken_as_ordered_are_named_in_the_first_line():
-    ends = "; the labels are numbers and were taken as ordered (--scale nominal if they are not)"
+    ends = "; the labels look like ratings and were taken as ordered (--scale nominal if they are names)"
     assert headline(prove(to_polars(NEAR), engine="vote")).endswith(ends)
     for said in ({"scale": "ordinal"}, {"scale": "nominal"}, {"labels": list("12345")}):
         assert "taken as ordered" not in headline(prove(to_polars(NEAR), engine="vote", **said))
@@ -222,7 +250,7 @@ def test_numbers_that_do_not_behave_like_an_order_are_pointed_out():
     )
     assert ordered < unordered
     found = f"Krippendorff's alpha is {ordered:.3f} taken as ordered, {unordered:.3f} as categories"
-    assert solution.advice == (f"these numbers do not behave like an order ({found}): try --scale nominal",)
+    assert solution.advice == (f"these ratings do not behave like an order ({found}): try --scale nominal",)
     assert prove(to_polars(NEAR), engine="vote").advice == ()
     for said in ({"scale": "ordinal"}, {"scale": "nominal"}, {"labels": list("12345")}):
         assert prove(to_polars(FAR), engine="vote", **said).advice == ()

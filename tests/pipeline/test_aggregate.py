@@ -231,7 +231,7 @@ def test_gold_without_a_response_has_its_label():
 
 
 def test_gold_may_have_a_label_that_nobody_answered():
-    with pytest.raises(GoldError, match="name the whole scale with --labels"):
+    with pytest.raises(GoldError, match="name the whole scale with labels"):
         aggregate(to_pandas(ROWS), gold={7: "maybe"})
     found = by_task(aggregate(to_pandas(ROWS), gold={7: "maybe"}, labels=["no", "maybe", "yes"]))
     assert (found["7"]["label"], found["7"]["p_maybe"]) == ("maybe", 1.0)
@@ -344,7 +344,7 @@ def test_duplicates_all_count_every_answer():
     rows = [(task, worker, label) for task, worker, label in ROWS if worker != "w0"]
     twice = [*rows, *rows[:20]]
     with pytest.raises(InputError, match="occur more than once"):
-        aggregate(to_pandas(twice))
+        aggregate(to_pandas(twice), duplicates="error")
     solution = aggregate(to_pandas(twice), duplicates="all")
     assert solution.totals.n_responses == len(twice)
     assert sum(row["n_responses"] for row in by_task(solution).values()) == len(twice)

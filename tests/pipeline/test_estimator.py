@@ -119,14 +119,16 @@ def test_labels_keep_their_type(labels, column):
 def test_options_reach_the_engine():
     data = crowd()
     twice = pd.concat([data, data])
-    assert GlobalOptimum().fit(twice).certificate_.objective < GlobalOptimum().fit(data).certificate_.objective
+    every = GlobalOptimum(duplicates="all").fit(twice).certificate_
+    assert every.objective < GlobalOptimum().fit(data).certificate_.objective
+    assert GlobalOptimum().fit(twice).certificate_ == GlobalOptimum().fit(data).certificate_
     with pytest.raises(DuplicateError):
         GlobalOptimum(duplicates="error").fit(twice)
     assert GlobalOptimum(engine="vote").fit(data).certificate_.proof is Proof.NONE
     assert GlobalOptimum(labels=["yes", "no"]).fit(data).probas_.columns.tolist() == ["yes", "no"]
     with pytest.raises(InputError, match="rows are incomplete"):
-        GlobalOptimum().fit(data.assign(label=data["label"].where(data["worker"] > 0)))
-    kept = GlobalOptimum(missing="drop").fit(data.assign(label=data["label"].where(data["worker"] > 0)))
+        GlobalOptimum(missing="error").fit(data.assign(label=data["label"].where(data["worker"] > 0)))
+    kept = GlobalOptimum().fit(data.assign(label=data["label"].where(data["worker"] > 0)))
     assert kept.labels_.isna().sum() == (data.groupby("task").size() == 1).sum() > 0
 
 
@@ -135,8 +137,10 @@ def test_labels_off_the_scale_and_missing_values_cannot_be_predicted():
     new = pd.DataFrame({"task": ["x", "y"], "worker": [1, 1], "label": ["maybe", "no"]})
     with pytest.raises(InputError, match="1 label not on the scale no, yes: 'maybe'"):
         model.predict(new)
-    with pytest.raises(InputError, match="1 of 2 rows are incomplete"):
-        model.predict_proba(new.assign(label=[None, "no"]))
+    assert model.predict(new.assign(label=[None, "no"])).isna().tolist() == [True, False]
+    strict = GlobalOptimum(missing="error").fit(crowd())
+    with pytest.raises(InputError, match="1 of 2 rows is incomplete"):
+        strict.predict_proba(new.assign(label=[None, "no"]))
 
 
 @pytest.mark.parametrize("kind", [Consensus, GlobalOptimum])
@@ -171,7 +175,7 @@ def test_scikit_learn_can_clone_and_set():
 
 def test_repr_shows_what_is_not_default():
     assert repr(GlobalOptimum()) == "GlobalOptimum()"
-    assert repr(GlobalOptimum(["a", "b"], missing="drop")) == "GlobalOptimum(labels=['a', 'b'], missing='drop')"
+    assert repr(GlobalOptimum(["a", "b"], missing="error")) == "GlobalOptimum(labels=['a', 'b'], missing='error')"
 
 
 def test_classes_have_errors_of_their_own_and_predict():
@@ -266,10 +270,11 @@ def test_gold_and_repeated_responses_reach_a_consensus():
     assert model.labels_["t000"] == flipped["t000"]
     assert model.probas_.loc["t000", flipped["t000"]] == 1
     twice = pd.concat([data, data])
-    assert Consensus().fit(twice).solution_.totals.n_responses == 2 * len(data)
+    assert Consensus().fit(twice).solution_.totals.n_responses == len(data)
+    assert Consensus(duplicates="all").fit(twice).solution_.totals.n_responses == 2 * len(data)
     with pytest.raises(DuplicateError):
         Consensus(duplicates="error").fit(twice)
-    kept = Consensus(missing="drop").fit(data.assign(label=data["label"].where(data["worker"] > 0)))
+    kept = Consensus().fit(data.assign(label=data["label"].where(data["worker"] > 0)))
     assert kept.labels_.isna().sum() == (data.groupby("task").size() == 1).sum() > 0
     assert set(kept.errors_.index.get_level_values("worker")) == set(data["worker"])
 
@@ -281,13 +286,13 @@ def test_scikit_learn_can_clone_and_set_a_consensus():
         "labels", "scale", "gold", "label_shares", "duplicates", "missing", "verbatim", "tidy",
     ]  # fmt: skip
     assert not hasattr(clone(model.fit(crowd())), "solution_")
-    assert model.set_params(missing="drop").missing == "drop"
+    assert model.set_params(missing="error").missing == "error"
     with pytest.raises(InputError, match="Consensus has no parameter 'engine'"):
         model.set_params(engine="vote")
     with pytest.raises(TypeError, match="unexpected keyword argument 'engine'"):
         Consensus(engine="vote")
     assert repr(Consensus()) == "Consensus()"
-    assert repr(Consensus(["a", "b"], missing="drop")) == "Consensus(labels=['a', 'b'], missing='drop')"
+    assert repr(Consensus(["a", "b"], missing="error")) == "Consensus(labels=['a', 'b'], missing='error')"
 
 
 def test_fitting_warns_of_what_there_is_to_doubt():

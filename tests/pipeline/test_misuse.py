@@ -22,7 +22,7 @@ FRAME = pd.DataFrame(ROWS, columns=["task", "worker", "label"])
     ("data", "message"),
     [
         (None, "cannot read None: give a path"),
-        ("postgresql://ann@127.0.0.1/crowd", "in Python table= or query="),
+        ("postgresql://ann@127.0.0.1/crowd", "say what to read of it with table or query"),
         ([1, 2], "cannot read"),
         ({"task": []}, "cannot read"),
         (FRAME.set_axis([0, 1, 2], axis=1), "must be texts"),

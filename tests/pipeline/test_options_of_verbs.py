@@ -7,8 +7,7 @@ import json
 import pytest
 
 from crowdopt import Consensus, GlobalOptimum, aggregate, prove
-from crowdopt._option import declared
-from crowdopt.cli.options import flags_of
+from crowdopt._option import declared, flags_of
 from crowdopt.errors import CheckWarning, InputError
 from crowdopt.options.verbs import AggregateOptions, ProveOptions
 from support.ways import ROWS, to_pandas, to_text

@@ -189,7 +189,7 @@ def test_what_was_taken_for_granted_is_said(crowdopt, tmp_path, make, options, k
     assert (found["scale"], found["scale_inferred"]) == (kind, inferred)
     assert found["space"] == ("dominance" if kind == "ordinal" else "all")
     first = unchecked(crowdopt("prove", path, *options))[0]
-    assumed = "; the labels are numbers and were taken as ordered (--scale nominal if they are not)"
+    assumed = "; the labels look like ratings and were taken as ordered (--scale nominal if they are names)"
     assert first.endswith(assumed) == (kind == "ordinal" and inferred)
     assert ("all answers that respect the order of the labels" in first) == (kind == "ordinal")
     assert ("all possible answers" in first) == (kind == "nominal")

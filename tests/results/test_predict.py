@@ -229,8 +229,10 @@ def test_options_of_the_solution_are_used(tmp_path):
     assert list(found) == [*COLUMNS, "note"]
     with pytest.raises(ColumnError, match="no column named 'item'"):
         solution.predict(to_pandas(NEW))
+    assert solution.predict(pd.concat([frame, frame])).equals(found)
+    strict = prove(frame, task="item", worker="who", label="said", duplicates="error")
     with pytest.raises(InputError, match="pairs occur more than once"):
-        solution.predict(pd.concat([frame, frame]))
+        strict.predict(pd.concat([frame, frame]))
 
 
 def test_estimator_predicts_the_same():
@@ -279,6 +281,7 @@ def test_command_counts(crowdopt, folder):
     expected = oracle(NEW, Solution.load("solution.json")).values()
     assert facts == {
         "check": [],
+        "notes": [],
         "n_tasks": 30,
         "n_no_response": 0,
         "n_responses": len(NEW),

@@ -165,7 +165,7 @@ def test_labels_off_the_scale_are_named():
 def test_a_consensus_has_no_classes(options):
     solution = aggregate(to_pandas(ROWS))
     for call in (solution.predict, solution.next_tasks):
-        with pytest.raises(ClassError, match="knows no classes of workers: leave out --classes and --class"):
+        with pytest.raises(ClassError, match="knows no classes of workers: leave out classes and class_"):
             call(to_pandas(NEW), **options)
 
 

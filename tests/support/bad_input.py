@@ -17,18 +17,11 @@ CONTENTS = {
     "empty file": (b"", ["data.csv is empty"]),
     "blank lines": (b"\n\n", ["data.csv is empty"]),
     "header only": (text([]), ["no responses"]),
-    "no task": (text([*GOOD, ("", "ann", "yes")]), ["1 of 6 rows", "1 without a task", "--missing drop"]),
-    "no worker": (text([*GOOD, ("d", "", "yes")]), ["1 of 6 rows", "1 without a worker", "--missing drop"]),
-    "no label": (
-        text([*GOOD, ("d", "ann", ""), ("d", "bob", "")]),
-        ["2 of 7 rows", "2 without a label", "--missing drop"],
+    "no label at all": (text([("a", "ann", "")]), ["1 of 1 rows", "1 have no label", "--label COL", "drop-all"]),
+    "mostly no worker": (
+        text([GOOD[0], ("d", "", "yes"), ("e", "", "no")]),
+        ["2 of 3 rows are incomplete: 2 have no worker (column 'worker')", "--worker COL", "--missing drop-all"],
     ),
-    "no label at all": (text([("a", "ann", "")]), ["1 of 1 rows", "1 without a label"]),
-    "duplicates": (
-        text([*GOOD, ("a", "ann", "yes"), ("b", "ann", "yes"), ("c", "bob", "no")]),
-        ["3 (task, worker) pairs", "2 with identical labels", "1 with conflicting", "(a, ann)", "--duplicates all"],
-    ),
-    "identical duplicates": (text([*GOOD, GOOD[0]]), ["1 with identical labels", "0 with", "--duplicates same"]),
     "many labels": (
         text([(f"t{i}", "ann", f"label {i}") for i in range(1000)]),
         ["1000 different labels", "at most 64"],

@@ -76,7 +76,7 @@ def crowdopt(invoke):
     def run(*args, code=0):
         found, out, err = invoke(*args)
         assert found == code, err
-        refused = [line for line in err.splitlines() if not line.startswith("crowdopt: CHECK: ")]
+        refused = [line for line in err.splitlines() if not line.startswith(("crowdopt: CHECK: ", "crowdopt: note: "))]
         assert bool(refused) == (code == 2), err
         return err if refused else out
 

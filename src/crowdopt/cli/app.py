@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Unpack
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Unpack
 import typer
 from typer.core import TyperGroup
 
-from crowdopt._option import complete, declared
+from crowdopt._option import complete, declared, flags_of
 from crowdopt._startup import INTERRUPTED, OUT_OF_MEMORY, is_lack_of_memory
 from crowdopt._version import __version__
 from crowdopt.cli.console import print_json, printable, shortened
@@ -22,17 +21,17 @@ from crowdopt.cli.options import (
     ShowOptions,
     SolutionFile,
     command_with,
-    flags_of,
 )
-from crowdopt.cli.parse import shown, target_of
+from crowdopt.cli.parse import check_stdout, shown, target_of
 from crowdopt.cli.report_commands import check_report, command_line, compare, report
 from crowdopt.cli.reproduce import reproduce
 from crowdopt.cli.simulate import simulate
 from crowdopt.cli.solution_commands import next_tasks, predict, workers
 from crowdopt.data.readers.addresses import database_of
-from crowdopt.errors import CheckWarning, CrowdoptError, InputError, MissingExtraError
+from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
 from crowdopt.options.model import EXPORT_GOLD
 from crowdopt.options.verbs import AggregateOptions, ProveOptions, VerifyOptions
+from crowdopt.options.words import command_line_speaks
 from crowdopt.results.write.in_place import forget_written, what_was_written
 
 if TYPE_CHECKING:
@@ -126,7 +125,8 @@ def main() -> None:
     if not any(isinstance(finder, _NoPandas) for finder in sys.meta_path):
         sys.meta_path.insert(0, _NoPandas())
     try:
-        app(prog_name="crowdopt")
+        with command_line_speaks():
+            app(prog_name="crowdopt")
     except Exception as error:
         if isinstance(error, CrowdoptError) and not isinstance(error, MissingExtraError):
             _fail(" ".join(str(error).split()))
@@ -183,8 +183,7 @@ def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any
     from crowdopt.results.doubts import doubts_of
 
     data, target = _checked(inputs, options)
-    with Console(quiet=options["quiet"]) as console, warnings.catch_warnings():
-        warnings.simplefilter("ignore", CheckWarning)  # which the summary repeats
+    with Console(quiet=options["quiet"]) as console:
         called: dict[str, Any] = {"on_phase": console.on_phase, "on_group": console.on_group}
         called |= {"on_progress": console.on_progress} if progress else {"on_share": console.on_share}
         result = run(data, group=options["group"], **{**wanted, "table": "", "query": ""}, **called)  # part of the data
@@ -194,7 +193,7 @@ def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any
     if options["as_json"]:
         print_json(result.summary())
     elif options["quiet"] or options["output"] == "-":
-        print_doubts(doubts_of(result))
+        print_doubts(doubts_of(result), result.notes)
     else:
         print_result(
             result, shown(target), solution=options["solution"], summary_of_groups=options["group_summary"],
@@ -209,7 +208,7 @@ def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any
 
 def _checked(inputs: list[str], options: Any) -> tuple[Any, str | Database | None]:
     """The data and where the answers go; raises, before any work is done, where something cannot be written."""
-    from crowdopt.results.write.files import FORMATS, check_spreadsheet, check_stdout, check_targets
+    from crowdopt.results.write.files import FORMATS, check_spreadsheet, check_targets
 
     output, group, summary = options["output"], options["group"], options["group_summary"]
     check_stdout(output, as_json=options["as_json"])
@@ -256,14 +255,16 @@ def verify(solution: SolutionFile, inputs: Inputs, **options: Unpack[VerifyComma
         wanted: VerifyOptions = {**complete(VerifyOptions, options), "table": "", "query": ""}  # part of the data
         result = run(solution, data, on_group=console.on_group, **wanted)
     if options["as_json"]:
-        facts = {"check": list(result.check), "claim": result.claim, "reasons": list(result.reasons)}
+        facts = {"check": list(result.check), "notes": list(result.notes), "claim": result.claim}
+        facts |= {"reasons": list(result.reasons)}
         print_json({"verdict": result.verdict.value} | facts)
     elif options["quiet"]:
-        print_doubts(() if result.verdict is Verdict.REJECTED else result.check)
+        print_doubts(*((), ()) if result.verdict is Verdict.REJECTED else (result.check, result.notes))
     else:
         rejected = result.verdict is Verdict.REJECTED  # what is wrong says nothing more that counts
         check = [] if rejected else [f"CHECK: {line}" for line in shortened(result.check)]
-        lines = [*([] if rejected else [printable(result.claim)]), *shortened(result.reasons)]
+        notes = [] if rejected else [f"data: {printable(note)}" for note in result.notes]
+        lines = [*([] if rejected else [printable(result.claim)]), *notes, *shortened(result.reasons)]
         print("\n".join([*check, result.verdict.value, *(f"  {line}" for line in lines)]))
     raise typer.Exit(result.exit_code)
 

@@ -161,8 +161,10 @@ def print_failures(failures: Mapping[str, str]) -> None:
         sys.stderr.write(f"crowdopt: {line}\n")
 
 
-def print_doubts(doubts: Iterable[str]) -> None:
-    """Prints to standard error why answers should be checked, where nothing is printed that says so."""
+def print_doubts(doubts: Iterable[str], notes: Iterable[str] = ()) -> None:
+    """Prints to standard error what is odd about the rows and what to check, where nothing else says it."""
+    for note in notes:
+        sys.stderr.write(f"crowdopt: note: {printable(note)}\n")
     for doubt in doubts:
         sys.stderr.write(f"crowdopt: CHECK: {printable(doubt)}\n")
 
@@ -209,6 +211,8 @@ def print_groups(solutions: Solutions[Any], written: str) -> None:
     for doubt in doubts_about_groups(solutions):
         console.print(Text.assemble(("CHECK: ", "bold red"), printable(doubt)), soft_wrap=True)
     console.print(Text(_about_groups(facts)), soft_wrap=True)
+    for note in solutions.notes:
+        console.print(Text.assemble(("data: ", "bold yellow"), printable(note)), soft_wrap=True)
     if export := export_words(solutions.reading):
         console.print(Text(printable(export)), soft_wrap=True)
     if known := solutions.export_accuracy.get(None):
@@ -323,6 +327,8 @@ def print_summary(summary: Summary, labels: list[str], written: str) -> None:
     console.print(Text.assemble((word, style), ":", rest), soft_wrap=True)
     console.print()
     facts = Table.grid(padding=(0, 2))
+    for at, note in enumerate(summary.notes):
+        facts.add_row(Text("" if at else "data", style="bold yellow"), Text(printable(note)))
     for name, value in summary.facts.items():
         facts.add_row(Text(name, style="bold"), Text(printable(value)))
     console.print(facts)

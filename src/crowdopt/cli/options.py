@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, 
 
 import typer
 
-from crowdopt._option import Option, declared
+from crowdopt._option import Option, declared, flags_of
 from crowdopt.data.readers.tools import TOOL_NAMES
 from crowdopt.engines.registry import ENGINES
 from crowdopt.options.reading import ResourceOptions, SourceOptions
@@ -177,11 +177,6 @@ def command_with(group: type) -> Callable[[Command], Command]:
         return cast("Command", run)
 
     return decorate
-
-
-def flags_of(name: str, option: Option) -> list[str]:
-    """What an option is called on the command line."""
-    return option.flag.split() or [f"--{name.replace('_', '-')}"]
 
 
 def _parameter(name: str, kind: Any, option: Option) -> Parameter:

@@ -33,3 +33,9 @@ def number_or_range(text: str, option: str) -> int | tuple[int, int]:
         return (int(low), int(high)) if dash else int(low)
     except ValueError:
         raise InputError(f"{option} takes a number or LOW-HIGH, not {text!r}") from None
+
+
+def check_stdout(*outputs: str | None, as_json: bool) -> None:
+    """Raises if two results would go to standard output."""
+    if "-" in outputs and as_json:
+        raise InputError("-o - and --json would both print to standard output: give one of them a file")

@@ -17,13 +17,14 @@ from crowdopt.cli.options import (
     SolutionFile,
     command_with,
 )
-from crowdopt.cli.parse import shown, target_of
+from crowdopt.cli.parse import check_stdout, shown, target_of
 from crowdopt.data.readers.addresses import database_of
 from crowdopt.options.reading import ResourceOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from crowdopt.data.load import Source
     from crowdopt.data.readers.addresses import Database
     from crowdopt.results.solution import Solution
     from crowdopt.results.workers.table import Workers
@@ -55,7 +56,7 @@ def workers(solution: SolutionFile, inputs: Inputs, **options: Unpack[WorkersCom
         with reread(solved, data, **complete(ResourceOptions, options)) as source:
             console.on_phase("measuring")
             measured = solved.measured(source)
-            facts = {"check": list(solved.with_source(source).doubts)} | measured.summary(ROWS)
+            facts = _said(solved.with_source(source), source) | measured.summary(ROWS)
             console.on_phase("writing")
             with together():
                 if confusion is not None:
@@ -65,15 +66,22 @@ def workers(solution: SolutionFile, inputs: Inputs, **options: Unpack[WorkersCom
     _print(facts, options, lambda: _show_workers(measured, facts, shown(target)), confusion)
 
 
+def _said(solution: Solution, source: Source) -> dict[str, Any]:
+    """What is to be checked in a solution, and what is odd about the rows that were read."""
+    return {"check": list(solution.doubts), "notes": list(source.notes)}
+
+
 def _print(facts: dict[str, Any], options: Any, show: Callable[[], None], confusion: str | None = None) -> None:
-    """Prints the facts, first of all what to check; that alone where standard output is to be silent or has a table."""
+    """Prints the facts, first what to check and to know; these alone where standard output is silent or has a table."""
     if "-" in (options["output"], confusion) or (options["quiet"] and not options["as_json"]):
-        print_doubts(facts["check"])
+        print_doubts(facts["check"], facts["notes"])
     elif options["as_json"]:
         print_json(facts)
     else:
         for doubt in facts["check"]:
             print(f"CHECK: {printable(doubt)}")
+        for note in facts["notes"]:
+            print(f"data: {printable(note)}")
         show()
 
 
@@ -101,7 +109,7 @@ def predict(solution: SolutionFile, inputs: Inputs, **options: Unpack[PredictCom
             if target is not None:
                 table = prediction.table(probabilities=options["probabilities"])
                 write_table(table, target, source.workspace, spreadsheet_safe=options["spreadsheet_safe"])
-            facts = {"check": list(solved.doubts)} | prediction.summary()
+            facts = _said(solved, source) | prediction.summary()
     about = _about_prediction(solved, facts, shown(target))
     _print(facts, options, lambda: print("\n".join(map(printable, about))))
 
@@ -132,15 +140,15 @@ def next_tasks(solution: SolutionFile, inputs: Inputs, **options: Unpack[NextCom
             if target is not None:
                 safe = options["spreadsheet_safe"]
                 write_table(chosen, target, ranking.source.workspace, spreadsheet_safe=safe)
-            rows = ranking.rows(chosen)
-    _print({"check": list(solved.doubts), "tasks": rows}, options, lambda: _show_next(rows, shown(target)))
+            facts = _said(solved, ranking.source) | {"tasks": ranking.rows(chosen)}
+    _print(facts, options, lambda: _show_next(facts["tasks"], shown(target)))
 
 
 def _checked(
     options: FollowUpOptions, read: list[str], inputs: list[str], other: str | None = None
 ) -> tuple[Any, str | Database | None]:
     """The data and where the table goes; raises, before any work is done, where something cannot be written."""
-    from crowdopt.results.write.files import FORMATS, check_spreadsheet, check_stdout, check_targets
+    from crowdopt.results.write.files import FORMATS, check_spreadsheet, check_targets
 
     check_stdout(options["output"], other, as_json=options["as_json"])
     data = database_of(inputs, options["table"], options["query"])

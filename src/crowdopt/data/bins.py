@@ -47,8 +47,7 @@ def parse_bins(bins: Any) -> tuple[int, tuple[float, ...]]:
         return 0, _parse_edges(bins)
     if not 2 <= number <= MAX_LABELS:
         raise InputError(
-            f"there can be 2 to {MAX_LABELS} bins, not {bins!r}; if that is an edge, write it as bins=[{bins!r}] or "
-            f"--bins {bins!r},"
+            f"there can be 2 to {MAX_LABELS} bins, not {bins!r}; if that is an edge, write it as --bins {bins!r},"
         )
     return number, ()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -41,7 +42,7 @@ def need(name: str, role: str, available: Sequence[str]) -> str:
     hint = ""
     if guess := suggest(name, role, available):
         option = f"--{role}" if role in SYNONYMS else ""
-        hint = f"; did you mean {option} {guess}?" if option else f"; did you mean {guess!r}?"
+        hint = f"; did you mean {option} {shlex.quote(guess)}?" if option else f"; did you mean {guess!r}?"
     raise ColumnError(f"no column named {name!r} for the {role}{hint} (columns: {listed})")
 
 

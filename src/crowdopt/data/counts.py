@@ -25,6 +25,7 @@ class CountedProblem:
         totals: Numbers of tasks, workers and responses.
         reading: How the data were read.
         digest: Of the responses; see ``fingerprint.py``. Empty if there are only counts.
+        notes: What is odd about the rows and what was done with them, in the words of the command line.
     """
 
     scale: Scale
@@ -34,6 +35,7 @@ class CountedProblem:
     totals: Totals
     reading: Reading
     digest: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> str:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import narwhals as nw
 
-from crowdopt.data.tables.table import Table, distinct_rows, fetch, settle, surely_distinct
+from crowdopt.data.odd_rows import NO_REPEATS, SEPARATOR, Found, Repeats
+from crowdopt.data.tables.table import Table, distinct_rows, fetch, settle, surely_distinct, with_texts
 from crowdopt.errors import DuplicateError, InputError
 from crowdopt.model.scale import canonical_text
 
@@ -18,12 +19,15 @@ if TYPE_CHECKING:
 PAIR = ("task", "worker")
 """What a worker may answer once."""
 
+KEPT = frozenset({"all", "distinct", "error"})
+"""The rules by which every distinct answer counts: then it is known beforehand how many responses do."""
+
 IN_GROUP = ("group", *PAIR)
 """The same, where groups may have tasks of one name."""
 
 
-def resolve_duplicates(table: Table, reading: Reading) -> Table:
-    """The table (task, worker, label) with at most one label per (task, worker), unless all are wanted.
+def resolve_duplicates(table: Table, reading: Reading) -> tuple[Table, Repeats]:
+    """The responses (task, worker, label) that count by the rule of ``reading``, and what there is to note of repeats.
 
     Rows without a label stay: they keep their task alive.
 
@@ -31,42 +35,86 @@ def resolve_duplicates(table: Table, reading: Reading) -> Table:
         DuplicateError: With counts, examples and the option to add.
     """
     resolved, repeated = _resolve(table, reading, PAIR)
-    if repeated is not None:
-        found = fetch(repeated.select(nw.len().alias("n"), nw.col("conflict").count()))
-        examples = f"; first: {_examples(repeated)}"
-        raise DuplicateError(_words(reading, int(found["n"][0]), int(found["conflict"][0]), examples))
-    return resolved
+    if repeated is None:
+        return resolved, NO_REPEATS
+    if reading.duplicates == "distinct":
+        return resolved, _repeats(repeated.with_columns(nw.lit("").alias("group")))[""]
+    found = fetch(_with_conflicts(repeated).select(nw.len().alias("n"), nw.col("conflict").count()))
+    examples = f"; first: {_examples(repeated)}"
+    raise DuplicateError(_words(reading, int(found["n"][0]), int(found["conflict"][0]), examples))
 
 
-def resolve_in_groups(table: Table, reading: Reading) -> tuple[Table, dict[str, str]]:
-    """The same for a table with groups, and what is wrong with each group where something is; its rows stay."""
+def resolve_in_groups(table: Table, reading: Reading) -> tuple[Table, dict[str, Repeats], dict[str, str]]:
+    """The same for a table with groups.
+
+    Returns:
+        The responses that count; what there is to note of repeats, by group; and what is wrong with each group where
+        something is, whose rows stay.
+    """
     resolved, repeated = _resolve(table, reading, IN_GROUP)
     if repeated is None:
-        return resolved, {}
-    found = fetch(repeated.group_by("group").agg(nw.len().alias("n"), nw.col("conflict").count()))
+        return resolved, {}, {}
+    if reading.duplicates == "distinct":
+        return resolved, _repeats(repeated), {}
+    found = fetch(_with_conflicts(repeated).group_by("group").agg(nw.len().alias("n"), nw.col("conflict").count()))
     numbers = zip(found["group"], found["n"], found["conflict"], strict=True)
-    return resolved, {group: _words(reading, int(n), int(conflicts)) for group, n, conflicts in numbers}
+    return resolved, {}, {group: _words(reading, int(n), int(conflicts)) for group, n, conflicts in numbers}
 
 
 def _resolve(table: Table, reading: Reading, keys: Sequence[str]) -> tuple[Table, Table | None]:
-    """The table with at most one label per key, and the keys of which that is not true; None if there are none."""
+    """The rows that count, and the keys that several answers have (see :func:`_repeated`); None if there are none."""
     if reading.duplicates == "all":
         return table, None
     labelled = table.filter(~nw.col("label").is_null())
-    if reading.duplicates == "error":
-        return table, None if surely_distinct(labelled, keys) else _repeated(labelled, keys)
+    if reading.duplicates in {"error", "distinct"}:
+        repeated = None if surely_distinct(labelled, keys) else _repeated(labelled, keys)
+        if repeated is None or reading.duplicates == "error":
+            return table, repeated
+        return _with_unlabelled(settle(distinct_rows(labelled)), table), repeated
     distinct = _distinct(labelled, reading, keys)
     return _with_unlabelled(distinct, table), _repeated(distinct, keys)
 
 
 def _repeated(rows: Table, keys: Sequence[str]) -> Table | None:
-    """The keys that several rows have, with a mark where their labels are in conflict; None if there are none."""
+    """The keys that several rows have: how many, how many labels these have, the first and the last; None if none."""
     several = rows.group_by(*keys).agg(nw.len().alias("n")).filter(nw.col("n") > 1).select(*keys)
     if not fetch(several.select(nw.len().alias("n")))["n"][0]:
         return None
-    theirs = rows.join(several, on=list(keys), how="inner").group_by(*keys)  # few rows: labels cost more to count
-    kinds = theirs.agg(nw.col("label").n_unique().alias("kinds"))
-    return settle(kinds.select(*keys, nw.when(nw.col("kinds") > 1).then(nw.lit(1)).alias("conflict")))
+    theirs = rows.join(several, on=list(keys), how="inner").select(
+        *keys, "label"
+    )  # few rows: labels cost more to count
+    texts = with_texts(theirs, ["label"]).with_columns(nw.col("label").alias("last"))
+    found = texts.group_by(*keys).agg(
+        nw.len().alias("n"), nw.col("last").n_unique().alias("kinds"), nw.col("label").min(), nw.col("last").max()
+    )
+    return settle(found)
+
+
+def _with_conflicts(repeated: Table) -> Table:
+    """Repeated keys with a mark where their labels are in conflict."""
+    return repeated.with_columns(nw.when(nw.col("kinds") > 1).then(nw.lit(1)).alias("conflict"))
+
+
+def _repeats(repeated: Table) -> dict[str, Repeats]:
+    """What there is to note of repeated keys, by group; the examples do not depend on the order of the rows."""
+    between = nw.lit(SEPARATOR)
+    parts = [part for name in (*PAIR, "label", "last") for part in (between, nw.col(name))]
+    named = with_texts(repeated, PAIR).select(
+        "group", "kinds", (nw.col("n") - nw.col("kinds")).alias("again"), nw.concat_str(parts[1:]).alias("example")
+    )
+    again = named.filter(nw.col("again") > 0).group_by("group")
+    conflicts = named.filter(nw.col("kinds") > 1).group_by("group")
+    repeats = _found(again.agg(nw.col("again").sum().alias("n"), nw.col("example").min()))
+    different = _found(conflicts.agg(nw.len().alias("n"), nw.col("example").min()))
+    return {
+        group: Repeats(repeats.get(group, Found()), different.get(group, Found())) for group in {*repeats, *different}
+    }
+
+
+def _found(by_group: Table) -> dict[str, Found]:
+    rows = fetch(by_group)
+    numbers = zip(rows["group"], rows["n"], rows["example"], strict=True)
+    return {group: Found(int(n), example) for group, n, example in numbers}
 
 
 def _distinct(labelled: Table, reading: Reading, keys: Sequence[str]) -> Table:
@@ -97,17 +145,17 @@ def _extreme(labelled: Table, reading: Reading, keys: Sequence[str]) -> Table:
 
 
 def _words(reading: Reading, total: int, conflicts: int, examples: str = "") -> str:
-    keep_one = "add --duplicates all to count every row, or first|last with --order-by COL to keep one"
+    keep_one = "add --duplicates first|last with --order-by COL to keep one"
     if reading.duplicates == "error":
-        advice = keep_one if conflicts else "add --duplicates same to count identical repeats once"
         return (
             f"{total} (task, worker) pairs occur more than once: {total - conflicts} with identical labels, "
-            f"{conflicts} with conflicting ones{examples}; {advice}"
+            f"{conflicts} with conflicting ones{examples}; leave out --duplicates error to count each distinct answer "
+            f"once, say --duplicates all to count every row, or {keep_one}"
         )
     conflicting = f"{total} (task, worker) pairs have conflicting labels"  # or classes: what is identical is one by now
     if reading.order_by:
         return f"{conflicting} at the same {reading.order_by!r}, which therefore cannot decide{examples}"
-    return f"{conflicting}{examples}; {keep_one}"
+    return f"{conflicting}{examples}; leave out --duplicates same to count each of them, or {keep_one}"
 
 
 def _examples(pairs: Table) -> str:

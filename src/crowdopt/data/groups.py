@@ -14,13 +14,14 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.data.counts import CountedProblem, Totals
-from crowdopt.data.duplicates import resolve_in_groups
+from crowdopt.data.duplicates import KEPT, resolve_in_groups
 from crowdopt.data.encode import encode_by_group
 from crowdopt.data.fingerprint import digests_of_groups
 from crowdopt.data.hygiene import about_tasks, look_through
 from crowdopt.data.known_labels import ExportLabels, count_array
 from crowdopt.data.load import OnPhase, naming, open_responses, paths_of, read_classes, unchanged
-from crowdopt.data.overview import check_n_labels
+from crowdopt.data.odd_rows import NO_REPEATS, Incomplete, Repeats
+from crowdopt.data.overview import Overview, check_n_labels
 from crowdopt.data.prepare import GROUP_VALUE, prepare
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.responses import check_counted, scale_of
@@ -57,7 +58,8 @@ class Facts:
     classes: tuple[WorkerClass, ...]
     n_workers: int
     n_usable: int
-    n_dropped: int
+    incomplete: Incomplete
+    repeats: Repeats = NO_REPEATS
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,7 @@ class GroupedSource:
         original: What the user gave.
         workspace: The database that files were read with; None for frames.
         export_labels: The known labels that an export brings, if it has any.
-        notes: What is odd about the rows of all groups and what was done with them, in the words of the command line.
+        notes: What is odd about the rows of all groups and what was done with them; each group has notes of its own.
     """
 
     table: Table
@@ -139,10 +141,14 @@ def load_groups(
         with naming(classes, ClassError):
             prepared = prepare(opened_data.table, reading, n_bins=n_bins, resolved=resolved, trims=opened_data.trims)
             clean = look_through(prepared, named=reading.labels, each=each)
-            prepared, overview = clean.prepared, _Groups(clean.overview)
+            prepared, overview = clean.prepared, _Groups(clean.overview, insist=resolved)
             facts, failures = overview.facts()
-        table, repeated = resolve_in_groups(prepared.usable(), prepared.reading)
-        facts = {group: known for group, known in facts.items() if group not in repeated}
+        table, repeats, repeated = resolve_in_groups(prepared.usable(), prepared.reading)
+        facts = {
+            group: replace(known, repeats=repeats.get(group, NO_REPEATS))
+            for group, known in facts.items()
+            if group not in repeated
+        }
         failures |= repeated
         if not facts:
             group, reason = min(failures.items())
@@ -167,25 +173,37 @@ def load_groups(
         original=data,
         workspace=workspace,
         export_labels=opened_data.export_labels,
-        notes=(*opened_data.notes, *clean.notes, *about_tasks(per_task, prepared.reading)),
+        notes=(
+            *overview.all_incomplete.notes,
+            *Repeats.of_all(known.repeats for known in facts.values()).notes,
+            *clean.notes,
+            *about_tasks(per_task, prepared.reading),
+        ),
     )
 
 
 class _Groups:
     """What an overview says of every group."""
 
-    def __init__(self, overview: Overview) -> None:
+    def __init__(self, overview: Overview, *, insist: bool) -> None:
         self.reading = overview.reading
         self.overview = overview
         self.usable = self.overview.usable.filter(~nw.col("group").is_null())
         missing = self.overview.missing()
         names = [name for name in missing.collect_schema().names() if name != "group"]
         self.missing = _by_group(missing.group_by("group").agg(nw.col(*names).sum()))
-        self.n_without_group = self.missing.pop(None, {"rows": 0})["rows"]
+        without = self.missing.pop(None, None)
+        self.n_without_group = without["rows"] if without else 0
         if self.n_without_group and (self.reading.missing == "error" or not self.missing):
             raise InputError(self._without_groups())
         if not self.missing:
             raise InputError("there are no responses: the input has no rows")
+        self.incomplete = {group: self.overview.incomplete(found) for group, found in self.missing.items()}
+        self.all_incomplete = Incomplete.of_groups(
+            self.incomplete.values(), self.overview.incomplete(without) if without else None
+        )
+        if not insist:
+            self.all_incomplete.check_few(self.reading)
         numbers = self.usable.group_by("group").agg(
             nw.col("label").n_unique().alias("n_labels"),
             nw.col("worker").n_unique().alias("n_workers"),
@@ -197,7 +215,7 @@ class _Groups:
         total = self.n_without_group + sum(found["rows"] for found in self.missing.values())
         of_all = f"{self.n_without_group} of {total} {'responses' if self.reading.wide else 'rows'}"
         said = f"{of_all} have no group (column {self.reading.group!r})"
-        return f"{said}; fill it in, or add --missing drop to leave them out" if self.missing else said
+        return f"{said}; fill it in, or leave out --missing error to do without them" if self.missing else said
 
     @cached_property
     def class_names(self) -> list[str]:
@@ -220,14 +238,15 @@ class _Groups:
         for group in sorted_texts(self.missing):
             numbers = self.numbers.get(group, nothing)
             try:
-                n_dropped = self.overview.n_dropped(self.missing[group])
+                incomplete = self.incomplete[group]
+                incomplete.check_allowed(self.reading)
                 check_n_labels(labels.get(group, ()), numbers["n_labels"])
                 _check_single(twice.get(group))
                 here = sizes.get(group, {})
                 _check_n_classes(len(here))
                 classes = tuple(WorkerClass(name, here[name]) for name in self.class_names if name in here)
                 scale = scale_of(labels[group], self.reading)
-                facts[group] = Facts(scale, classes, numbers["n_workers"], numbers["n_usable"], n_dropped)
+                facts[group] = Facts(scale, classes, numbers["n_workers"], numbers["n_usable"], incomplete)
             except InputError as error:
                 failures[group] = str(error)
         return facts, failures
@@ -343,8 +362,8 @@ class _Counting:
         groups = np.array(found.pop("group"), dtype=object)
         histogram = {name: np.array(column, np.int64) for name, column in found.items()}
         counts, weights = count_array(histogram, self.columns, self.shape), histogram["n_tasks"]
-        if self.prepared.reading.duplicates in {"all", "error"}:
-            n_usable = sum(known.n_usable for known in self.facts.values())
+        if self.prepared.reading.duplicates in KEPT:
+            n_usable = sum(known.n_usable - known.repeats.again.n for known in self.facts.values())
             check_counted(int(weights @ counts.sum(axis=(1, 2))), n_usable, self.prepared.types)
         rows: dict[str, list[int]] = {}
         for at, group in enumerate(groups.tolist()):
@@ -364,6 +383,7 @@ class _Counting:
             n_no_response=silent,
             n_workers=known.n_workers,
             n_responses=buckets.n_responses,
-            n_dropped=known.n_dropped,
+            n_dropped=known.incomplete.n,
         )
-        return CountedProblem(known.scale, known.classes, buckets, None, totals, self.prepared.reading)
+        notes = (*known.incomplete.notes, *known.repeats.notes)
+        return CountedProblem(known.scale, known.classes, buckets, None, totals, self.prepared.reading, notes=notes)

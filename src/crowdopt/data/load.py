@@ -46,8 +46,8 @@ class Source:
         counts: Responses per task, and the buckets.
         original: What the user gave.
         workspace: The database that files were read with; None for frames.
-        notes: What is odd about the rows and what was done with them, in the words of the command line; of a tool's
-            export, what was left out.
+        notes: What is odd about the rows and what was done with them, in the words of the command line.
+        about_export: What was done with the rows of a tool's export: information, and nothing odd.
         digest: Of the responses; see ``fingerprint.py``. Empty if nobody asked for it.
         on_server: Whether a database server counted them, and they stay there.
         export_labels: The known labels that an export brings, if it has any and they are not pinned.
@@ -58,6 +58,7 @@ class Source:
     original: Any
     workspace: Workspace | None
     notes: tuple[str, ...] = ()
+    about_export: tuple[str, ...] = ()
     digest: str = ""
     on_server: bool = False
     export_labels: ExportLabels | None = None
@@ -77,7 +78,7 @@ class Source:
         """What solving needs."""
         responses, counts = self.responses, self.counts
         known = (counts.buckets, counts.gold, self.totals, responses.reading, self.digest)
-        return CountedProblem(responses.scale, responses.classes, *known)
+        return CountedProblem(responses.scale, responses.classes, *known, self.notes)
 
     @property
     def fingerprint(self) -> str:
@@ -153,10 +154,15 @@ def _counted_by_server(
     data: Database, reading: Reading, workspace: Workspace, count: Callable[[OpenedSource, Server], Source]
 ) -> Source | None:
     """What a database server counts itself; None if it cannot, or if it must see the rows to say what is wrong."""
-    with serving(data, choose_responses(reading), reading, workspace) as server, suppress(Repeated):
-        if server is not None:
+    with serving(data, choose_responses(reading), reading, workspace) as server:
+        if server is None:
+            return None
+        with suppress(Repeated):
             return count(open_frame(server.rows(), reading), server)
-    return None
+        if reading.duplicates != "distinct":
+            return None
+        server.take_distinct()
+        return count(open_frame(server.rows(), reading), server)
 
 
 def _count(
@@ -177,9 +183,11 @@ def _count(
     responses = replace(responses, reading=_pinned(gold, found, responses, workspace, checks["resolved"]))
     on_phase("counting")
     counts = count_tasks(responses, workspace, server)
-    notes = (*found.notes, *responses.notes, *about_tasks(counts.table, responses.reading))
-    measuring = found.export_labels
-    source = Source(responses, counts, data, workspace, notes, on_server=server is not None, export_labels=measuring)
+    notes = (*responses.notes, *about_tasks(counts.table, responses.reading))
+    source = Source(
+        responses, counts, data, workspace, notes, found.notes,
+        on_server=server is not None, export_labels=found.export_labels,
+    )  # fmt: skip
     return replace(source, digest=digest_of_responses(responses, server)) if digest else source
 
 

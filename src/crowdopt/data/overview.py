@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
+from crowdopt.data.odd_rows import Incomplete
 from crowdopt.data.tables.table import Table, distinct_rows, fetch, settle
 from crowdopt.data.worker_classes import WorkerClass, classed, list_classes
 from crowdopt.errors import InputError
@@ -15,7 +16,7 @@ from crowdopt.model.letters import HAS_BLANKS
 from crowdopt.model.scale import MAX_LABELS, canonical_text, hint_bins
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from crowdopt.data.reading import Reading
 
@@ -41,7 +42,7 @@ class Overview:
         self.usable = self.table.filter(*known, nw.col("with_task") > 0)
 
     def missing(self) -> Table:
-        """What is missing, row by row of the table: how many rows, how many without each column, and without any."""
+        """What is missing, row by row of the table: how many rows, how many lack each column, some column, or all."""
         n, with_task = nw.col("n"), nw.col("with_task")
         nulls = {name: nw.col(name).is_null() for name in self.needed}
         return self.table.select(
@@ -54,30 +55,35 @@ class Overview:
             .alias("missing_id"),
             *(nw.when(null).then(n).otherwise(nw.lit(0)).alias(f"missing_{name}") for name, null in nulls.items()),
             nw.when(reduce(or_, nulls.values())).then(n).otherwise(n - with_task).alias("missing_any"),
+            nw.when(nulls["worker"] & nulls["label"]).then(n - with_task).otherwise(nw.lit(0)).alias("missing_all"),
         )
 
-    def check_missing(self) -> int:
-        """Raises if there is nothing, or if something is missing that may not be; returns the rows to drop."""
+    def check_missing(self, *, insist: bool) -> Incomplete:
+        """The rows that lack something, which are to be dropped.
+
+        Args:
+            insist: Whether more than half of the rows may be dropped.
+
+        Raises:
+            InputError: There is nothing, or something is missing that may not be.
+        """
         found = fetch(self.missing().select(nw.all().sum()))
         if not found["rows"][0]:
             raise InputError("there are no responses: the input has no rows")
-        return self.n_dropped({name: int(column[0]) for name, column in found.items()})
+        incomplete = self.incomplete({name: int(column[0]) for name, column in found.items()})
+        incomplete.check_allowed(self.reading)
+        if not insist:
+            incomplete.check_few(self.reading)
+        return incomplete
 
-    def n_dropped(self, missing: dict[str, int]) -> int:
-        """The rows to drop, given sums of :meth:`missing`; raises if there are any and they may not be dropped."""
+    def incomplete(self, missing: Mapping[str, int]) -> Incomplete:
+        """The rows that lack something, given sums of :meth:`missing`."""
+        parts = {name: missing[f"missing_{name}"] for name in ("task", *self.needed)}
         if self.reading.wide:  # an empty cell is no response; only the task must be there
-            missing |= {"missing_worker": 0, "missing_label": 0, "missing_any": missing["missing_task"]}
-        if self.reading.tidy:  # which leaves out rows without a label
-            missing |= {"missing_label": 0}
-        wrong = missing["missing_id" if self.reading.tidy and not self.reading.wide else "missing_any"]
-        if wrong and self.reading.missing == "error":
-            names = [name for name in ("task", *self.needed) if missing[f"missing_{name}"]]
-            parts = [f"{missing[f'missing_{name}']} without a {name}" for name in names]
-            raise InputError(
-                f"{wrong} of {missing['rows']} rows are incomplete ({', '.join(parts)}); "
-                "add --missing drop to leave them out"
-            )
-        return missing["missing_any"]
+            n = parts["task"]
+            return Incomplete(missing["rows"], n, missing["missing_all"], n, {"task": n}, wide=True)
+        n, empty, without_id = (missing[f"missing_{name}"] for name in ("any", "all", "id"))
+        return Incomplete(missing["rows"], n, empty, without_id, parts)
 
     def labels(self) -> list[Any]:
         """The labels that occur, in no particular order."""

@@ -66,9 +66,9 @@ class Reading:
     wide: bool = False
     group: str = ""
     keep: tuple[str, ...] = ()
-    duplicates: Duplicates = "error"
+    duplicates: Duplicates = "distinct"
     order_by: str = ""
-    missing: Missing = "error"
+    missing: Missing = "drop"
     na: tuple[str, ...] = ()
     verbatim: bool = False
     tidy: bool = False
@@ -95,9 +95,9 @@ class Reading:
         if self.scale:
             _one_of("scale", self.scale, get_args(ScaleKind))
         if self.duplicates in {"first", "last"} and not self.order_by:
-            raise InputError(f"duplicates {self.duplicates!r} needs a column that orders the responses: --order-by COL")
+            raise InputError(f"--duplicates {self.duplicates} needs a column that orders the responses: --order-by COL")
         if self.order_by and self.duplicates not in {"first", "last"}:
-            raise InputError("--order-by only has a meaning with --duplicates first or last")
+            raise InputError("--order-by only has a meaning with --duplicates first|last")
         self._check_labels()
         if len({task for task, _ in self.gold}) < len(self.gold):
             raise InputError("the gold has a task twice")

@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.data.bins import bin_labels
-from crowdopt.data.duplicates import resolve_duplicates
+from crowdopt.data.duplicates import KEPT, resolve_duplicates
 from crowdopt.data.hygiene import look_through
 from crowdopt.data.known_labels import GOLD_COLUMN, NOT_GOLD, TASK_TEXT, GoldCounts, count_array, with_gold, with_text
 from crowdopt.data.prepare import prepare
@@ -48,6 +48,7 @@ class Responses:
         n_dropped: Rows left out because something was missing.
         reading: The options that it was read with; what was taken from the type of the label column, or from the
             range of the scores, is said in them.
+        answered_once: Whether it is known that no worker has two answers to a task.
         notes: What is odd about the rows and what was done with them, in the words of the command line.
     """
 
@@ -60,6 +61,7 @@ class Responses:
     n_usable: int | None
     n_dropped: int
     reading: Reading
+    answered_once: bool = False
     notes: tuple[str, ...] = ()
 
 
@@ -121,21 +123,23 @@ def check(
     prepared = prepare(source, reading, n_bins=n_bins, resolved=resolved, known=known, trims=trims)
     clean = look_through(prepared, named=named, each=each, server=server)
     prepared, overview, reading = clean.prepared, clean.overview, clean.prepared.reading
-    n_dropped = overview.check_missing()
+    incomplete = overview.check_missing(insist=resolved)
     found = overview.labels()
     scale = scale_of(found, reading) if scale is None else Scale.of(found, scale.labels, scale.kind)
     classes = overview.classes(known)
+    table, repeats = server.counting(prepared.usable()) if server else resolve_duplicates(prepared.usable(), reading)
     return Responses(
-        table=prepared.usable() if server else resolve_duplicates(prepared.usable(), reading),
+        table=table,
         kept=prepared.kept,
         scale=scale,
         types=prepared.types,
         classes=classes,
         n_workers=overview.n_workers(),
-        n_usable=overview.n_usable() if reading.duplicates in {"all", "error"} else None,
-        n_dropped=n_dropped,
+        n_usable=overview.n_usable() - repeats.again.n if reading.duplicates in KEPT else None,
+        n_dropped=incomplete.n,
         reading=reading,
-        notes=clean.notes,
+        answered_once=reading.duplicates != "all" and not repeats.conflicts.n,
+        notes=(*incomplete.notes, *repeats.notes, *clean.notes),
     )
 
 

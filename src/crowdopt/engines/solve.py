@@ -17,6 +17,7 @@ from crowdopt.model.objective import Objective, response_matrix
 from crowdopt.model.offsets import Offsets, checked_number, checked_prior
 from crowdopt.model.problem import Problem
 from crowdopt.options.model import DEFAULT_TIME_LIMIT
+from crowdopt.options.words import in_python_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +40,7 @@ class Result:
     certificate: Certificate
 
 
+@in_python_words
 def solve(
     counts: Any,
     weights: Any = None,

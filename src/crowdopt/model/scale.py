@@ -81,7 +81,8 @@ class Scale:
         """The scale of the labels ``found`` in the data, in the order ``named`` by the user or else their own.
 
         Labels that all look like numbers are sorted as numbers, others as text. Unless the user said what ``kind`` of
-        scale it is: named labels, numbers, and two labels of any sort are ordinal, three and more texts nominal.
+        scale it is: named labels, ratings (see :func:`are_ratings`), and two labels of any sort are ordinal, all else
+        is nominal.
         """
         by_text: dict[str, Any] = {}
         for value in found:
@@ -104,15 +105,15 @@ class Scale:
             )
         if not named and kind != "nominal":
             _check_distinct(texts)
-        ordered = bool(named) or len(texts) <= 2 or all(as_number(text) is not None for text in texts)
-        if kind == "ordinal" and not ordered:
+        sortable = bool(named) or len(texts) <= 2 or all(as_number(text) is not None for text in texts)
+        if kind == "ordinal" and not sortable:
             raise InputError(
                 f"the order of labels that are texts must be named: --labels, lowest first; they are {_listed(texts)}"
             )
         return cls(
             tuple(texts),
             tuple(by_text.get(text, _like(text, by_text)) for text in texts),
-            kind or ("ordinal" if ordered else "nominal"),
+            kind or ("ordinal" if named or len(texts) <= 2 or are_ratings(texts) else "nominal"),
             inferred=not named and not kind,
             occurring=frozenset(j for j, text in enumerate(texts) if text in by_text),
         )
@@ -141,6 +142,23 @@ def as_number(text: str) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) and "_" not in text else None
+
+
+RATINGS = range(3, 8)
+"""How many labels ratings can be, where nobody says that they are ratings."""
+
+
+def are_ratings(texts: Sequence[str]) -> bool:
+    """Whether labels look like ratings: whole numbers without a gap, from 0 or 1 on or as far below 0 as above.
+
+    >>> are_ratings("12345"), are_ratings("1245"), are_ratings(["-1", "0", "1"]), are_ratings(["10", "20", "30"])
+    (True, False, True, False)
+    """
+    numbers = sorted(number for text in texts if (number := as_number(text)) is not None)
+    n = len(texts)
+    first = numbers[0] if numbers else math.nan
+    begins = first in {0, 1} or (n % 2 == 1 and first == -(n // 2))
+    return n in RATINGS and begins and numbers == [first + step for step in range(n)]
 
 
 def hint_bins(texts: Sequence[str]) -> str:

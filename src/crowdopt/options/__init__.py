@@ -5,7 +5,8 @@ From these declarations follow the command line (``cli/options.py``), the signat
 declare it here; if it changes which responses come out, it also needs a field in ``data/reading.py``, which is stored
 in solution files.
 
-Begin with ``verbs``, what each verb takes; its parts are in ``reading`` and ``model``. Each group is a ``TypedDict``:
+Begin with ``verbs``, what each verb takes; its parts are in ``reading`` and ``model``. ``words`` says texts, which name
+options as the command line does, with the names of Python's arguments. Each group is a ``TypedDict``:
 a function that takes ``**options: Unpack[…]`` is checked, and completed by editors, as if it had listed them. It may
 import ``model`` and what is below it.
 """

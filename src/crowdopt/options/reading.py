@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, TypedDict
 from crowdopt._option import Option, count_or_edges, split_texts, tool_name
 from crowdopt.model.scale import ScaleKind  # noqa: TC001 -- types are read at run time
 
-Duplicates = Literal["error", "same", "first", "last", "all"]
-Missing = Literal["error", "drop"]
+Duplicates = Literal["distinct", "all", "first", "last", "same", "error"]
+Missing = Literal["drop", "drop-all", "error"]
 
 
 class SourceOptions(TypedDict, total=False):
@@ -48,9 +48,10 @@ class ScaleOptions(TypedDict, total=False):
         ScaleKind | None,
         Option(
             None,
-            "Whether the labels are ordered; if not given, numbers are, three and more texts are not.",
+            "Whether the labels are ordered; if not given, ratings are (1 to 5, -2 to 2), other labels are not.",
             more="Whether the order of the labels means something (``ordinal``) or not (``nominal``). If None: two "
-            "labels, numbers, named labels and ordered categories are ordinal; three and more texts are nominal.",
+            "labels, named labels, ordered categories and ratings are ordinal, all else is nominal. Ratings are 3 to "
+            "7 whole numbers without a gap, from 0 or 1 on or as far below 0 as above.",
         ),
     ]
 
@@ -77,18 +78,20 @@ class RepeatOptions(TypedDict, total=False):
     duplicates: Annotated[
         Duplicates,
         Option(
-            "error",
-            "When a worker answered a task more than once.",
-            more="When a worker answered a task more than once: ``error``, ``same`` (count identical answers once), "
-            "``first`` or ``last`` (needs ``order_by``), or ``all`` (count every answer).",
+            "distinct",
+            "When a worker answered a task more than once: each distinct answer counts once, if not given.",
+            more="When a worker answered a task more than once: ``distinct`` (each distinct answer counts once), "
+            "``all`` (every row counts), ``first`` or ``last`` (needs ``order_by``), ``same`` (identical answers count "
+            "once, different ones are an error), or ``error``.",
         ),
     ]
     missing: Annotated[
         Missing,
         Option(
-            "error",
-            "Rows without a task, worker, label or group.",
-            more="Rows without task, worker, label or group: ``error`` or ``drop``.",
+            "drop",
+            "Rows without a task, worker, label or group: left out, if they are not more than half.",
+            more="Rows without task, worker, label or group: ``drop`` (leave them out; an error if they are more than "
+            "half of all), ``drop-all`` (leave them out, however many), or ``error``.",
         ),
     ]
 

@@ -43,6 +43,7 @@ def shared_content(solution: Solution) -> dict[str, Any]:
     return {
         "verdict": {"word": words.verdict.word, "sentence": words.verdict.sentence, "more": list(words.verdict.more)},
         "summary": solution.summary(),
+        "notes": list(words.notes),
         "lines": words.facts,
         "advice": list(named.advice),
         "labels": list(named.scale.labels),

@@ -6,6 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from crowdopt.errors import CrowdoptError
+from crowdopt.options.words import spoken
 from crowdopt.report.charts import BLUE, GREEN, ORANGE, RED
 from crowdopt.report.colours import ink_on
 from crowdopt.report.safe_text import with_safe_names
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt.results.solution import Solution
+    from crowdopt.results.words.summary import Summary
 
 MAX_MATRIX_LABELS = 12
 """Labels up to which matrices are shown."""
@@ -28,10 +30,10 @@ def cell_of(solution: Solution) -> str:
     verdict, ground = summary.verdict, _GROUND.get(summary.verdict.word, RED)
     look = f"background:{ground};color:{ink_on(ground)};padding:.1em .6em;border-radius:1em"
     parts = [
-        f'<p><strong style="{look}">{verdict.word}</strong> <strong>{escape(verdict.sentence)}</strong></p>',
-        *(f"<p>{escape(line)}</p>" for line in verdict.more if solution.doubts),
-        *(f"<p>Beware: {escape(line)}</p>" for line in summary.warnings),
-        _table([], [[name, value] for name, value in summary.facts.items()]),
+        f'<p><strong style="{look}">{verdict.word}</strong> <strong>{_words(verdict.sentence)}</strong></p>',
+        *(f"<p>{_words(line)}</p>" for line in verdict.more if solution.doubts),
+        *(f"<p>Beware: {_words(line)}</p>" for line in summary.warnings),
+        _table([], [[name, spoken(said)] for name, said in _named(summary)]),
     ]
     if solution.scale.n_labels <= MAX_MATRIX_LABELS:
         header = ["label of the task", *(f"answers {label}" for label in solution.scale.labels)]
@@ -41,6 +43,16 @@ def cell_of(solution: Solution) -> str:
             )
     parts.append(_drawing(solution))
     return f'<div class="crowdopt">{"".join(parts)}</div>'
+
+
+def _named(summary: Summary) -> list[tuple[str, str]]:
+    """What is odd about the data, and the facts, each with its name."""
+    return [*(("data", note) for note in summary.notes), *summary.facts.items()]
+
+
+def _words(text: str) -> str:
+    """A text in the words of who is speaking, as HTML."""
+    return escape(spoken(text))
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -59,6 +59,7 @@ def with_safe_names(solution: _S) -> _S:
     """The solution with names of labels and classes that can stand within sentences: for words, not for data."""
     labels = tuple(map(isolated, solution.scale.labels))
     classes = tuple(replace(one, name=isolated(one.name)) for one in solution.classes)
-    doubts, advice = (tuple(map(visible, said)) for said in (solution.doubts, solution.advice))
     scale = replace(solution.scale, labels=labels)
-    return replace(solution, scale=scale, classes=classes, doubts=doubts, advice=advice)
+    said = (solution.notes, solution.doubts, solution.advice)
+    notes, doubts, advice = (tuple(map(visible, texts)) for texts in said)
+    return replace(solution, scale=scale, classes=classes, notes=notes, doubts=doubts, advice=advice)

@@ -109,7 +109,7 @@ def advise_scale(scale: Scale, buckets: Buckets) -> tuple[str, ...]:
     if ordered is None or unordered is None or ordered >= unordered:
         return ()
     found = f"Krippendorff's alpha is {ordered:.3f} taken as ordered, {unordered:.3f} as categories"
-    what = "numbers" if scale.inferred else "labels"
+    what = "ratings" if scale.inferred else "labels"
     return (f"these {what} do not behave like an order ({found}): try --scale nominal",)
 
 

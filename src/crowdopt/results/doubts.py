@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crowdopt.errors import CheckWarning
+from crowdopt.errors import CheckWarning, DataWarning
 from crowdopt.model.agreement import excess_over_chance
+from crowdopt.options.words import python_speaks, python_words
 from crowdopt.results.consensus_tasks import ConsensusTasks
 from crowdopt.results.words.contradicted import Contradicted
 from crowdopt.results.words.sentences import overruling
@@ -145,10 +146,14 @@ def doubts_of(result: Solution | Solutions[Any]) -> tuple[str, ...]:
     return doubts_about_groups(result) if isinstance(result, Mapping) else result.doubts
 
 
-def warn_of(doubts: Iterable[str]) -> None:
-    """Warns whoever called this package."""
+def warn_of(doubts: Iterable[str], notes: Iterable[str] = ()) -> None:
+    """Warns whoever called this package of doubts and of notes about the data; the command line prints them itself."""
+    if not python_speaks():
+        return
     level, frame = 1, sys._getframe()  # noqa: SLF001 -- inspect.stack() reads all files of the stack
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == __name__.partition(".")[0]:
         level, frame = level + 1, frame.f_back
+    for note in notes:
+        warnings.warn(f"note: {python_words(note)}", DataWarning, stacklevel=level)
     for doubt in doubts:
-        warnings.warn(f"CHECK: {doubt}", CheckWarning, stacklevel=level)
+        warnings.warn(f"CHECK: {python_words(doubt)}", CheckWarning, stacklevel=level)

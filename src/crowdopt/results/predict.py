@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crowdopt.results.doubts import warn_of
 from crowdopt.results.kinds import UNCERTAIN_BELOW
 from crowdopt.results.labelling import probability_columns
 from crowdopt.results.reread import as_frame, read_new
@@ -80,4 +81,5 @@ class Prediction:
 def predicted_frame(solution: Solution, data: Any, *, probabilities: bool = False, **classes: Any) -> Any:
     """The predictions as the kind of table that was brought; a PyArrow table for files."""
     with read_new(solution, data, **classes) as source:
+        warn_of((), source.notes)
         return as_frame(Prediction(solution, source).table(probabilities=probabilities), source)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from crowdopt.errors import CrowdoptError, InputError, SolutionFileError
+from crowdopt.options.words import speaking_python
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from crowdopt.results.workers.table import Workers
 
 
+@speaking_python
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Solution(ABC):
     """The labels of all tasks, and what goes with them: a consensus or a proof.
@@ -36,6 +38,7 @@ class Solution(ABC):
         totals: Numbers of tasks, workers and responses.
         reading: How the source was read.
         classes: The classes of workers, in the order of the matrices; none if all workers are alike.
+        notes: What is odd about the rows and what was done with them, in words; empty if nothing is.
         doubts: Why the answers should be checked before anybody relies on them, in words; empty if nothing is known.
         advice: What else a user should know; empty if nothing.
         accuracy: Against a known truth, if one was given.
@@ -53,6 +56,7 @@ class Solution(ABC):
     totals: Totals
     reading: Reading
     classes: tuple[WorkerClass, ...] = ()
+    notes: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
     accuracy: Accuracy | None = None

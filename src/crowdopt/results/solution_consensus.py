@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from crowdopt.errors import CrowdoptError, InputError
+from crowdopt.options.words import speaking_python
 from crowdopt.results.solution import Solution
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ LEAST_EXPECTED = 1e-3
 """Where fewer responses than this are expected at a label, nothing is said of its tasks: it would be rounding."""
 
 
+@speaking_python
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ConsensusSolution(Solution):
     """What ``aggregate`` gives. It proves nothing: there is no certificate, no objective and no margin.

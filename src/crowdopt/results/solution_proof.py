@@ -12,6 +12,7 @@ from crowdopt.model.agreement import Agreement, agreement
 from crowdopt.model.certificate import Stop
 from crowdopt.model.objective import Objective, pooled_matrix, posterior, response_matrix
 from crowdopt.model.problem import Problem
+from crowdopt.options.words import speaking_python
 from crowdopt.results.kinds import UNCERTAIN_BELOW, Kind
 from crowdopt.results.solution import Solution
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from crowdopt.results.workers.table import Workers
 
 
+@speaking_python
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ProofSolution(Solution):
     """What ``prove`` gives.

@@ -11,6 +11,7 @@ import numpy as np
 
 from crowdopt.errors import CrowdoptError
 from crowdopt.model.scale import canonical_text
+from crowdopt.options.words import speaking_python
 from crowdopt.results.solution import Solution
 from crowdopt.results.solution_consensus import ConsensusSolution
 from crowdopt.results.solution_proof import ProofSolution
@@ -32,6 +33,7 @@ S_co = TypeVar("S_co", bound=Solution, covariant=True)
 _S = TypeVar("_S", bound=Solution)
 
 
+@speaking_python
 @dataclass(frozen=True, eq=False, repr=False)
 class Solutions(Mapping[str, S_co], Generic[S_co]):
     """The solutions of all groups, by the text of the group; all are of one kind.
@@ -44,6 +46,7 @@ class Solutions(Mapping[str, S_co], Generic[S_co]):
         accuracy: Against a known truth, by group, where one was given; the last, None, is of all groups.
         export_accuracy: On the tasks whose label the export of a tool knows, likewise.
         source: The tasks, while in memory.
+        notes: What is odd about the rows of all groups and what was done with them, in words.
     """
 
     groups: dict[str, S_co]
@@ -52,6 +55,7 @@ class Solutions(Mapping[str, S_co], Generic[S_co]):
     accuracy: dict[str | None, Accuracy] = field(default_factory=dict)
     export_accuracy: dict[str | None, Accuracy] = field(default_factory=dict)
     source: GroupedSource | None = None
+    notes: tuple[str, ...] = ()
 
     def __getitem__(self, group: Any) -> S_co:
         """The solution of a group, which may be named as the source has it."""
@@ -150,6 +154,7 @@ class Solutions(Mapping[str, S_co], Generic[S_co]):
             "n_groups": len(self.groups) + len(self.failures),
             "n_failures": len(self.failures),
             "n_check": sum(bool(one.doubts) for one in all_),
+            "notes": list(self.notes),
             **self._of_kind(),
             "n_tasks": sum(one.totals.n_tasks for one in all_),
             "n_responses": sum(one.totals.n_responses for one in all_),
@@ -209,8 +214,8 @@ class Solutions(Mapping[str, S_co], Generic[S_co]):
         """The solutions of a file, and of the one beside it that has the parameters of workers."""
         from crowdopt.results.solution_file.format import decode_groups
 
-        groups, failures, reading = decode_groups(data, beside)
-        return Solutions(with_own_readings(groups, reading), failures, reading)
+        groups, failures, reading, notes = decode_groups(data, beside)
+        return Solutions(with_own_readings(groups, reading), failures, reading, notes=notes)
 
     def __repr__(self) -> str:
         facts = self.summary()

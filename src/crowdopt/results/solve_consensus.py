@@ -50,6 +50,7 @@ def solve_consensus(
         scale=scale,
         totals=counted.totals,
         reading=counted.reading,
+        notes=counted.notes,
         crowd=agreement(counted.buckets.counts, counted.buckets.weights, metric=scale.kind),
         parameters=consensus.parameters,
         worker_names=tuple(parts.workers.to_pylist()),

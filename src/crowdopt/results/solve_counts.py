@@ -58,6 +58,7 @@ def solve_counted(counted: CountedProblem, wanted: SolveOptions, limits: Limits)
         totals=counted.totals,
         reading=counted.reading,
         classes=counted.classes,
+        notes=counted.notes,
         seed=wanted["seed"],
         advice=(
             *(advise(problem, solved.mapping) if proved else ()),

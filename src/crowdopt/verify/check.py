@@ -22,7 +22,7 @@ from crowdopt.verify.alternatives import agreement_of_best_names
 from crowdopt.verify.margins import about_choice, about_margins
 from crowdopt.verify.optimum import Undecided, log_likelihood
 from crowdopt.verify.recheck import Recheck
-from crowdopt.verify.verdict import Verdict, Verification
+from crowdopt.verify.verdict import Verdict, Verification, about_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,6 +43,8 @@ def check_proof(solution: ProofSolution, counted: CountedProblem, time_limit: fl
     """Checks a proof against what was counted, and that its file says so if its labels overrule clear majorities."""
     known = (counted.scale, counted.buckets, counted.totals, counted.gold, counted.classes)
     found = check_against(solution, *known, digest=counted.digest, time_limit=time_limit)
+    if found.verdict is not Verdict.REJECTED and (wrong := tuple(about_notes(counted.notes, solution.notes))):
+        return Verification(Verdict.REJECTED, wrong)
     told = any("clear majorities" in doubt for doubt in solution.doubts)
     if found.verdict is Verdict.REJECTED or solution.certificate.bound is None or told:
         return found

@@ -17,7 +17,7 @@ from crowdopt.errors import InputError
 from crowdopt.results.solve_consensus import solve_consensus
 from crowdopt.results.source_consensus import encode_tasks
 from crowdopt.results.words.summary_consensus import expectation, given_words
-from crowdopt.verify.verdict import Verdict, Verification
+from crowdopt.verify.verdict import Verdict, Verification, about_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,6 +99,7 @@ def _differences(stored: ConsensusSolution, found: ConsensusSolution) -> Iterato
     yield from _number("the number of uncertain labels", found.n_uncertain, stored.n_uncertain)
     yield from _number("the number of tied labels", found.n_tied, stored.n_tied)
     yield from _number("the mean confidence", found.mean_confidence, stored.mean_confidence)
+    yield from about_notes(found.notes, stored.notes)
     if found.doubts != stored.doubts:
         said, follows = ("; ".join(one.doubts) or "nothing" for one in (stored, found))
         yield f"what to check is '{follows}' by the data, '{said}' in the solution"

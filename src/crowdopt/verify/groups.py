@@ -20,7 +20,7 @@ from crowdopt.results.solution_consensus import ConsensusSolution
 from crowdopt.verify.answers import answer_differences
 from crowdopt.verify.check import check_proof, with_doubts
 from crowdopt.verify.consensus import check_consensus
-from crowdopt.verify.verdict import Verdict, Verification
+from crowdopt.verify.verdict import Verdict, Verification, about_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,10 +44,11 @@ def verify_groups(solutions: Solutions[Any], data: Any, options: VerifyOptions, 
     workspace = workspace_for(data, **complete(ResourceOptions, options))
     try:
         source = load_groups(data, solutions.reading, workspace, resolved=True)
-        if wrong := list(_about_groups(solutions, source)):
+        if wrong := [*_about_groups(solutions, source), *about_notes(source.notes, solutions.notes)]:
             return Verification(Verdict.REJECTED, tuple(wrong))
         checked = _check_all(solutions, source, options, on_group)
         found = _verdict(solutions, source, {group: one for group, (one, _) in checked.items()})
+        found = replace(found, notes=source.notes)
         if options["answers"] is None or found.verdict is Verdict.REJECTED:
             return found
         groups = {group: one for group, (_, one) in checked.items() if one is not None}

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from crowdopt.errors import one_line
+from crowdopt.options.words import spoken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def about_notes(found: tuple[str, ...], stored: tuple[str, ...]) -> Iterator[str]:
+    """Whether a solution says of the rows what the data say: a file that keeps silent about them is not true."""
+    if found != stored:
+        ours, theirs = ("; ".join(notes) or "nothing" for notes in (found, stored))
+        yield f"what is odd about the rows is '{ours}' by the data, '{theirs}' in the solution"
 
 
 class Verdict(StrEnum):
@@ -39,6 +51,7 @@ class Verification:
     Attributes:
         reasons: What is wrong, or why the bound was not checked.
         claim: What the solution says, of which that is the verdict: an unproved answer is confirmed as unproved.
+        notes: What is odd about the rows and what was done with them, by the data.
         check: Why the answers should be checked all the same, in words. Of a consensus these doubts follow from the
             data; of a proof they are what its file says.
     """
@@ -47,6 +60,7 @@ class Verification:
     reasons: tuple[str, ...] = ()
     claim: str = ""
     check: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reasons", tuple(map(one_line, self.reasons)))
@@ -57,6 +71,11 @@ class Verification:
     def exit_code(self) -> int:
         """0, 3 or 1: confirmed or reproduced, bound not re-checked, rejected."""
         return EXIT_CODES[self.verdict]
+
+    def spoken(self) -> Verification:
+        """The verdict in the words of who is speaking."""
+        reasons, check, notes = (tuple(map(spoken, said)) for said in (self.reasons, self.check, self.notes))
+        return replace(self, reasons=reasons, claim=spoken(self.claim), check=check, notes=notes)
 
     def with_answers(self, differences: tuple[str, ...]) -> Verification:
         """The verdict after answers were compared, with what differs in them."""

@@ -16,6 +16,7 @@ from crowdopt.data.readers.addresses import database_of
 from crowdopt.errors import ClassError, GoldError, InputError, SolutionFileError
 from crowdopt.options.reading import ResourceOptions
 from crowdopt.options.verbs import VerifyOptions
+from crowdopt.options.words import in_python_words
 from crowdopt.results.solution import Solution
 from crowdopt.verify.verdict import Verdict, Verification
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from crowdopt.results.solutions import Solutions
 
 
+@in_python_words
 @taking(VerifyOptions)
 def verify(
     solution: Solution | Solutions[Any] | str | Path,
@@ -46,10 +48,20 @@ def verify(
     Raises:
         InputError: The data cannot be read at all, or there is no solution file.
     """
+    data = database_of(data, options["table"], options["query"])
+    return _verification(solution, data, options, on_group).spoken()
+
+
+def _verification(
+    solution: Solution | Solutions[Any] | str | Path,
+    data: Any,
+    options: VerifyOptions,
+    on_group: Callable[[int, int], object],
+) -> Verification:
+    """The verdict in the words of the command line."""
     # Here, and not above, as ``import crowdopt`` offers this function and should be quick.
     from crowdopt.results.solutions import Solutions, read_solution_file
 
-    data = database_of(data, options["table"], options["query"])
     if isinstance(solution, str | Path):
         try:
             solution = read_solution_file(solution)
@@ -78,6 +90,7 @@ def _verify_one(solution: Solution, data: Any, options: VerifyOptions) -> Verifi
     try:
         source = load(data, solution.reading, workspace, resolved=True)
         found, answered = _checked(solution, source, options["time_limit"])
+        found = replace(found, notes=source.notes)
         if options["answers"] is None or found.verdict is Verdict.REJECTED or answered is None:
             return found
         from crowdopt.verify.answers import answer_differences

@@ -31,7 +31,7 @@ def test_answers_are_written_to_a_table(kind, tmp_path, program):
         with closing(sqlite3.connect(tmp_path / "data.db")) as connection:
             rows = connection.execute(order).fetchall()
     assert rows == list(zip(*plain(solution.answers_frame(probabilities=True)).values(), strict=True))
-    with pytest.raises(OutputError, match="it exists; add --replace"):
+    with pytest.raises(OutputError, match="it exists; add replace=True"):
         solution.write(target)
     prove(to_pandas(ROWS)).write(Database(data.address, table=target.table, replace=True))
     done = program(

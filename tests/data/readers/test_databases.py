@@ -105,9 +105,10 @@ def test_missing_values_are_those_of_a_frame(kind, missing, tmp_path):
         rows[at][missing] = None
     table = pa.Table.from_pylist(rows)
     data = database(kind, table, tmp_path)
-    assert facts(prove(data, missing="drop")) == facts(prove(table, missing="drop"))
+    assert facts(prove(data)) == facts(prove(table))
+    assert prove(data).notes == (f"2 of 97 rows are incomplete and were left out: 2 without a {missing}",)
     with pytest.raises(InputError, match=f"2 of 97 rows are incomplete \\(2 without a {missing}\\)"):
-        prove(data)
+        prove(data, missing="error")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -124,7 +125,7 @@ def test_repeated_answers_are_explained(kind, conflict, tmp_path):
     other = {"no": "yes", "yes": "no"}[label] if conflict else label
     data = database(kind, to_arrow([*ROWS, (task, worker, other)]), tmp_path)
     with pytest.raises(InputError, match=f"1 .task, worker. pairs occur more than once.*{task}, {worker}"):
-        prove(data)
+        prove(data, duplicates="error")
     if not conflict:
         assert facts(prove(data, duplicates="same")) == facts(prove(to_arrow(ROWS)))
 
@@ -280,9 +281,9 @@ def test_a_solution_is_verified_against_its_database(kind, tmp_path):
         ({"query": "SELECT task FROM {table}"}, "no column named 'worker'"),
         ({"query": "SELECT * FROM nowhere"}, "nowhere"),
         ({"table": "nowhere"}, "has no table 'nowhere'"),
-        ({"table": "{table}", "task": "tusk"}, "no column named 'tusk' for the task; did you mean --task task"),
-        ({}, "say what to read of it with --table or --query"),
-        ({"table": "{table}", "query": "SELECT 1"}, "leave out --table or --query"),
+        ({"table": "{table}", "task": "tusk"}, "no column named 'tusk' for the task; did you mean task=\"task\""),
+        ({}, "say what to read of it with table or query"),
+        ({"table": "{table}", "query": "SELECT 1"}, "leave out table or query"),
     ],
 )
 def test_bad_input_is_one_line(kind, options, said, tmp_path, program):

@@ -108,7 +108,7 @@ def test_prodigy_without_options_takes_accept_and_reject_as_labels():
     ],
 )
 def test_what_does_not_count_is_left_out_and_said(file, options, notes):
-    assert list(prove(file, **options).source.notes) == notes
+    assert list(prove(file, **options).source.about_export) == notes
 
 
 @pytest.mark.parametrize("file", ["mturk.csv", "toloka.tsv"])
@@ -272,7 +272,7 @@ def test_label_studio_takes_the_answers_back(question, value, tmp_path):
     [
         ("label_studio_min.json", SENTIMENT, "p.json", "JSON-MIN"),
         ("prodigy.jsonl", {}, "p.json", "made from its own export"),
-        ("label_studio.json", {"question": "stars", "bins": [3]}, "p.json", "leave out --bins"),
+        ("label_studio.json", {"question": "stars", "bins": [3]}, "p.json", "leave out bins"),
         ("label_studio.json", SENTIMENT, "p.csv", "must end in .json"),
     ],
 )
@@ -313,5 +313,5 @@ def test_a_frame_is_no_export():
     frame = pyarrow.csv.read_csv(PLAIN)
     with pytest.raises(InputError, match="give its path, not a frame"):
         crowdopt.prove(frame, tool="mturk")
-    with pytest.raises(InputError, match="--question is for exports"):
+    with pytest.raises(InputError, match="question is for exports"):
         crowdopt.prove(frame, question="q")

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from crowdopt.errors import InputError, without_passwords
+from crowdopt.options.words import speaking_python
 
 Kind = Literal["postgresql", "sqlite"]
 
@@ -59,6 +60,7 @@ def shown_argument(text: str) -> str:
         return f"{found['option']}{found['kind']}://..."
 
 
+@speaking_python
 @dataclass(frozen=True)
 class Database:
     """A table or a query of a database, in the place of a file or a frame.
@@ -89,9 +91,7 @@ class Database:
         if self.table and self.query:
             raise InputError("a table and a query were given: leave out --table or --query")
         if not self.table and not self.query.strip():
-            raise InputError(
-                f"{self} is a database: say what to read of it with --table or --query (in Python table= or query=)"
-            )
+            raise InputError(f"{self} is a database: say what to read of it with --table or --query")
 
     def __repr__(self) -> str:
         named = f"table={self.table!r}" if self.table else f"query={self.query!r}"

@@ -51,7 +51,7 @@ def _no_table(source: InputFile, workspace: Workspace, delimiter: str) -> NoRetu
     del workspace, delimiter
     raise InputError(
         f"{source.name}: JSON is read as JSON Lines, one object per line, suffix .jsonl; as it is, only if it is "
-        "the export of an annotation tool (--from)"
+        "the export of an annotation tool, named with --from"
     )
 
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
+from crowdopt.data.odd_rows import NO_REPEATS, Found, Repeats
 from crowdopt.data.readers.database import connected
 from crowdopt.data.readers.database_rows import RowsLater, copy, find_columns, opened_copy
 from crowdopt.data.tables.digest_words import DIGITS, WORDS
-from crowdopt.data.tables.table import fetch
+from crowdopt.data.tables.table import distinct_rows, fetch
 from crowdopt.data.tables.workspace import literal
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ NOT_TEXT = {"float4", "float8", "date", "timestamp", "timestamptz", "numeric"}
 
 
 class Repeated(Exception):  # noqa: N818 -- no error, but a reason to go another way
-    """A worker answered a task more than once."""
+    """A worker answered a task more than once, and what counts then is still to be found out."""
 
 
 @contextmanager
@@ -67,8 +68,9 @@ class Server:
         named |= {"class": reading.class_column} if reading.class_column else {}
         known = {column.name: column for column in columns}
         values = ", ".join(f"{self._value(role, known[name])} AS {role}" for role, name in named.items())
-        self.responses = f"(SELECT {values} FROM {database.relation}) AS crowdopt_responses"
+        self.as_written = self.all_rows = f"(SELECT {values} FROM {database.relation}) AS crowdopt_responses"
         self.keys = [role for role in named if role != "task"]
+        self.repeats: Repeats | None = None
 
     def _value(self, role: str, column: Column) -> str:
         """A column with nulls where something is missing."""
@@ -87,7 +89,7 @@ class Server:
         """Responses per (worker, class, label): how many, and how many have a task; see ``overview.Overview``."""
         keys = ", ".join(self.keys)
         return self._counted(
-            f"SELECT {keys}, count(*) AS n, count(task) AS with_task FROM {self.responses} GROUP BY {keys}"
+            f"SELECT {keys}, count(*) AS n, count(task) AS with_task FROM {self.as_written} GROUP BY {keys}"
         )
 
     def replace_labels(self, changes: Mapping[str, str | None]) -> None:
@@ -97,7 +99,38 @@ class Server:
         )
         others = ", ".join(role for role in ("task", *self.keys) if role != "label")
         label = f"CASE label {cases} ELSE label END AS label"
-        self.responses = f"(SELECT {others}, {label} FROM {self.responses}) AS crowdopt_respelled"
+        self.all_rows = f"(SELECT {others}, {label} FROM {self.as_written}) AS crowdopt_respelled"
+
+    @property
+    def responses(self) -> str:
+        """The rows that count."""
+        distinct = f"(SELECT DISTINCT * FROM {self.all_rows}) AS crowdopt_distinct"
+        return self.all_rows if self.repeats is None else distinct
+
+    def take_distinct(self) -> None:
+        """From now on, every distinct answer of a worker to a task counts once; notes what is repeated."""
+        known = " AND ".join(f"{role} IS NOT NULL" for role in ("task", *self.keys))
+        parts = ("task::text", "worker::text", 'min(label::text COLLATE "C")', 'max(label::text COLLATE "C")')
+        example = f'({" || chr(31) || ".join(parts)}) COLLATE "C"'
+        pairs = (
+            f"(SELECT count(*) AS n, count(DISTINCT label) AS kinds, {example} AS example FROM {self.all_rows} "
+            f"WHERE {known} GROUP BY task, worker HAVING count(*) > 1) AS crowdopt_pairs"
+        )
+        found = fetch(
+            self._counted(
+                "SELECT sum(n - kinds)::int8 AS again, count(*) FILTER (WHERE kinds > 1) AS conflicts, "
+                "min(example) FILTER (WHERE n > kinds) AS repeated, "
+                f"min(example) FILTER (WHERE kinds > 1) AS different FROM {pairs}"
+            )
+        )
+        ((again, conflicts, repeated, different),) = zip(*found.values(), strict=True)
+        self.repeats = Repeats(Found(again, repeated or ""), Found(conflicts, different or ""))
+
+    def counting(self, rows: Table) -> tuple[Table, Repeats]:
+        """Of the rows themselves those that count, if somebody asks for them, and what is repeated."""
+        if self.repeats is None:
+            return rows, NO_REPEATS
+        return distinct_rows(rows), self.repeats
 
     def per_task(self, places: Mapping[str, tuple[str | None, Any]], *, complete: bool) -> Table:
         """Responses per task and (class, label), given the names of the columns to count them in.
@@ -114,7 +147,7 @@ class Server:
             f"count(*) FILTER (WHERE {' AND '.join([*known, *_theirs(*place)])}) AS {name}"
             for name, place in places.items()
         ]
-        once = self.reading.duplicates != "all"
+        once = self.reading.duplicates != "all" and self.repeats is None
         if once:
             labelled = " AND ".join([*known, "label IS NOT NULL"])
             filtered = f"FILTER (WHERE {labelled})"

@@ -116,4 +116,6 @@ def _solve_all(
     if not solved:
         group, reason = next(iter(failures.items()))
         raise InputError(f"none of the {len(failures)} groups can be answered; {group!r}: {reason}")
-    return Solutions(with_own_readings(solved, source.reading), failures, source.reading, source=source)
+    return Solutions(
+        with_own_readings(solved, source.reading), failures, source.reading, source=source, notes=source.notes
+    )

@@ -25,6 +25,7 @@ from crowdopt.results.solution_file.parts import (
     damage,
     damaged,
     parse_reading,
+    sentences,
     texts,
 )
 from crowdopt.results.solution_file.proof import decode_proof, encode_proof
@@ -52,6 +53,7 @@ def encode_groups(solutions: Solutions[Any], workers: dict[str, Any] | None = No
         "format_version": FORMAT_VERSION,
         "crowdopt_version": __version__,
         "reading": solutions.reading.to_dict(),
+        "notes": list(solutions.notes),
         "groups": [{"group": group} | _own(encode(solution, workers)) for group, solution in solutions.items()],
         "failures": [{"group": group, "reason": reason} for group, reason in solutions.failures.items()],
     }
@@ -176,14 +178,17 @@ def _decode_one(data: dict[str, Any], workers: Mapping[str, Any] | None) -> Solu
     return decode_consensus(data, workers)
 
 
-def decode_groups(data: Any, beside: Beside | None = None) -> tuple[dict[str, Solution], dict[str, str], Reading]:
-    """The inverse of :func:`encode_groups`: the solutions, why other groups have none, and how all were read."""
+def decode_groups(
+    data: Any, beside: Beside | None = None
+) -> tuple[dict[str, Solution], dict[str, str], Reading, tuple[str, ...]]:
+    """The inverse of :func:`encode_groups`: the solutions, why other groups have none, how all were read, and notes."""
     if format_of(data) != GROUPS_FORMAT:
         raise SolutionFileError("this is not a file of the solutions of groups")
     _check_version(data)
     with damage():
-        if set(data) != {*SHARED, "groups", "failures"}:
+        if set(data) != {*SHARED, "notes", "groups", "failures"}:
             raise damaged("it has other parts than it should")
+        notes = sentences(data["notes"], "a note")
         reading = parse_reading(data["reading"])
         # Each group is decoded as a solution of its own, but the classes of all workers only once.
         alone = replace(reading, classes=(), group="").to_dict()
@@ -200,7 +205,7 @@ def decode_groups(data: Any, beside: Beside | None = None) -> tuple[dict[str, So
             raise damaged("its groups are not told apart")
         if len({solution.kind for solution in groups.values()}) != 1:
             raise damaged("its groups are of two kinds" if groups else "no group has a solution")
-    return groups, failures, reading
+    return groups, failures, reading, notes
 
 
 def _check_version(data: dict[str, Any]) -> None:

@@ -43,11 +43,12 @@ def encode_common(solution: Solution) -> dict[str, Any]:
         "reading": solution.reading.to_dict(),
         "totals": dict(vars(solution.totals)),
         "agreement": solution.agreement.to_dict(),
+        "notes": list(solution.notes),
         "doubts": list(solution.doubts),
     }
 
 
-COMMON_PARTS = {"scale": dict, "reading": dict, "totals": dict, "agreement": dict, "doubts": list}
+COMMON_PARTS = {"scale": dict, "reading": dict, "totals": dict, "agreement": dict, "notes": list, "doubts": list}
 """What every file must have to be read at all, and of what kind that is in JSON."""
 
 
@@ -67,15 +68,21 @@ def parse_common(data: dict[str, Any]) -> dict[str, Any]:
         raise damaged("its scale has a label twice, or none")
     if data["scale"]["kind"] not in {"ordinal", "nominal"} or type(data["scale"]["inferred"]) is not bool:
         raise damaged("its scale is neither ordinal nor nominal")
-    doubts = tuple(texts(data["doubts"]))
-    if len(set(doubts)) < len(doubts) or not all(map(str.strip, doubts)):
-        raise damaged("a doubt is there twice, or is empty")
     return {
         "scale": Scale(labels, labels, data["scale"]["kind"], data["scale"]["inferred"], frozenset(range(len(labels)))),
         "reading": parse_reading(data["reading"]),
         "totals": Totals(**{name: how_many(value) for name, value in data["totals"].items()}),
-        "doubts": doubts,
+        "notes": sentences(data["notes"], "a note"),
+        "doubts": sentences(data["doubts"], "a doubt"),
     }
+
+
+def sentences(values: Any, what: str) -> tuple[str, ...]:
+    """The values, if they are texts, none of them empty or there twice."""
+    said = tuple(texts(values))
+    if len(set(said)) < len(said) or not all(map(str.strip, said)):
+        raise damaged(f"{what} is there twice, or is empty")
+    return said
 
 
 def parse_reading(data: dict[str, Any]) -> Reading:

@@ -66,6 +66,7 @@ def common_facts(solution: Solution) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "kind": solution.kind,
         "check": list(solution.doubts),
+        "notes": list(solution.notes),
         "advice": list(solution.advice),
         **vars(totals),
         "tool": solution.reading.tool or None,

@@ -47,7 +47,7 @@ def headline(solution: ProofSolution, *, run: bool = True) -> str:
     """What was proved, in one sentence, and what was taken for granted; of the ``run`` also by whom and how fast."""
     scale, proved = solution.scale, _proved(solution, run=run)
     if scale.inferred and scale.kind == "ordinal" and scale.n_labels > 2:
-        return f"{proved}; the labels are numbers and were taken as ordered (--scale nominal if they are not)"
+        return f"{proved}; the labels look like ratings and were taken as ordered (--scale nominal if they are names)"
     return proved
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crowdopt.model.scale import as_number
 from crowdopt.results.kinds import UNCERTAIN_BELOW
 from crowdopt.results.words.facts import next_best
 from crowdopt.results.words.sentences import after_doubts, headline, verdict_of
@@ -16,21 +17,27 @@ if TYPE_CHECKING:
 
     from crowdopt._arrays import Floats, Ints
     from crowdopt.data.reading import Reading
+    from crowdopt.model.scale import Scale
     from crowdopt.results.accuracy import Accuracy
     from crowdopt.results.solution import Solution
     from crowdopt.results.solution_proof import ProofSolution
     from crowdopt.results.words.sentences import ReportVerdict
 
 
+MAX_NAMED = 20
+"""Numbers up to which an example names all of them."""
+
+
 @dataclass(frozen=True)
 class Summary:
-    """The parts of a summary: a headline, facts by name, how each class of workers answers, and what to beware of.
+    """The parts of a summary: headline, notes on the data, facts by name, how workers of each class answer, warnings.
 
     Where all workers are alike, their one matrix has no name. The verdict is what a page has in place of the headline.
     """
 
     headline: str
     verdict: ReportVerdict
+    notes: tuple[str, ...]
     facts: dict[str, str]
     matrices: dict[str, list[list[str]]]
     warnings: tuple[str, ...]
@@ -39,7 +46,8 @@ class Summary:
 def summarise(solution: ProofSolution) -> Summary:
     """The summary of a solution."""
     buckets = solution.buckets
-    facts = input_facts(solution, _workers(solution), _range(buckets.sizes.min(), buckets.sizes.max())) | {
+    facts = input_facts(solution, _workers(solution), _range(buckets.sizes.min(), buckets.sizes.max()))
+    facts |= scale_in_words(solution.scale) | {
         "labels": labels_in_words(solution, buckets.by_label(solution.mapping)[1]),
         "selectivity": _selectivity(solution),
         "uncertain": f"{solution.share_uncertain:.1%} of the labels are less probable than {UNCERTAIN_BELOW:.0%}"
@@ -58,13 +66,13 @@ def summarise(solution: ProofSolution) -> Summary:
     names = [one.name for one in solution.classes] or [""]
     matrices = {name: matrix_cells(solution, matrix) for name, matrix in zip(names, solution.matrix, strict=True)}
     said = after_doubts(solution.doubts, headline(solution))
-    return Summary(said, verdict_of(solution), facts, matrices, solution.advice)
+    return Summary(said, verdict_of(solution), solution.notes, facts, matrices, solution.advice)
 
 
 def input_facts(solution: Solution, workers: str, per_task: str) -> dict[str, str]:
     """What went in, in words: the source, tasks, workers, responses, and how far they agree."""
     totals = solution.totals
-    export = export_words(solution.reading, solution.source.notes if solution.source else ())
+    export = export_words(solution.reading, solution.source.about_export if solution.source else ())
     return ({"source": export} if export else {}) | {
         "tasks": f"{totals.n_tasks:,}"
         + _but(totals.n_gold, "of known label")
@@ -147,6 +155,18 @@ def _agreement(solution: Solution) -> str:
     text = f"two responses to a task agree {pairwise:.1%} of the time"
     kind = f" ({solution.scale.kind})" if solution.scale.n_labels > 2 else ""  # with two labels it is the same
     return text + (f"; Krippendorff's alpha {alpha:.3f}{kind}" if alpha is not None else "; nobody ever disagrees")
+
+
+def scale_in_words(scale: Scale) -> dict[str, str]:
+    """What three and more labels were taken for, where nobody said it."""
+    if not scale.inferred or scale.n_labels <= 2:
+        return {}
+    if scale.kind == "ordinal":
+        first, *_, last = scale.labels
+        return {"scale": f"{scale.n_labels} ratings, {first} to {last} (--scale nominal if they are names)"}
+    numbers = scale.n_labels <= MAX_NAMED and all(as_number(label) is not None for label in scale.labels)
+    named = f"--labels {','.join(scale.labels)}" if numbers else "--labels, lowest first"
+    return {"scale": f"{scale.n_labels} categories; if their order means something, name it with {named}"}
 
 
 def labels_in_words(solution: Solution, tasks: Sequence[int] | Ints) -> str:

@@ -13,6 +13,7 @@ from crowdopt.results.words.summary import (
     labels_in_words,
     matrix_cells,
     plural,
+    scale_in_words,
 )
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def summarise_consensus(solution: ConsensusSolution) -> Summary:
     totals, n_tasks = solution.totals, sum(solution.label_tasks)
     asked = totals.n_tasks - totals.n_no_response
     facts = input_facts(solution, f"{totals.n_workers:,}", f"{totals.n_responses / max(asked, 1):.1f}")
+    facts |= scale_in_words(solution.scale)
     facts["labels"] = labels_in_words(solution, solution.label_tasks)
     if solution.given_shares:
         facts["known shares"] = _shares(solution)
@@ -34,7 +36,8 @@ def summarise_consensus(solution: ConsensusSolution) -> Summary:
     facts |= accuracy_in_words(solution)
     matrix = matrix_cells(solution, solution.answer_shares)
     headline = after_doubts(solution.doubts, f"CONSENSUS: {expectation(solution)}{given_words(solution)}")
-    return Summary(headline, consensus_verdict(solution), facts, {"": matrix}, solution.advice)
+    verdict = consensus_verdict(solution)
+    return Summary(headline, verdict, solution.notes, facts, {"": matrix}, solution.advice)
 
 
 def consensus_verdict(solution: ConsensusSolution) -> ReportVerdict:

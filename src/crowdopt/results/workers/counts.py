@@ -46,7 +46,7 @@ def cells_of(solution: ProofSolution, source: Source) -> Table:
     answered = _with_class(source.responses.table.filter(~nw.col("label").is_null()), source.responses)
     answered = answered.select("task", "worker", "class", coded("label", codes, NOBODY).alias("answer"))
     folder = source.workspace.folder if source.workspace else None
-    if source.responses.reading.duplicates == "all" and not surely_distinct(answered, PAIR):
+    if not source.responses.answered_once and not surely_distinct(answered, PAIR):
         answered, own = _with_own_counts(answered, solution, folder)
     else:
         shape = solution.buckets.counts.shape[1:]

@@ -109,12 +109,6 @@ def check_spreadsheet(*targets: str | Path | Database | None, wanted: bool) -> N
         raise InputError("--spreadsheet-safe has a meaning only where a .csv or .tsv file is written")
 
 
-def check_stdout(*outputs: str | None, as_json: bool) -> None:
-    """Raises if two results would go to standard output."""
-    if "-" in outputs and as_json:
-        raise InputError("-o - and --json would both print to standard output: give one of them a file")
-
-
 @dataclass(frozen=True)
 class _File:
     """A file that is about to be written: where the user wants it, where that really is, and where it is until then."""

@@ -20,6 +20,7 @@ from crowdopt.data.tables.table import coded, fetch_integers
 from crowdopt.errors import InputError, MissingExtraError
 from crowdopt.model.offsets import checked_number
 from crowdopt.options.verbs import AggregateOptions, CompareOptions, ProveOptions
+from crowdopt.options.words import in_python_words, speaking_python, spoken
 from crowdopt.pipeline import prove
 from crowdopt.results.accuracy import NO_LABEL, known_labels
 from crowdopt.results.consensus_tasks import SURE
@@ -90,6 +91,7 @@ class MethodResult:
     labels: Ints | None = field(default=None, repr=False)
 
 
+@speaking_python
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """All methods on the same rows.
@@ -143,6 +145,7 @@ class Comparison:
         write_comparison(self.to_dict(), path, command)
 
 
+@in_python_words
 @taking(CompareOptions, _not_taken)
 def compare(
     data: Any, *, on_phase: Callable[[str], None] | None = None, **options: Unpack[CompareOptions]
@@ -185,7 +188,7 @@ def compare(
         n_responses=len(rows.task),
         n_truth=0 if true is None else int((true != NO_TRUTH).sum()),
         fingerprint=solution.certificate.fingerprint,
-        notes=notes,
+        notes=tuple(map(spoken, notes)),
     )
 
 

@@ -48,7 +48,7 @@ def read_known(folder: str | Path) -> Known:
     Raises:
         InputError: A file is missing or wrong, there are more labels than two, or nothing is left.
     """
-    folder, reading = Path(folder), Reading()
+    folder, reading = Path(folder), Reading(duplicates="error", missing="error")
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder" if folder.exists() else f"no such folder: {folder}")
     responses, truth = folder / "responses.csv", folder / "truth.csv"
@@ -76,5 +76,5 @@ def _about(path: Path) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        what = re.split("; (?:add|try) --", str(error))[0].removeprefix("the gold ")
+        what = re.split("; (?:add|try|leave out) --", str(error))[0].removeprefix("the gold ")
         raise InputError(what if str(path) in what else f"{path}: {what}") from error

@@ -92,7 +92,10 @@ def open_frame(frame: Any, reading: Reading) -> OpenedSource:
 def _check_plain(name: str, reading: Reading) -> None:
     for option in _given(reading):
         known = ", ".join(TOOL_NAMES)
-        said = f"{_spelt(option)} is for exports of annotation tools (--from {known}), and {name} is none"
+        said = (
+            f"{_spelt(option)} is for exports of annotation tools, and {name} is none; name the tool with --from: "
+            f"{known}"
+        )
         raise InputError(said + (_FILE_OF_THAT_NAME if option == "export_gold" else ""))
 
 
