@@ -161,13 +161,7 @@ def prove(
         InputError: With what is wrong, where, and what to do.
 
     >>> import pandas as pd
-    >>> rows = [
-    ...     ("a", "ann", "yes"),
-    ...     ("a", "bob", "yes"),
-    ...     ("b", "ann", "no"),
-    ...     ("b", "bob", "yes"),
-    ...     ("c", "bob", "no"),
-    ... ]
+    >>> rows = [row.split() for row in ("a ann yes", "a bob yes", "b ann no", "b bob yes", "c bob no")]
     >>> solution = prove(pd.DataFrame(rows, columns=["task", "worker", "label"]))
     >>> solution.certificate.proof
     <Proof.PROVED: 'PROVED'>
