@@ -23,17 +23,19 @@ from crowdopt.options.model import SolveOptions
 from crowdopt.options.verbs import AggregateOptions, ProveOptions, belongs_to_aggregate, belongs_to_prove
 from crowdopt.results.answers import ANSWER_COLUMNS, check_kept
 from crowdopt.results.beside_consensus import beside_consensus, what_to_compare
-from crowdopt.results.consensus_tasks import consensus_columns, encode_tasks
+from crowdopt.results.consensus_tasks import consensus_columns
 from crowdopt.results.doubts import doubts_of, warn_of
 from crowdopt.results.found_classes import checked_n_classes, with_found_classes
 from crowdopt.results.groups.solve_groups import OnGroup, aggregate_groups, prove_groups
 from crowdopt.results.solution import Solution
 from crowdopt.results.solve_consensus import solve_consensus
 from crowdopt.results.solve_counts import solve_counted
+from crowdopt.results.source_consensus import encode_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from crowdopt.consensus.work import OnShare
     from crowdopt.data.groups import GroupedSource
     from crowdopt.data.tables.workspace import Workspace
     from crowdopt.results.accuracy import Accuracy
@@ -51,6 +53,7 @@ def aggregate(
     *,
     group: Literal[""] = "",
     on_phase: OnPhase | None = None,
+    on_share: OnShare | None = None,
     on_group: OnGroup | None = None,
     **options: Unpack[AggregateOptions],
 ) -> ConsensusSolution: ...
@@ -60,6 +63,7 @@ def aggregate(
     *,
     group: str,
     on_phase: OnPhase | None = None,
+    on_share: OnShare | None = None,
     on_group: OnGroup | None = None,
     **options: Unpack[AggregateOptions],
 ) -> Solutions[ConsensusSolution]: ...
@@ -69,6 +73,7 @@ def aggregate(
     *,
     group: str = "",
     on_phase: OnPhase | None = None,
+    on_share: OnShare | None = None,
     on_group: OnGroup | None = None,
     **options: Unpack[AggregateOptions],
 ) -> ConsensusSolution | Solutions[ConsensusSolution]:
@@ -80,6 +85,7 @@ def aggregate(
         group: Name of a column of groups (questions, batches, languages). Each is a problem of its own, with labels of
             its own; a task belongs to its group, and may have the name of a task of another one.
         on_phase: Called with a word when a new phase of the work begins.
+        on_share: Called now and then with the share of the weighing that is done, from 0 to 1. Not used for groups.
         on_group: Called with the number of groups that are done, and of all; return True to leave the others.
         options: How to read, and what is known: see ``AggregateOptions``.
 
@@ -99,7 +105,7 @@ def aggregate(
     job = _Job.of(data, options, group, on_phase)
     with _closed_on_error(job.workspace):
         job.on_phase("reading")
-        return _doubted(job.find_consensus_by_group(on_group) if group else job.find_consensus())
+        return _doubted(job.find_consensus_by_group(on_group) if group else job.find_consensus(on_share))
 
 
 @overload
@@ -231,17 +237,16 @@ class _Job:
         with unchanged(self.workspace), explain_errors(paths_of(self.data)):
             yield
 
-    def find_consensus(self) -> ConsensusSolution:
+    def find_consensus(self, on_share: OnShare | None) -> ConsensusSolution:
         """Reads, counts and aggregates one problem."""
         source = self.load()
         check_kept(source.reading, consensus_columns([source.responses.scale]))
         self.on_phase("coding")
         with self.reading_again():
-            encoded, known = encode_tasks(source)
+            parts = encode_tasks(source)
         shares = self.options["label_shares"]
-        solution = solve_consensus(
-            source.counted, encoded, known, shares, lambda name: self.on_phase(f"weighing: {name}")
-        )
+        self.on_phase("weighing")
+        solution = solve_consensus(source.counted, parts, shares, on_share)
         return self.with_accuracy(replace(solution, source=source))
 
     def prove(self, on_progress: OnProgress | None) -> ProofSolution:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crowdopt.consensus import threads
-from crowdopt.consensus.consensus import FoundConsensus, find_consensus, probabilities_of, probabilities_without
+from crowdopt.consensus.consensus import FoundConsensus, Judge, find_consensus
 from crowdopt.consensus.rows import Rows
 from crowdopt.consensus.tilted import ranks
 from crowdopt.data.encode import Coded
@@ -19,7 +19,11 @@ from support.crowds import drawn_rows, renamed, rows_of, without_responses
 def checked(rows: Rows, **options) -> FoundConsensus:
     """The consensus, which is sound: finite, of sum one, and what its parameters say of the same responses."""
     found = find_consensus(rows, **options)
-    for probabilities in (found.probabilities, *found.members.values(), probabilities_without(rows, found.parameters)):
+    for probabilities in (
+        found.probabilities,
+        *found.members.values(),
+        Judge(found.parameters).probabilities_without(rows),
+    ):
         assert np.isfinite(probabilities).all()
         assert (probabilities >= 0).all()
         assert np.abs(probabilities.sum(axis=1) - 1).max() < 1e-12
@@ -27,7 +31,7 @@ def checked(rows: Rows, **options) -> FoundConsensus:
         assert np.isfinite(one).all()
     for name in ("tilted_matrix", "kinds_matrix"):
         assert np.abs(found.parameters.workers[name].sum(axis=2) - 1).max() < 1e-6
-    assert (probabilities_of(rows, found.parameters) == found.probabilities).all()
+    assert (Judge(found.parameters).probabilities(rows) == found.probabilities).all()
     return found
 
 
@@ -174,10 +178,14 @@ def test_given_shares_hold():
     assert more[1] > found.probabilities.sum(axis=0)[1]
 
 
-def test_members_are_told():
+def test_a_mean_of_members_and_its_progress():
     told = []
-    found = find_consensus(drawn_rows(0), on_member=told.append)
-    assert told == ["vote", "tilted", "kinds"] == [*found.members] == [*found.rounds]
+    found = find_consensus(drawn_rows(0), on_share=told.append)
+    assert told == sorted(told)
+    assert told[0] == 0
+    assert 0.8 < told[-1] <= 1
+    assert len(told) == 3 + sum(found.rounds.values())
+    assert [*found.members] == [*found.rounds] == ["vote", "tilted", "kinds"]
     mean = sum(weight * found.members[name] for name, weight in (("vote", 0.25), ("tilted", 0.5), ("kinds", 0.25)))
     assert np.abs(found.probabilities - mean).max() < 1e-12
 
@@ -189,10 +197,10 @@ def test_what_the_others_say(seed):
     known = np.where(np.arange(20) == 3, 1, -1)
     rows = replace(rows, known=known)
     parameters = find_consensus(rows).parameters
-    found = probabilities_without(rows, parameters)
+    found = Judge(parameters).probabilities_without(rows)
     for task, worker in {*zip(rows.task.tolist(), rows.worker.tolist(), strict=True)}:
         own = (rows.task == task) & (rows.worker == worker)
-        expected = probabilities_of(without_responses(rows, own), parameters)[task]
+        expected = Judge(parameters).probabilities(without_responses(rows, own))[task]
         assert np.abs(found[own] - expected).max() < 1e-9
 
 
@@ -203,13 +211,13 @@ def test_parameters_of_other_workers(seed):
     parameters = find_consensus(rows).parameters
     other, task, worker = renamed(rows, seed)
     back = np.argsort(worker)
-    ours = probabilities_of(rows, parameters)
-    assert np.abs(ours - probabilities_of(other, parameters.aligned(back))[task]).max() < 1e-9
+    ours = Judge(parameters).probabilities(rows)
+    assert np.abs(ours - Judge(parameters.aligned(back)).probabilities(other)[task]).max() < 1e-9
     unknown = parameters.aligned(np.where(np.arange(rows.n_workers) % 2 == 0, np.arange(rows.n_workers), -1))
     for name, values in unknown.workers.items():
         assert (values[0] == parameters.workers[name][0]).all()
         assert (values[1] == parameters.population[name]).all()
-    guessed = probabilities_of(rows, unknown)
+    guessed = Judge(unknown).probabilities(rows)
     assert np.isfinite(guessed).all()
     assert (guessed.argmax(axis=1) == ours.argmax(axis=1)).mean() > 0.7
 
@@ -217,10 +225,10 @@ def test_parameters_of_other_workers(seed):
 def test_answers_that_were_never_seen_say_nothing():
     rows = replace(drawn_rows(0, n_labels=3), n_labels=4)
     parameters = find_consensus(rows).parameters
-    first = probabilities_of(rows, parameters)
+    first = Judge(parameters).probabilities(rows)
     task = np.append(rows.task, 0)
     more = Coded.of(task, np.append(rows.worker, 0), np.append(rows.answer, 3), 4)
-    assert np.abs(probabilities_of(Rows.of(more), parameters)[1:] - first[1:]).max() < 1e-12
+    assert np.abs(Judge(parameters).probabilities(Rows.of(more))[1:] - first[1:]).max() < 1e-12
     for name in ("tilted_matrix", "kinds_matrix"):
         assert (parameters.workers[name][:, : len(parameters.population[name]) * 3 // 4, 3] == 0).all()
 

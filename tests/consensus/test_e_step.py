@@ -10,7 +10,7 @@ from scipy.special import digamma, gammaln
 
 from crowdopt.consensus import threads
 from crowdopt.consensus.cells import AnswerCells
-from crowdopt.consensus.consensus import find_consensus, probabilities_of, probabilities_without
+from crowdopt.consensus.consensus import Judge, find_consensus
 from crowdopt.consensus.kernels import expect, expect_without, vote_round
 from crowdopt.consensus.kinds import kinds_states
 from crowdopt.consensus.parameters import Parameters
@@ -99,7 +99,7 @@ def test_tilted(seed):
     rows, parameters = drawn(seed)
     labels, counts, pulled = tilted_by_definition(rows, parameters)
     states = np.zeros_like(labels)
-    change, kinds, found, found_pulled = tilted_states(rows, parameters).expect(rows, states)
+    change, kinds, found, found_pulled = tilted_states(parameters).expect(rows, states)
     assert np.abs(states - labels).max() < 1e-8
     assert change == pytest.approx(labels.max(), abs=1e-8)  # from zeros
     assert np.abs(found - counts.reshape(found.shape)).max() < 1e-7
@@ -125,7 +125,7 @@ def test_answers_over_all_tilts(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_kinds(seed):
     rows, parameters = drawn(seed)
-    assert np.abs(kinds_states(rows, parameters).labels(rows) - kinds_by_definition(rows, parameters)).max() < 1e-8
+    assert np.abs(kinds_states(parameters).labels(rows) - kinds_by_definition(rows, parameters)).max() < 1e-8
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -144,7 +144,7 @@ def test_draws_from_a_class_and_what_a_class_says_of_a_worker(seed):
     """The compiled special functions, over what rounds can ask for, against SciPy's."""
     rng = np.random.default_rng(seed)
     rows = drawn_rows(seed)
-    cells = AnswerCells.met(rows)
+    cells = AnswerCells.met([rows], rows.n_workers, rows.n_labels)
     counts = np.exp(rng.uniform(-20, 8, (cells.n_answered, 3))) * (rng.random((cells.n_answered, 3)) < 0.9)
     totals, weights = cells.totals(counts), rng.dirichlet(np.ones(2), rows.n_workers)
     assert totals.sum(axis=0) == pytest.approx(counts.sum(axis=0))
@@ -170,8 +170,8 @@ def test_loops_are_compiled_once():
         rows = drawn_rows(0, n_labels=n_labels)
         parameters = find_consensus(rows).parameters
         other = parameters.aligned(np.arange(rows.n_workers))
-        probabilities_of(rows, other)
-        probabilities_without(rows, other)
+        Judge(other).probabilities(rows)
+        Judge(other).probabilities_without(rows)
     find_consensus(replace(rows, known=rows.known % 3), shares=np.array([0.2, 0.3, 0.5]))
     loops = (vote_round, expect, expect_without, pool, class_scores, tilted_matrices)
     assert [len(loop.signatures) for loop in loops] == [1] * len(loops)

@@ -67,7 +67,7 @@ def by_loops(rows: Rows, probabilities: np.ndarray, n_classes: int):
 def test_equals_plain_loops(seed):
     rows, probabilities = random_crowd(seed)
     for n_classes in (1, 2, 4, 8):
-        found = find_classes(rows, probabilities, n_classes)
+        found = find_classes([(rows, probabilities)], n_classes)
         expected, shares = by_loops(rows, probabilities, n_classes)
         members = [frozenset(np.flatnonzero(found.classes == k).tolist()) for k in range(len(found.prior))]
         assert {*members} == {*expected}
@@ -86,7 +86,7 @@ def test_the_names_of_workers_and_tasks_change_nothing(seed):
     new_worker, new_task = rng.permutation(15), rng.permutation(50)
     first, second = rows_of(task, worker, label, 3), rows_of(new_task[task], new_worker[worker], label, 3)
     for n_classes in (2, 3, 7, 15):
-        one, other = (find_classes(rows, find_consensus(rows).probabilities, n_classes) for rows in (first, second))
+        one, other = (find_classes([(rows, find_consensus(rows).probabilities)], n_classes) for rows in (first, second))
         assert (other.classes[new_worker] == one.classes).all()
         assert len({*one.classes[12:]}) == 1
         assert np.array_equal(one.prior, other.prior)
@@ -97,7 +97,7 @@ def test_the_names_of_workers_and_tasks_change_nothing(seed):
 def test_finds_experts(seed):
     task, worker, label, _, classes = drawn(seed, [SHARP, BLUNT])
     rows = rows_of(task, worker, label, 3)
-    found = find_classes(rows, find_consensus(rows).probabilities, 2)
+    found = find_classes([(rows, find_consensus(rows).probabilities)], 2)
     assert (found.classes == classes).mean() > 0.9
     assert np.allclose(found.shares, 1 / 3, atol=0.1)
 
@@ -105,7 +105,7 @@ def test_finds_experts(seed):
 def test_finds_those_who_nearly_always_say_yes():
     task, worker, label, _, classes = drawn(1, [symmetric(2, 0.85), YES_SAYER])
     rows = rows_of(task, worker, label, 2)
-    found = find_classes(rows, find_consensus(rows).probabilities, 2)
+    found = find_classes([(rows, find_consensus(rows).probabilities)], 2)
     assert (found.classes == classes).mean() > 0.9
     rates = found.prior / found.prior.sum(axis=2, keepdims=True)
     assert np.allclose(rates[1], YES_SAYER, atol=0.1)
@@ -114,7 +114,7 @@ def test_finds_those_who_nearly_always_say_yes():
 def test_pseudo_counts_have_the_weight_of_the_responses():
     task, worker, label, _, _ = drawn(5, [SHARP, BLUNT], n_tasks=60)
     rows = rows_of(task, worker, label, 3)
-    found = find_classes(rows, find_consensus(rows).probabilities, 4)
+    found = find_classes([(rows, find_consensus(rows).probabilities)], 4)
     sizes = np.bincount(found.classes[worker], minlength=len(found.prior))
     assert np.allclose(found.prior.sum(axis=2), sizes[:, None] / 3)
 
@@ -124,13 +124,13 @@ def test_shares_are_those_of_the_tasks_whose_label_is_not_known():
     known = np.where(np.arange(30) < 20, truth, -1)
     rows = rows_of(task, worker, label, 2, known)
     found = find_consensus(rows).probabilities
-    assert np.allclose(find_classes(rows, found, 1).shares, found[20:].mean(axis=0), atol=1e-9)
+    assert np.allclose(find_classes([(rows, found)], 1).shares, found[20:].mean(axis=0), atol=1e-9)
 
 
 def test_one_label_and_labels_that_nobody_answers():
     for n_labels in (1, 3):
         rows = rows_of([0, 0, 1], [0, 1, 0], [0, 0, 0], n_labels)
-        found = find_classes(rows, find_consensus(rows).probabilities, 2)
+        found = find_classes([(rows, find_consensus(rows).probabilities)], 2)
         assert found.shares.tolist() == [1.0] + [0.0] * (n_labels - 1)
         assert np.isfinite(found.prior).all()
         assert math.isclose(found.prior.sum(), 3)

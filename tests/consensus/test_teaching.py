@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from crowdopt.consensus import consensus
-from crowdopt.consensus.consensus import find_consensus
-from crowdopt.consensus.rows import Rows
-from crowdopt.consensus.teaching import teaches, with_teaching_labels
+from crowdopt.consensus.consensus import AllRows, Judge, find_consensus, fit_consensus
+from crowdopt.consensus.rows import RowParts, Rows
+from crowdopt.consensus.teaching import idle_labels, with_teaching_labels
 from crowdopt.data.encode import Coded
-from support.crowds import drawn_rows, renamed
+from support.crowds import drawn_rows, renamed, without_responses
 
 
 def crowd(seed: int, n_tasks: int = 60, n_labels: int = 3, per_task: int = 4, right: float = 0.7) -> Rows:
@@ -23,6 +23,11 @@ def crowd(seed: int, n_tasks: int = 60, n_labels: int = 3, per_task: int = 4, ri
     worker = np.concatenate([rng.permutation(5)[:per_task] for _ in range(n_tasks)])
     other = (truth[task] + rng.integers(1, n_labels, size=len(task))) % n_labels
     return Rows.of(Coded.of(task, worker, np.where(rng.random(len(task)) < right, truth[task], other), n_labels))
+
+
+def taught(rows: Rows) -> list[int]:
+    """The known labels that teach."""
+    return with_teaching_labels(rows, idle_labels([rows])).known.tolist()
 
 
 def clear_majorities(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
@@ -62,7 +67,7 @@ def test_wrong_known_labels_take_no_clear_majority_along(number, n_labels):
 
 def test_without_that_rule_they_would(monkeypatch):
     """What the test above would miss if it could not fail."""
-    monkeypatch.setattr(consensus, "with_teaching_labels", lambda rows: rows)
+    monkeypatch.setattr(consensus, "idle_labels", lambda _: None)
     lost = [before - after for before, after in (kept(with_wrong_labels(crowd(seed), 20, seed))[1:] for seed in (0, 1))]
     assert min(lost) > 20
 
@@ -92,7 +97,7 @@ def test_many_right_known_labels_teach_how_workers_err():
         rows, truth = biased(seed)
         known = np.where(np.random.default_rng(seed + 100).random(300) < 0.2, truth, -1)
         told = replace(rows, known=known)
-        assert with_teaching_labels(told).known.tolist() == known.tolist()
+        assert taught(told) == known.tolist()
         before, after = (find_consensus(one).probabilities.argmax(axis=1) == truth for one in (rows, told))
         gains.append(after[known < 0].mean() - before[known < 0].mean())
     assert min(gains) >= 0
@@ -103,7 +108,7 @@ def test_some_wrong_ones_among_many_right_ones_teach_like_others():
     rows, truth = biased(5)
     known = np.where(np.arange(300) % 5 == 0, truth, -1)
     known[[0, 5, 10]] = 1 - truth[[0, 5, 10]]
-    assert (with_teaching_labels(replace(rows, known=known)).known == known).all()
+    assert taught(replace(rows, known=known)) == known.tolist()
 
 
 VOTES = np.array([[3, 0, 0], [0, 3, 0], [0, 3, 0], [0, 0, 3], [2, 2, 0], [0, 0, 0]])
@@ -124,12 +129,33 @@ VOTES = np.array([[3, 0, 0], [0, 3, 0], [0, 3, 0], [0, 0, 3], [2, 2, 0], [0, 0, 
     ],
 )
 def test_which_known_labels_teach(known, expected):
-    assert np.flatnonzero(teaches(VOTES, np.array(known))).tolist() == expected
+    task, answer = (np.repeat(one.ravel(), VOTES.ravel()) for one in np.indices(VOTES.shape))
+    worker = np.arange(len(task)) - np.searchsorted(task, task)
+    rows = Rows.of(replace(Coded.of(task, worker, answer, 3), n_tasks=6), np.array(known))
+    assert [task for task, label in enumerate(taught(rows)) if label >= 0] == expected
 
 
 def test_other_names_and_another_order_change_nothing():
     rows = with_wrong_labels(crowd(3), 10, 3)
     other, task, _ = renamed(rows, 1)
-    assert (with_teaching_labels(other).known[task] == with_teaching_labels(rows).known).all()
+    assert np.array(taught(other))[task].tolist() == taught(rows)
     ours, theirs = find_consensus(rows).probabilities, find_consensus(other).probabilities
     assert np.abs(ours - theirs[task]).max() < 1e-9
+
+
+@pytest.mark.parametrize("known_in_sample", [True, False])
+def test_of_responses_in_parts_all_known_labels_are_looked_at(known_in_sample):
+    """Known labels of tasks beyond the sample teach workers, too, and must not exchange names either."""
+    rows = crowd(4, n_tasks=200)
+    first = np.arange(200) < 100
+    wrong = with_wrong_labels(rows, 40, 4)
+    known = np.where(first == known_in_sample, wrong.known, -1)
+    told = replace(rows, known=known)
+    few = replace(without_responses(told, ~first[told.task]), known=np.where(first, known, -1))
+    place = np.arange(rows.n_workers)
+    in_parts = RowParts(lambda: iter([told]), rows.n_workers, rows.n_labels)
+    parameters, _ = fit_consensus(few, AllRows(in_parts, place, told.labels_used, len(rows.worker)))
+    clear, most = clear_majorities(rows)
+    clear &= known < 0
+    found = Judge(parameters).probabilities(told).argmax(axis=1)
+    assert (found == most)[clear].mean() > 0.95

@@ -47,7 +47,7 @@ def assert_as_if_alone(solutions, data: pd.DataFrame, **options) -> None:
     for group in data["question"].unique():
         expected, found = aggregate(rows_of(data, group), **options), solutions[group]
         assert found.summary() == expected.summary()
-        assert np.array_equal(found.tasks.probabilities, expected.tasks.probabilities)
+        assert np.array_equal(found.need_tasks().probabilities, expected.need_tasks().probabilities)
         assert found.worker_names == expected.worker_names
         columns = plain(expected.answers_frame(probabilities=True))
         at = sorted(range(len(columns["task"])), key=lambda i: str(columns["task"][i]))
@@ -316,4 +316,4 @@ def test_thousands_of_groups():
     assert len(solutions.answers) == n_groups * n_tasks
     for group in (0, 499, 999):
         expected = aggregate(rows_of(data, group), labels=[0, 1])
-        assert np.array_equal(solutions[group].tasks.probabilities, expected.tasks.probabilities)
+        assert np.array_equal(solutions[group].need_tasks().probabilities, expected.need_tasks().probabilities)

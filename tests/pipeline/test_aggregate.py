@@ -70,7 +70,7 @@ def test_threads_change_nothing(tmp_path):
     rows = [(task, f"w{worker}", label) for task, worker, label in rated(n_tasks=200).itertuples(index=False)]
     path = to_text(rows, tmp_path)
     first, second = (aggregate(path, threads=threads) for threads in (1, 2))
-    assert np.array_equal(first.tasks.probabilities, second.tasks.probabilities)
+    assert np.array_equal(first.need_tasks().probabilities, second.need_tasks().probabilities)
 
 
 @pytest.mark.parametrize("labels", [(1, 2, 3), ("high", "low", "medium"), (0, 1)], ids=str)

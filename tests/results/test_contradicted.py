@@ -7,7 +7,7 @@ import pytest
 
 from crowdopt import Solution, aggregate, prove, verify
 from crowdopt.results import beside_consensus
-from crowdopt.results.contradicted import NAMED, Contradicted
+from crowdopt.results.words.contradicted import NAMED, Contradicted
 from support.ways import to_pandas, to_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdopt.errors.CheckWarning")

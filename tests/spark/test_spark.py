@@ -149,7 +149,7 @@ def test_a_consensus_is_the_same_as_from_any_other_table(spark):
     data, there = table.to_pandas(), placed(table, spark)
     asked = {"missing": "drop", "gold": {7: "yes"}, "keep": ["worker"]}
     solution, expected = (crowdopt.aggregate(source, **asked) for source in (there, data))
-    assert np.array_equal(solution.tasks.probabilities, expected.tasks.probabilities)
+    assert np.array_equal(solution.need_tasks().probabilities, expected.need_tasks().probabilities)
     for found, wanted in [
         (solution.answers_frame(probabilities=True), expected.answers_frame(probabilities=True)),
         (solution.probabilities, expected.probabilities),

@@ -186,7 +186,7 @@ def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any
     with Console(quiet=options["quiet"]) as console, warnings.catch_warnings():
         warnings.simplefilter("ignore", CheckWarning)  # which the summary repeats
         called: dict[str, Any] = {"on_phase": console.on_phase, "on_group": console.on_group}
-        called |= {"on_progress": console.on_progress} if progress else {}
+        called |= {"on_progress": console.on_progress} if progress else {"on_share": console.on_share}
         result = run(data, group=options["group"], **{**wanted, "table": "", "query": ""}, **called)  # part of the data
         console.on_phase("writing")
         _write(result, target, options, console.check_interrupt)

@@ -62,7 +62,7 @@ class Console:
         self._stop_asked = False
         self._interrupted = was_interrupted()
         self._bar: Progress | None = None
-        self._started = time.monotonic()
+        self._started = self._phase_started = time.monotonic()
         self._previous: Any = None
 
     def __enter__(self) -> Self:
@@ -92,7 +92,7 @@ class Console:
     def on_phase(self, phase: str) -> None:
         """A new phase has begun."""
         self.check_interrupt()
-        self._phase = phase
+        self._phase, self._phase_started = phase, time.monotonic()
         self._end_bar()
         if self._status:
             self._status.update(phase)
@@ -111,6 +111,14 @@ class Console:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+
+    def on_share(self, share: float) -> None:
+        """So much of the phase is done; what is left is taken to be as fast."""
+        self.check_interrupt()
+        if self._status:
+            taken = time.monotonic() - self._phase_started
+            left = f", about {taken * (1 - share) / share:,.0f} s left" if share > 0 and taken > DELAY else ""
+            self._status.update(f"{self._phase}: {share:.0%} done{left}")
 
     def on_progress(self, progress: EngineProgress) -> bool:
         """An engine reports; True asks it to stop."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from crowdopt._arrays import Bools, Floats, Ints
@@ -23,49 +25,53 @@ class AnswerCells:
         worker: Worker of each cell.
         label: Label of each cell.
         n_answered: How many were answered.
-        of_row: Cell of each response; unsigned, which loops take faster.
     """
 
     index: Ints
     worker: Ints
     label: Ints
     n_answered: int
-    of_row: NDArray[np.uint64]
 
     @classmethod
-    def answered(cls, rows: Rows) -> AnswerCells:
+    def answered(cls, parts: Iterable[Rows], n_workers: int, n_labels: int) -> AnswerCells:
         """The labels that each worker answered."""
-        return cls._of(rows, np.zeros((rows.n_workers, rows.n_labels), bool))
+        answered = np.zeros((n_workers, n_labels), bool)
+        for rows in parts:
+            answered[rows.worker, rows.answer] = True
+        return cls._of(answered, answered)
 
     @classmethod
-    def met(cls, rows: Rows) -> AnswerCells:
+    def met(cls, parts: Iterable[Rows], n_workers: int, n_labels: int) -> AnswerCells:
         """The labels that each worker, or another worker on one of the worker's tasks, answered."""
-        met = np.zeros((rows.n_workers, rows.n_labels), bool)
-        for label, given in enumerate(rows.votes.T > 0):
-            met[rows.worker[given[rows.task]], label] = True
-        return cls._of(rows, met)
+        answered, met = (np.zeros((n_workers, n_labels), bool) for _ in range(2))
+        for rows in parts:
+            answered[rows.worker, rows.answer] = True
+            for label, given in enumerate(rows.votes.T > 0):
+                met[rows.worker[given[rows.task]], label] = True
+        return cls._of(answered, met)
 
     @classmethod
-    def every(cls, rows: Rows) -> AnswerCells:
+    def every(cls, n_workers: int, n_labels: int) -> AnswerCells:
         """All pairs, in order."""
-        shape = rows.n_workers, rows.n_labels
-        index = np.arange(rows.n_workers * rows.n_labels).reshape(shape)
-        worker, label = (one.ravel() for one in np.indices(shape))
-        return cls(index, worker, label, index.size, (rows.worker * rows.n_labels + rows.answer).astype(np.uint64))
+        index = np.arange(n_workers * n_labels).reshape(n_workers, n_labels)
+        worker, label = (one.ravel() for one in np.indices(index.shape))
+        return cls(index, worker, label, index.size)
 
     @classmethod
-    def _of(cls, rows: Rows, met: Bools) -> AnswerCells:
-        answered = np.zeros_like(met)
-        answered[rows.worker, rows.answer] = True
+    def _of(cls, answered: Bools, met: Bools) -> AnswerCells:
         first, others = np.nonzero(answered), np.nonzero(met & ~answered)
         worker, label = (np.concatenate(pair) for pair in zip(first, others, strict=True))
         index = np.full(met.shape, -1)
         index[worker, label] = np.arange(len(worker))
-        return cls(index, worker, label, len(first[0]), index[rows.worker, rows.answer].astype(np.uint64))
+        return cls(index, worker, label, len(first[0]))
+
+    def of_rows(self, rows: Rows) -> NDArray[np.uint64]:
+        """The cell of each response; unsigned, which loops take faster."""
+        return self.index[rows.worker, rows.answer].astype(np.uint64)
 
     def counts(self, rows: Rows, states: Floats) -> Floats:
         """How often each pair was answered in each state (answered cell, state), by the probabilities of states."""
-        counts, cell = np.empty((self.n_answered, states.shape[1])), self.of_row.astype(np.int64)
+        counts, cell = np.empty((self.n_answered, states.shape[1])), self.index[rows.worker, rows.answer]
         for state in range(states.shape[1]):
             counts[:, state] = np.bincount(cell, states[rows.task, state], minlength=self.n_answered)
         return counts

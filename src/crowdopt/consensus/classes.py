@@ -14,6 +14,8 @@ import numpy as np
 from crowdopt.consensus.grid import on_grid
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from crowdopt._arrays import Floats, Ints
     from crowdopt.consensus.rows import Rows
 
@@ -47,10 +49,13 @@ def auto_n_classes(n_labels: int, n_workers: int) -> int:
     return min(AUTO_OF_TWO_LABELS if n_labels <= 2 else AUTO_OF_MORE, n_workers)
 
 
-def find_classes(rows: Rows, probabilities: Floats, n_classes: int) -> FoundClasses:
-    """At most ``n_classes`` classes of workers, given the probabilities of the labels (task, label)."""
-    exact = on_grid(probabilities)  # so that sums, and with them ties, do not depend on the order of workers
-    counts = _expected_counts(rows, exact)
+def find_classes(parts: Iterable[tuple[Rows, Floats]], n_classes: int) -> FoundClasses:
+    """At most ``n_classes`` classes of workers, given responses and the probabilities of the labels (task, label)."""
+    found = []
+    for rows, probabilities in parts:
+        exact = on_grid(probabilities)  # so that sums, and with them ties, do not depend on the order of workers
+        found.append((_expected_counts(rows, exact), exact[rows.known < 0].sum(axis=0)))
+    counts, shares = (np.sum(one, axis=0) for one in zip(*found, strict=True))
     classes = _settled(counts, _by_agreement(counts, n_classes), n_classes)
     of_class = _sums(counts, classes, n_classes)
     total, right = of_class.sum(axis=(1, 2)), np.einsum("kjj->k", of_class)
@@ -58,7 +63,6 @@ def find_classes(rows: Rows, probabilities: Floats, n_classes: int) -> FoundClas
     order = used[np.argsort(-right[used] / total[used], kind="stable")]
     place = np.zeros(n_classes, np.int64)
     place[order] = np.arange(len(order))
-    shares = exact[rows.known < 0].sum(axis=0)
     return FoundClasses(place[classes], _prior(of_class[order]), shares / shares.sum())
 
 

@@ -13,21 +13,56 @@ import numpy as np
 
 from crowdopt.consensus.kinds import fit_kinds, kinds_states
 from crowdopt.consensus.parameters import Parameters
-from crowdopt.consensus.teaching import with_teaching_labels
+from crowdopt.consensus.rows import RowParts
+from crowdopt.consensus.teaching import idle_labels, with_teaching_labels
 from crowdopt.consensus.tilted import fit_tilted, tilted_states
 from crowdopt.consensus.vote import fit_vote, vote_labels, vote_labels_without
+from crowdopt.consensus.work import Work
 from crowdopt.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crowdopt._arrays import Floats
+    from crowdopt._arrays import Bools, Floats, Ints
+    from crowdopt.consensus.parameters import Fitted
     from crowdopt.consensus.rows import Rows
+    from crowdopt.consensus.work import OnShare
 
 WEIGHTS = {"vote": 0.25, "tilted": 0.5, "kinds": 0.25}
 """The members and their weights."""
 
-_FITS = {"vote": fit_vote, "tilted": fit_tilted, "kinds": fit_kinds}
+PASSES = 4
+"""How often all responses are looked at for the parameters of all workers, after a fit to a sample of the tasks."""
+
+_FITS: dict[str, Callable[[Rows, Floats | None, Callable[[], None]], Fitted]] = {
+    "vote": fit_vote,
+    "tilted": fit_tilted,
+    "kinds": fit_kinds,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class AllRows:
+    """All responses, where members are fitted to a sample of the tasks.
+
+    Attributes:
+        parts: The responses.
+        place: Of each worker the index among those of the sample, or -1.
+        labels_used: Which labels some worker answered or some task is known to have.
+        n_responses: Number of responses.
+        has_known: Whether some task may have a known label.
+    """
+
+    parts: RowParts
+    place: Ints
+    labels_used: Bools
+    n_responses: int
+    has_known: bool = True
+
+    def teaching(self, idle: Bools | None) -> RowParts:
+        """The responses, with only those known labels that teach."""
+        parts = self.parts
+        return RowParts(lambda: (with_teaching_labels(rows, idle) for rows in parts), parts.n_workers, parts.n_labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +82,7 @@ class FoundConsensus:
     rounds: dict[str, int]
 
 
-def find_consensus(
-    rows: Rows, *, shares: Floats | None = None, on_member: Callable[[str], None] | None = None
-) -> FoundConsensus:
+def find_consensus(rows: Rows, *, shares: Floats | None = None, on_share: OnShare | None = None) -> FoundConsensus:
     """Fits the members and takes their mean.
 
     A label that nobody answered, and that no task is known to have, gets no probability, unless shares are given: so a
@@ -58,48 +91,70 @@ def find_consensus(
     Args:
         rows: The responses, and the labels that are known.
         shares: The shares of the labels, if they are known: positive, and one in sum.
-        on_member: Called with the name of each member before it is fitted.
+        on_share: Called now and then with the share of the work that is done.
     """
-    if not len(rows.worker):
-        raise InputError("there is no response with a label; give at least one")
-    labels = np.flatnonzero(rows.labels_used) if shares is None else np.arange(rows.n_labels)
-    few, parameters, rounds = with_teaching_labels(rows).with_evidence().with_labels(labels), Parameters({}, {}), {}
-    for name, fit in _FITS.items():
-        if on_member:
-            on_member(name)
-        found, rounds[name] = fit(few, shares)
-        parameters = parameters.joined(found)
-    parameters = parameters.with_all_labels(labels, rows.n_labels)
-    members = members_of(rows, parameters)
+    parameters, rounds = fit_consensus(rows, shares=shares, on_share=on_share)
+    members = Judge(parameters).members(rows)
     return FoundConsensus(mean_of(members), parameters, members, rounds)
 
 
-def probabilities_of(rows: Rows, parameters: Parameters) -> Floats:
-    """The probabilities of the labels (task, label), given the parameters of these workers."""
-    return mean_of(members_of(rows, parameters))
+def fit_consensus(
+    rows: Rows,
+    all_rows: AllRows | None = None,
+    *,
+    shares: Floats | None = None,
+    on_share: OnShare | None = None,
+) -> tuple[Parameters, dict[str, int]]:
+    """The parameters of all workers, and how many rounds each member took.
 
-
-def probabilities_without(rows: Rows, parameters: Parameters) -> Floats:
-    """What the others say: the probabilities (response, label) of its task without this worker's responses to it.
-
-    The parameters stay. If nobody else answered a task, what is left is how frequent the labels are.
+    Args:
+        rows: The responses; or some of them, if they are too many to look at all so often.
+        all_rows: All responses then. What describes the population follows from ``rows`` alone.
+        shares: See :func:`find_consensus`.
+        on_share: See :func:`find_consensus`.
     """
-    return mean_of(
-        {
-            "vote": vote_labels_without(rows, parameters),
-            "tilted": tilted_states(rows, parameters).labels_without(rows),
-            "kinds": kinds_states(rows, parameters).labels_without(rows),
-        }
-    )
+    if not len(rows.worker):
+        raise InputError("there is no response with a label; give at least one")
+    used = rows.labels_used if all_rows is None else all_rows.labels_used
+    labels = np.flatnonzero(used) if shares is None else np.arange(rows.n_labels)
+    idle = idle_labels([rows] if all_rows is None else all_rows.parts if all_rows.has_known else [])
+    few = with_teaching_labels(rows, idle).with_evidence().with_labels(labels)
+    parameters, rounds = Parameters({}, {}), {}
+    work = Work(len(few.worker), all_rows.n_responses if all_rows else 0, on_share or (lambda _: None))
+    for name, fit in _FITS.items():
+        work.begin(name)
+        fitted = fit(few, shares, work.on_round)
+        found, rounds[name] = fitted.parameters, fitted.n_rounds
+        if all_rows is not None:
+            watched = work.watched(all_rows.teaching(idle).with_labels(labels))
+            found = fitted.spread(watched, found.aligned(all_rows.place), PASSES)
+        parameters = parameters.joined(found)
+    return parameters.with_all_labels(labels, rows.n_labels), rounds
 
 
-def members_of(rows: Rows, parameters: Parameters) -> dict[str, Floats]:
-    """The posteriors of the members (task, label), by name, given the parameters of these workers."""
-    return {
-        "vote": vote_labels(rows, parameters),
-        "tilted": tilted_states(rows, parameters).labels(rows),
-        "kinds": kinds_states(rows, parameters).labels(rows),
-    }
+class Judge:
+    """Tells the labels of tasks by the parameters of their workers."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._parameters = parameters
+        self._states = {"tilted": tilted_states(parameters), "kinds": kinds_states(parameters)}
+
+    def members(self, rows: Rows) -> dict[str, Floats]:
+        """The posteriors of the members (task, label), by name."""
+        votes = vote_labels(rows, self._parameters)
+        return {"vote": votes} | {name: states.labels(rows) for name, states in self._states.items()}
+
+    def probabilities(self, rows: Rows) -> Floats:
+        """The probabilities of the labels (task, label)."""
+        return mean_of(self.members(rows))
+
+    def probabilities_without(self, rows: Rows) -> Floats:
+        """What the others say: the probabilities (response, label) of its task without this worker's responses to it.
+
+        The parameters stay. If nobody else answered a task, what is left is how frequent the labels are.
+        """
+        votes = vote_labels_without(rows, self._parameters)
+        return mean_of({"vote": votes} | {name: states.labels_without(rows) for name, states in self._states.items()})
 
 
 def mean_of(members: dict[str, Floats]) -> Floats:

@@ -7,19 +7,22 @@ labels: without it they swap (after EBCC: Li, Rubinstein and Cohn, ICML 2019).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crowdopt.consensus.cells import AnswerCells
 from crowdopt.consensus.grid import on_grid
-from crowdopt.consensus.parameters import Parameters
+from crowdopt.consensus.parameters import Fitted, Parameters
 from crowdopt.consensus.pooling import Pooling, even_errors, of_sum_one
 from crowdopt.consensus.states import States, by_cell, by_label, log_table, logs_of_shares
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from crowdopt._arrays import Floats
-    from crowdopt.consensus.rows import Rows
+    from crowdopt.consensus.rows import RowParts, Rows
 
 N_KINDS = 2
 PULL = 10.0
@@ -43,39 +46,62 @@ MIN_ROUNDS, MAX_ROUNDS = 8, 40
 SETTLED = 1e-3
 
 
-def fit_kinds(rows: Rows, shares: Floats | None = None) -> tuple[Parameters, int]:
-    """The parameters, and after how many rounds; the shares of the labels are those given."""
-    n_labels, states, cells = rows.n_labels, _first_states(rows), AnswerCells.answered(rows)
+def fit_kinds(rows: Rows, shares: Floats | None, on_round: Callable[[], None]) -> Fitted:
+    """Fits the member; the shares of the labels are those given, if there are any."""
+    n_labels, states = rows.n_labels, _first_states(rows)
+    cells = AnswerCells.answered([rows], rows.n_workers, n_labels)
     prior_labels = 1 + SHARE_PULL * on_grid(rows.start_shares).sum(axis=0)
     exact = on_grid(states)
     counts, sums = cells.counts(rows, exact), exact.sum(axis=0)
     pool = _first_pool(cells.table(counts))
     for n_rounds in range(1, MAX_ROUNDS + 1):
+        on_round()
         totals = cells.totals(counts)
         pool = _pooled(pool, cells, counts, totals, warm=n_rounds > WARM_UP)
         labels = by_label(sums, n_labels) + prior_labels
         state_shares = _shares(sums, labels / labels.sum() if shares is None else shares)
         prior = _prior(pool)
-        table = prior[cells.label]
-        table += counts
-        table /= (totals + prior.sum(axis=0))[cells.worker]
+        table = _table(cells, prior, counts, totals)
         tables, last = States.plain(cells, log_table(table), logs_of_shares(state_shares)), counts
         change, kinds, counts, _ = tables.expect(rows, states)
         sums = kinds[-1]
         if change < SETTLED and n_rounds >= MIN_ROUNDS:
             break
-    matrix = np.tile(prior, (rows.n_workers, 1, 1))
-    matrix[cells.worker, cells.label] += last
     population = {"kinds_shares": state_shares, "kinds_matrix": of_sum_one(prior).T}
-    return Parameters(
-        population, {"kinds_matrix": np.ascontiguousarray(np.swapaxes(of_sum_one(matrix), 1, 2))}
-    ), n_rounds
+    parameters = Parameters(population, {"kinds_matrix": _matrices(cells, prior, last)})
+    return Fitted(parameters, n_rounds, partial(_spread, prior=prior))
 
 
-def kinds_states(rows: Rows, parameters: Parameters) -> States:
+def _spread(parts: RowParts, start: Parameters, n_passes: int, prior: Floats) -> Parameters:
+    """The matrices of all workers, by some passes over all responses; what is expected of a worker stays."""
+    cells = AnswerCells.answered(parts, parts.n_workers, parts.n_labels)
+    table, shares = by_cell(start.workers["kinds_matrix"], cells), logs_of_shares(start.population["kinds_shares"])
+    for _ in range(n_passes):
+        counts, _ = States.plain(cells, log_table(table), shares).learn(parts)
+        table = _table(cells, prior, counts, cells.totals(counts))
+    return Parameters(start.population, {"kinds_matrix": _matrices(cells, prior, counts)})
+
+
+def _table(cells: AnswerCells, prior: Floats, counts: Floats, totals: Floats) -> Floats:
+    """How likely each answer is in each state (cell, state)."""
+    table = prior[cells.label]
+    table += counts
+    table /= (totals + prior.sum(axis=0))[cells.worker]
+    return table
+
+
+def _matrices(cells: AnswerCells, prior: Floats, counts: Floats) -> Floats:
+    """The workers' matrices (worker, state, answer)."""
+    matrix = np.tile(prior, (len(cells.index), 1, 1))
+    matrix[cells.worker, cells.label] += counts
+    return np.ascontiguousarray(np.swapaxes(of_sum_one(matrix), 1, 2))
+
+
+def kinds_states(parameters: Parameters) -> States:
     """How likely answers are, by label and kind."""
-    table, shares = by_cell(parameters.workers["kinds_matrix"]), parameters.population["kinds_shares"]
-    return States.plain(AnswerCells.every(rows), log_table(table), logs_of_shares(shares))
+    matrix, shares = parameters.workers["kinds_matrix"], parameters.population["kinds_shares"]
+    cells = AnswerCells.every(len(matrix), matrix.shape[2])
+    return States.plain(cells, log_table(by_cell(matrix, cells)), logs_of_shares(shares))
 
 
 def _first_states(rows: Rows) -> Floats:

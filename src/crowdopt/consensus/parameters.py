@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from crowdopt._arrays import Floats, Ints
+    from crowdopt.consensus.rows import RowParts
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,3 +79,19 @@ class Parameters:
             {name: spread(name, values) for name, values in self.population.items()},
             {name: spread(name, values) for name, values in self.workers.items()},
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A member of the consensus, fitted.
+
+    Attributes:
+        parameters: Of the population, and of the workers that it was fitted to.
+        n_rounds: After how many rounds.
+        spread: Gives the parameters of all workers, given their responses in parts, parameters to begin with, and how
+            many passes to make over the parts. What describes the population stays as it is.
+    """
+
+    parameters: Parameters
+    n_rounds: int
+    spread: Callable[[RowParts, Parameters, int], Parameters]

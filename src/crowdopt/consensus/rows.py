@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from crowdopt._arrays import Bools, Floats, Ints
+    from collections.abc import Callable, Iterator
+
+    from crowdopt._arrays import Bools, Floats, Ints, SmallInts
     from crowdopt.data.encode import Coded
 
 
@@ -20,15 +22,15 @@ class Rows:
     Attributes:
         start: Where the responses of each task begin, and at last where they end (n_tasks + 1).
         worker: Index of the worker of each response.
-        answer: Index of its label.
+        answer: Index of its label; both of few bytes, as there are many.
         n_workers: Number of workers.
         n_labels: Number of labels.
         known: Index of the label that a task is known to have, or -1 (n_tasks).
     """
 
     start: Ints
-    worker: Ints
-    answer: Ints
+    worker: SmallInts
+    answer: SmallInts
     n_workers: int
     n_labels: int
     known: Ints
@@ -36,10 +38,9 @@ class Rows:
     @classmethod
     def of(cls, coded: Coded, known: Ints | None = None) -> Rows:
         """The rows of coded responses; of no task is the label known unless it is said."""
-        task, worker, answer = (
-            np.repeat(column, coded.times).astype(np.int64) for column in (coded.task, coded.worker, coded.answer)
-        )
-        start = np.searchsorted(task, np.arange(coded.n_tasks + 1)).astype(np.int64)
+        worker, answer = (np.repeat(column, coded.times).astype(np.int32) for column in (coded.worker, coded.answer))
+        sizes = np.bincount(coded.task, coded.times, coded.n_tasks)
+        start = np.append(0, np.cumsum(sizes)).astype(np.int64)
         labels = np.full(coded.n_tasks, -1) if known is None else np.array(known)
         return cls(start, worker, answer, coded.n_workers, coded.n_labels, labels.astype(np.int64))
 
@@ -90,6 +91,28 @@ class Rows:
 
     def with_labels(self, labels: Ints) -> Rows:
         """The same rows for those who number only these labels, in this order."""
-        code = np.full(self.n_labels + 1, -1)
+        code = np.full(self.n_labels + 1, -1, np.int32)
         code[labels] = np.arange(len(labels))
-        return replace(self, answer=code[self.answer], known=code[self.known], n_labels=len(labels))
+        return replace(self, answer=code[self.answer], known=code[self.known].astype(np.int64), n_labels=len(labels))
+
+
+@dataclass(frozen=True, eq=False)
+class RowParts:
+    """Responses too many to look at all at once: parts of whole tasks, which are made anew whenever they are asked for.
+
+    Attributes:
+        parts: Gives the parts, always the same ones.
+        n_workers: Number of workers, of all parts together.
+        n_labels: Number of labels.
+    """
+
+    parts: Callable[[], Iterator[Rows]]
+    n_workers: int
+    n_labels: int
+
+    def __iter__(self) -> Iterator[Rows]:
+        return self.parts()
+
+    def with_labels(self, labels: Ints) -> RowParts:
+        """The same rows for those who number only these labels, in this order."""
+        return RowParts(lambda: (rows.with_labels(labels) for rows in self), self.n_workers, len(labels))

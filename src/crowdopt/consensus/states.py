@@ -12,6 +12,10 @@ from crowdopt.consensus.kernels import expect, expect_without
 from crowdopt.consensus.threads import by_parts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
     from crowdopt._arrays import Floats
     from crowdopt.consensus.cells import AnswerCells
     from crowdopt.consensus.rows import Rows
@@ -60,11 +64,14 @@ class States:
         Returns the largest change of a probability; what they add up to by (tilt, state), no tilt at the end; and for
         the answers (answered cell, state) and the tilts (cell, state) of the workers, unless these do not matter.
         """
+        of_rows = self.cells.of_rows(rows)
 
         def part(first: int, last: int) -> tuple[float, Floats, Floats, Floats]:
             kinds = np.zeros((self.kind.shape[0] + 1, self.kind.shape[1]))
             counts, pulled = (np.zeros_like(one) if learn else NOTHING for one in (self.answer, self.pull))
-            found = expect(self._flat(rows, first, last), self._tables, states[first:last], counts, pulled, kinds)
+            found = expect(
+                self._flat(rows, of_rows, first, last), self._tables, states[first:last], counts, pulled, kinds
+            )
             return found, kinds, counts, pulled
 
         size = self.answer.nbytes + self.pull.nbytes
@@ -72,6 +79,15 @@ class States:
         changes, *sums = zip(*parts, strict=True)
         kinds, counts, pulled = (one[0] if len(one) == 1 else np.sum(one, axis=0) for one in sums)
         return max(changes), kinds, counts, pulled
+
+    def learn(self, parts: Iterable[Rows]) -> tuple[Floats, Floats]:
+        """What the answers (answered cell, state) and the tilts (cell, state) of the workers add up to."""
+        counts, pulled = np.zeros_like(self.answer), np.zeros_like(self.pull)
+        for rows in parts:
+            _, _, more_counts, more_pulled = self.expect(rows, np.zeros((rows.n_tasks, len(self.prior))))
+            counts += more_counts
+            pulled += more_pulled
+        return counts, pulled
 
     def labels(self, rows: Rows) -> Floats:
         """The probabilities of the labels of every task."""
@@ -82,17 +98,17 @@ class States:
     def labels_without(self, rows: Rows) -> Floats:
         """For every response those of its task, without the responses of this worker to it."""
         states = np.zeros((len(rows.worker), len(self.prior)))
-        expect_without(self._flat(rows, 0, rows.n_tasks), self._tables, states)
+        expect_without(self._flat(rows, self.cells.of_rows(rows), 0, rows.n_tasks), self._tables, states)
         return by_label(states, rows.n_labels)
 
     @property
     def _tables(self) -> tuple[Any, ...]:
         return self.answer, self.pull, self.prior, self.kind, self.alone, self.beta
 
-    def _flat(self, rows: Rows, first: int, last: int) -> tuple[Any, ...]:
+    def _flat(self, rows: Rows, of_rows: NDArray[np.uint64], first: int, last: int) -> tuple[Any, ...]:
         start, known = rows.start[first : last + 1], rows.known[first:last]
         most = int(np.diff(start).max(initial=0))
-        return start, rows.worker, rows.answer, known, self.cells.of_row, self.cells.index, most
+        return start, rows.worker, rows.answer, known, of_rows, self.cells.index, most
 
 
 def by_label(states: Floats, n_labels: int) -> Floats:
@@ -111,6 +127,6 @@ def logs_of_shares(shares: Floats) -> Floats:
     return np.log(shares, where=shares > 0, out=np.full_like(shares, NEVER))
 
 
-def by_cell(matrix: Floats) -> Floats:
-    """Matrices (worker, state, answer) as a table (cell, state) of every cell."""
-    return np.ascontiguousarray(np.swapaxes(matrix, 1, 2).reshape(-1, matrix.shape[1]))
+def by_cell(matrix: Floats, cells: AnswerCells) -> Floats:
+    """Matrices (worker, state, answer) as a table (cell, state)."""
+    return np.ascontiguousarray(matrix[cells.worker, :, cells.label])

@@ -13,35 +13,53 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from crowdopt._arrays import Bools, Ints
+    from collections.abc import Iterable
+
+    from crowdopt._arrays import Bools, Floats, Ints
     from crowdopt.consensus.rows import Rows
 
 
-def with_teaching_labels(rows: Rows) -> Rows:
-    """The same responses, with only those known labels that teach."""
-    if not (rows.known >= 0).any():
-        return rows
-    return replace(rows, known=np.where(teaches(rows.votes, rows.known), rows.known, -1))
+def idle_labels(parts: Iterable[Rows]) -> Bools | None:
+    """The labels whose known ones teach nothing, given all responses; None if no label is known.
+
+    Those of a label teach nothing if most workers give their tasks one other label, on more tasks than known labels of
+    either of the two are confirmed. So many right ones outweigh some wrong ones, and a bias of the workers is learnt.
+    """
+    crossed = [_crossed(rows.votes, rows.known) for rows in parts if (rows.known >= 0).any()]
+    return exchanged(np.sum(crossed, axis=0)) if crossed else None
 
 
-def teaches(votes: Ints, known: Ints) -> Bools:
-    """Which known labels teach how workers answer.
-
-    Those of a label do not if most workers give their tasks one other label, on more tasks than known labels of either
-    of the two are confirmed. So many right ones outweigh some wrong ones, and a bias of the workers is learnt.
+def crossed_votes(votes: Ints, known: Ints) -> Floats:
+    """Tasks by their known label and the one that most workers give; labels that share the most votes share the task.
 
     Args:
-        votes: Responses by (task, label).
-        known: The label that each task is known to have, or -1.
+        votes: Responses by (task, label), of tasks of known label.
+        known: Their labels.
     """
-    held = np.flatnonzero((known >= 0) & (votes.sum(axis=1) > 0))
-    top = np.asarray(votes[held] == votes[held].max(axis=1, keepdims=True, initial=0))
+    given = votes.sum(axis=1) > 0
+    top = np.asarray(votes[given] == votes[given].max(axis=1, keepdims=True, initial=0))
     crossed = np.zeros((votes.shape[1], votes.shape[1]))
-    np.add.at(crossed, known[held], top / top.sum(axis=1, keepdims=True))  # labels that share the most votes share one
+    np.add.at(crossed, known[given], top / top.sum(axis=1, keepdims=True))
+    return crossed
+
+
+def exchanged(crossed: Floats) -> Bools:
+    """The labels whose known ones would exchange names; see :func:`idle_labels`."""
     confirmed = np.diag(crossed)
     others = crossed - np.diag(confirmed)
-    exchanged = np.any(others > confirmed[:, None] + confirmed + CLOSE, axis=1)
-    return np.asarray((known >= 0) & np.logical_not(exchanged)[known])
+    return np.asarray(np.any(others > confirmed[:, None] + confirmed + CLOSE, axis=1))
+
+
+def with_teaching_labels(rows: Rows, idle: Bools | None) -> Rows:
+    """The same responses, with only those known labels that teach."""
+    if idle is None:
+        return rows
+    return replace(rows, known=np.where((rows.known >= 0) & ~idle[rows.known], rows.known, -1))
+
+
+def _crossed(votes: Ints, known: Ints) -> Floats:
+    held = np.flatnonzero(known >= 0)
+    return crossed_votes(votes[held], known[held])
 
 
 CLOSE = 1e-9

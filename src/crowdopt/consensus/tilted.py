@@ -11,21 +11,24 @@ their bound (Bradley-Terry, by minorisation), then what the classes have in comm
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crowdopt.consensus.cells import AnswerCells
 from crowdopt.consensus.grid import on_grid
-from crowdopt.consensus.parameters import Parameters
+from crowdopt.consensus.parameters import Fitted, Parameters
 from crowdopt.consensus.pool_kernels import tilted_matrices
 from crowdopt.consensus.pooling import Pooling, even_errors, of_sum_one
 from crowdopt.consensus.states import States, by_cell, log_table, logs_of_shares
 from crowdopt.consensus.threads import by_parts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from crowdopt._arrays import Floats
-    from crowdopt.consensus.rows import Rows
+    from crowdopt.consensus.rows import RowParts, Rows
 
 BETA = 1.5
 """How much a tilt lifts the logarithm of an answer."""
@@ -55,27 +58,36 @@ LEAST = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
-    """What a round found.
+class _Answers:
+    """What a round found of the workers.
 
     Attributes:
         counts: Expected answers (answered cell, label).
         totals: Sums of them (worker, label).
         pulled: Expected tasks that are tilted to the label of a cell (cell, label).
-        kinds: Expected tasks (tilt or none, label), and the pseudo-counts.
-        labels: Expected tasks (label).
     """
 
     counts: Floats
     totals: Floats
     pulled: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Found(_Answers):
+    """What a round found.
+
+    Attributes:
+        kinds: Expected tasks (tilt or none, label), and the pseudo-counts.
+        labels: Expected tasks (label).
+    """
+
     kinds: Floats
     labels: Floats
 
 
-def fit_tilted(rows: Rows, shares: Floats | None = None) -> tuple[Parameters, int]:
-    """The parameters, and after how many rounds; the shares of the labels are those given."""
-    cells, states = AnswerCells.met(rows), rows.start_shares.copy()
+def fit_tilted(rows: Rows, shares: Floats | None, on_round: Callable[[], None]) -> Fitted:
+    """Fits the member; the shares of the labels are those given, if there are any."""
+    cells, states = AnswerCells.met([rows], rows.n_workers, rows.n_labels), rows.start_shares.copy()
     found = _first_found(rows, cells)
     first_kinds, total = found.kinds, found.labels
     prior_labels = 1 + SHARE_PULL * rows.n_tasks * (total + 1) / (rows.n_tasks + rows.n_labels)
@@ -83,9 +95,10 @@ def fit_tilted(rows: Rows, shares: Floats | None = None) -> tuple[Parameters, in
     weights = _first_weights(rows)
     pool = _first_pool(cells, found, weights)
     for n_rounds in range(1, MAX_ROUNDS + 1):
+        on_round()
         beta = BETA if n_rounds > WARM_UP else 0.0
         pool = _pooled(pool, cells, found, weights, warm=beta > 0)
-        weights = _class_weights(pool, cells, found, weights)
+        weights = _class_weights(pool, cells, found, _sizes(weights))
         _step(cells, found, weights, pool, matrix, other)
         population = {
             "tilted_shares": _normal(found.labels + prior_labels) if shares is None else shares,
@@ -95,11 +108,25 @@ def fit_tilted(rows: Rows, shares: Floats | None = None) -> tuple[Parameters, in
         found = _Found(counts, cells.totals(counts), pulled, first_kinds + kinds * (beta > 0), kinds.sum(axis=0))
         if change < SETTLED and n_rounds >= MIN_ROUNDS:
             break
-    population["tilted_matrix"] = np.maximum(np.tensordot(_sizes(weights), pool.mean, 1), LEAST).T
-    return Parameters(population, {"tilted_matrix": _matrices(cells, pool, weights, matrix, other)}), n_rounds
+    sizes = _sizes(weights)
+    population["tilted_matrix"] = np.maximum(np.tensordot(sizes, pool.mean, 1), LEAST).T
+    parameters = Parameters(population, {"tilted_matrix": _matrices(cells, pool, weights, matrix, other)})
+    return Fitted(parameters, n_rounds, partial(_spread, pool=pool, sizes=sizes))
 
 
-def _step(cells: AnswerCells, found: _Found, weights: Floats, pool: Pooling, matrix: Floats, other: Floats) -> None:
+def _spread(parts: RowParts, start: Parameters, n_passes: int, pool: Pooling, sizes: Floats) -> Parameters:
+    """The matrices of all workers, by some passes over all responses; classes and their sizes stay."""
+    cells = AnswerCells.met(parts, parts.n_workers, parts.n_labels)
+    matrix, other = by_cell(start.workers["tilted_matrix"], cells), np.zeros((parts.n_workers, parts.n_labels))
+    for _ in range(n_passes):
+        counts, pulled = _states(cells, start.population, matrix, BETA).learn(parts)
+        found = _Answers(counts, cells.totals(counts), pulled)
+        weights = _class_weights(pool, cells, found, sizes)
+        _step(cells, found, weights, pool, matrix, other)
+    return Parameters(start.population, {"tilted_matrix": _matrices(cells, pool, weights, matrix, other)})
+
+
+def _step(cells: AnswerCells, found: _Answers, weights: Floats, pool: Pooling, matrix: Floats, other: Floats) -> None:
     """Improves the matrices in place."""
     of_class = pool.alpha, pool.strength, np.expm1(BETA), LEAST
 
@@ -110,10 +137,11 @@ def _step(cells: AnswerCells, found: _Found, weights: Floats, pool: Pooling, mat
     by_parts(part, len(weights), 10 * matrix.size)
 
 
-def tilted_states(rows: Rows, parameters: Parameters) -> States:
+def tilted_states(parameters: Parameters) -> States:
     """How likely answers are, by label and tilt."""
-    table = by_cell(parameters.workers["tilted_matrix"])
-    return _states(AnswerCells.every(rows), parameters.population, table, BETA)
+    matrix = parameters.workers["tilted_matrix"]
+    cells = AnswerCells.every(len(matrix), matrix.shape[2])
+    return _states(cells, parameters.population, by_cell(matrix, cells), BETA)
 
 
 def over_tilts(matrices: Floats, kinds: Floats) -> Floats:
@@ -196,9 +224,9 @@ def _pooled(pool: Pooling, cells: AnswerCells, found: _Found, weights: Floats, *
     return pool
 
 
-def _class_weights(pool: Pooling, cells: AnswerCells, found: _Found, weights: Floats) -> Floats:
+def _class_weights(pool: Pooling, cells: AnswerCells, found: _Answers, sizes: Floats) -> Floats:
     """How likely each worker is of each class."""
-    scores = np.log(_sizes(weights)) + pool.evidence(cells, found.counts, found.totals)
+    scores = np.log(sizes) + pool.evidence(cells, found.counts, found.totals)
     return _normal(np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf)))
 
 

@@ -7,17 +7,20 @@ good with few responses, and its probabilities are modest (iBWA: Li, Rubinstein 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crowdopt.consensus.grid import on_grid
 from crowdopt.consensus.kernels import vote_round
-from crowdopt.consensus.parameters import Parameters
+from crowdopt.consensus.parameters import Fitted, Parameters
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from crowdopt._arrays import Floats
-    from crowdopt.consensus.rows import Rows
+    from crowdopt.consensus.rows import RowParts, Rows
 
 PULL = 15.0
 """Responses whose weight the precision of all workers has in that of one."""
@@ -28,8 +31,8 @@ LEAST_RESIDUAL = 1.0
 """Squared distances of all responses together: where all agree, it is as if one did not."""
 
 
-def fit_vote(rows: Rows, shares: Floats | None = None) -> tuple[Parameters, int]:
-    """The parameters, and after how many rounds; the shares of the labels are those given."""
+def fit_vote(rows: Rows, shares: Floats | None, on_round: Callable[[], None]) -> Fitted:
+    """Fits the member; the shares of the labels are those given, if there are any."""
     load = np.bincount(rows.worker, minlength=rows.n_workers)
     votes, prior = rows.start_shares.copy(), np.zeros(rows.n_labels)
     _, residual, total = _round(rows, np.ones(rows.n_workers), prior, votes)
@@ -37,11 +40,24 @@ def fit_vote(rows: Rows, shares: Floats | None = None) -> tuple[Parameters, int]
     change, n_rounds = np.inf, 0
     while change >= SETTLED and n_rounds < MAX_ROUNDS:
         n_rounds += 1
+        on_round()
         precision = _exact((PULL + load) / (scale + residual))
         prior = total / rows.n_tasks if shares is None else shares
         change, residual, total = _round(rows, precision, prior, votes)
     population = {"vote_shares": prior, "vote_precision": np.array(PULL / scale)}
-    return Parameters(population, {"vote_precision": precision}), n_rounds
+    return Fitted(Parameters(population, {"vote_precision": precision}), n_rounds, partial(_spread, scale=scale))
+
+
+def _spread(parts: RowParts, start: Parameters, n_passes: int, scale: float) -> Parameters:
+    """The precisions of all workers, by some passes over all responses."""
+    precision, prior = start.workers["vote_precision"], start.population["vote_shares"]
+    for _ in range(n_passes):
+        residual, load = np.zeros(parts.n_workers), np.zeros(parts.n_workers)
+        for rows in parts:
+            load += np.bincount(rows.worker, minlength=rows.n_workers)
+            residual += _round(rows, precision, prior, np.zeros((rows.n_tasks, rows.n_labels)))[1]
+        precision = _exact((PULL + load) / (scale + residual))
+    return Parameters(start.population, {"vote_precision": precision})
 
 
 def _round(rows: Rows, precision: Floats, prior: Floats, votes: Floats) -> tuple[float, Floats, Floats]:

@@ -9,15 +9,17 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.data.tables.table import fetch_arrow, with_texts
-from crowdopt.model.scale import canonical_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from crowdopt._arrays import Ints
     from crowdopt.data.responses import Responses
     from crowdopt.data.tables.table import Table
     from crowdopt.model.scale import Scale
+
+NOT_KNOWN = -1
+"""Stands for the label of a task of which nobody knows it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,15 @@ class Coded:
         task, worker = np.divmod(pair, n_workers)
         return cls(task, worker, answer, times, int(task[-1]) + 1, n_workers, n_labels)
 
+    @classmethod
+    def of_sorted(cls, task: Ints, worker: Ints, answer: Ints, numbers: tuple[int, int, int]) -> Coded:
+        """Codes sorted responses, given the numbers of tasks, workers and labels."""
+        columns = task, worker, answer
+        new = np.ones(len(task), bool)
+        new[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+        times = np.diff(np.append(np.flatnonzero(new), len(task)))
+        return cls(task[new], worker[new], answer[new], times, *numbers)
+
     def one_each(self) -> Coded:
         """One response of each worker to a task: the most frequent one, and none if that is not one label."""
         pair = np.cumsum(np.diff(self.task * self.n_workers + self.worker, prepend=-1) != 0) - 1
@@ -68,25 +79,50 @@ class Encoded:
 
     Attributes:
         coded: The responses.
-        tasks: The tasks that have a response, as an Arrow array of texts in the order of their codes.
+        tasks: The tasks as an Arrow array of texts in the order of their codes: those that have a response, sorted, and
+            behind them those of known label that have none.
         workers: The workers, likewise.
+        known: The label that each task is known to have, or NOT_KNOWN.
     """
 
     coded: Coded
     tasks: Any
     workers: Any
+    known: Ints
+
+    @classmethod
+    def of(cls, coded: Coded, tasks: Any, workers: Any) -> Encoded:
+        """Responses to tasks none of which has a known label."""
+        return cls(coded, tasks, workers, np.full(coded.n_tasks, NOT_KNOWN))
+
+    def with_known(self, gold: Mapping[str, int], silent: Sequence[str]) -> Encoded:
+        """The same with known labels, by task, and with further tasks that have no response."""
+        if not gold:
+            return self
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        names = pa.concat_arrays([self.tasks, pa.array(silent, self.tasks.type)])
+        place = pc.index_in(names, pa.array(list(gold), names.type)).fill_null(NOT_KNOWN).to_numpy(zero_copy_only=False)
+        known = np.append(np.fromiter(gold.values(), np.int64, len(gold)), NOT_KNOWN)[place]  # NOT_KNOWN is the last
+        return replace(self, coded=replace(self.coded, n_tasks=len(names)), tasks=names, known=known)
 
 
 def encode_responses(responses: Responses) -> Encoded:
-    """The responses that have a label, coded."""
+    """The responses that have a label, coded, all of them in memory."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found, labels = fetch_arrow(response_texts(responses)), responses.scale.labels
+    (tasks, task), (workers, worker), (texts, answer) = (_codes(found[name]) for name in ("task", "worker", "label"))
+    label = pc.index_in(texts, pa.array(labels, texts.type)).to_numpy()
+    return Encoded.of(Coded.of(task, worker, label[answer].astype(np.int64), len(labels)), tasks, workers)
+
+
+def response_texts(responses: Responses) -> Table:
+    """The responses that have a label, as texts, which sort alike from every source."""
     rows = responses.table.filter(~nw.col("label").is_null()).select("task", "worker", "label")
-    found = fetch_arrow(with_texts(rows, ["task", "worker"]))  # texts sort alike from every source
-    tasks, task = _codes(found["task"])
-    workers, worker = _codes(found["worker"])
-    values, answer = _codes(found["label"])
-    labels = [responses.scale.labels.index(canonical_text(value)) for value in values.to_pylist()]
-    coded = Coded.of(task, worker, np.array(labels)[answer], responses.scale.n_labels)
-    return Encoded(coded, tasks, workers)
+    return with_texts(rows, ["task", "worker", "label"])
 
 
 def encode_by_group(responses: Table, scales: Mapping[str, Scale]) -> dict[str, Encoded]:
@@ -106,7 +142,7 @@ def encode_by_group(responses: Table, scales: Mapping[str, Scale]) -> dict[str, 
             tasks, workers, texts = (all_.take(few) for all_, (few, _) in zip(names, own, strict=True))
             labels = np.array([scales[name].labels.index(text) for text in texts.to_pylist()])
             task, worker, answer = (code.reshape(-1) for _, code in own)
-            encoded[name] = Encoded(Coded.of(task, worker, labels[answer], scales[name].n_labels), tasks, workers)
+            encoded[name] = Encoded.of(Coded.of(task, worker, labels[answer], scales[name].n_labels), tasks, workers)
     return encoded
 
 

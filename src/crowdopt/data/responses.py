@@ -15,7 +15,7 @@ from crowdopt.data.duplicates import resolve_duplicates
 from crowdopt.data.known_labels import GOLD_COLUMN, NOT_GOLD, TASK_TEXT, GoldCounts, count_array, with_gold, with_text
 from crowdopt.data.overview import Overview
 from crowdopt.data.prepare import each_its_own_class, prepare
-from crowdopt.data.tables.table import Table, fetch, fetch_integers, settle_by, small_table
+from crowdopt.data.tables.table import Table, fetch, fetch_integers, settle_by, small_table, table_of_parts
 from crowdopt.errors import GoldError, InputError
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.scale import Scale
@@ -213,20 +213,32 @@ def by_task(columns: Mapping[str, Any], counts: TaskCounts) -> Table:
     return counts.table.join(known, on=list(keys), how="left").drop(*keys)
 
 
-def by_name(columns: Mapping[str, Any], names: Any, counts: TaskCounts) -> Table:
-    """Columns by task as a table of all tasks; behind the tasks a row for those without any response.
+def by_name(parts: Iterable[tuple[Any, Mapping[str, Any]]], nobody: Mapping[str, Any], counts: TaskCounts) -> Table:
+    """Columns by task as a table of all tasks.
 
     Args:
-        columns: What goes with each task.
-        names: The tasks that columns are for, as an Arrow array of texts: at least all that have a response.
+        parts: Tasks as an Arrow array of texts, at least all that have a response, and columns of what goes with each.
+        nobody: What goes with the tasks without a response that are not among them; nothing if it is not said.
         counts: All tasks.
     """
-    texts = names.to_pylist()
-    silent = sorted(set(silent_tasks(counts)).difference(texts)) if counts.has_silent else []
-    at = [*range(len(texts)), *[len(texts)] * len(silent)]
-    repeated = {name: rows_at(column, at) for name, column in columns.items()}
-    known = small_table({TASK_TEXT: [*texts, *silent]} | repeated, like=counts.table)
+    known = table_of_parts(_named(parts, nobody, counts), like=counts.table)
+    if counts.table.collect_schema()["task"] == nw.String:  # all tasks are there, under their own names
+        return known.rename({TASK_TEXT: "task"})
     return with_text(counts.table.select("task")).join(known, on=TASK_TEXT, how="left").drop(TASK_TEXT)
+
+
+def _named(
+    parts: Iterable[tuple[Any, Mapping[str, Any]]], nobody: Mapping[str, Any], counts: TaskCounts
+) -> Iterator[dict[str, Any]]:
+    silent = set(silent_tasks(counts)) if counts.has_silent else set()
+    columns: list[str] = []
+    for names, found in parts:
+        columns = list(found)
+        if silent:
+            silent.difference_update(names.to_pylist())
+        yield {TASK_TEXT: names, **found}
+    if silent:
+        yield {TASK_TEXT: sorted(silent)} | {name: [nobody.get(name)] * len(silent) for name in columns}
 
 
 def silent_tasks(counts: TaskCounts) -> list[str]:
@@ -237,8 +249,3 @@ def silent_tasks(counts: TaskCounts) -> list[str]:
 def no_response(columns: Iterable[str]) -> nw.Expr:
     """Whether all of some count columns are zero."""
     return reduce(and_, (nw.col(name) == 0 for name in columns))
-
-
-def rows_at(column: Any, at: Sequence[int]) -> Any:
-    """Some entries of a column, an array or a list, some of them perhaps several times."""
-    return column[at] if isinstance(column, np.ndarray) else [column[i] for i in at]

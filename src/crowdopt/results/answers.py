@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -13,7 +14,7 @@ from crowdopt.data.tables.table import Table, folds_case, with_types
 from crowdopt.model.scale import canonical_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from crowdopt._arrays import Floats
     from crowdopt.data.known_labels import GoldCounts
@@ -52,11 +53,16 @@ def task_table(
 
 
 def named_table(
-    columns: Mapping[str, Any], names: Any, responses: Responses, counts: TaskCounts, first: Sequence[str] = ("task",)
+    parts: Iterable[tuple[Any, Mapping[str, Any]]],
+    nobody: Mapping[str, Any],
+    responses: Responses,
+    counts: TaskCounts,
+    first: Sequence[str] = ("task",),
 ) -> Table:
     """Columns by task (see :func:`by_name`) as a table with a row for each task, sorted, and what is to be kept."""
+    names, columns = next(rest := iter(parts))
     _check_names(columns, responses, counts, first)
-    return _sorted_table(by_name(columns, names, counts), columns, responses, first)
+    return _sorted_table(by_name(chain([(names, columns)], rest), nobody, counts), columns, responses, first)
 
 
 def _check_names(columns: Mapping[str, Any], responses: Responses, counts: TaskCounts, first: Sequence[str]) -> None:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 
 from crowdopt.data.known_labels import TASK_TEXT, with_text
+from crowdopt.data.parts import EncodedParts
 from crowdopt.data.tables.table import fetch_arrow
 from crowdopt.model.certificate import Stop
 from crowdopt.results.answers import NO_ROW
-from crowdopt.results.consensus_tasks import SourceConsensus, consensus_of, known_shares
 from crowdopt.results.doubts import doubts_about_proof
 from crowdopt.results.groups.answers_grouped import buckets_by_group
+from crowdopt.results.source_consensus import SourceConsensus, consensus_of, known_shares
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +82,7 @@ def beside_consensus(
     if solution.certificate.bound is None:
         return ConsensusComparison()
 
-    def on_member(_: str) -> None:
+    def on_share(_: float) -> None:
         if stop():
             raise _StopAskedError
 
@@ -90,11 +91,11 @@ def beside_consensus(
         if missing := _reason_not_to_compare(source, solution):
             return ConsensusComparison(doubts_about_proof(solution), missing)
         try:
-            consensus = consensus_of(source, _shares(solution), on_member)
+            consensus = consensus_of(source, _shares(solution), on_share)
         except _StopAskedError:
             return ConsensusComparison(doubts_about_proof(solution), LEFT)
-    tasks = consensus.tasks(solution.scale)
-    return ConsensusComparison(doubts_about_proof(solution, tasks, _buckets_of(solution, tasks.names)))
+    rows = _buckets_of(solution, consensus.whole.names)
+    return ConsensusComparison(doubts_about_proof(solution, consensus, rows))
 
 
 def _reason_not_to_compare(source: Source | GroupedSource, solution: ProofSolution | None = None) -> str:
@@ -123,8 +124,8 @@ def group_beside_consensus(solution: ProofSolution, compared: ToCompare) -> Cons
         missing = compared if isinstance(compared, str) else INTERRUPTED
         return ConsensusComparison(doubts_about_proof(solution), missing)
     encoded, buckets = compared
-    consensus = SourceConsensus.of(encoded, np.full(encoded.coded.n_tasks, -1), _shares(solution))
-    return ConsensusComparison(doubts_about_proof(solution, consensus.tasks(solution.scale), buckets))
+    consensus = SourceConsensus.of(EncodedParts.of(encoded), solution.scale, _shares(solution))
+    return ConsensusComparison(doubts_about_proof(solution, consensus, buckets))
 
 
 def _shares(solution: ProofSolution) -> Floats | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from crowdopt.errors import CheckWarning
 from crowdopt.model.agreement import excess_over_chance
-from crowdopt.results.contradicted import Contradicted
+from crowdopt.results.words.contradicted import Contradicted
 from crowdopt.results.words.sentences import overruling
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from crowdopt.results.solution import Solution
     from crowdopt.results.solution_proof import ProofSolution
     from crowdopt.results.solutions import Solutions
+    from crowdopt.results.source_consensus import SourceConsensus
 
 CHANCE_ERRORS = 2.0
 """Standard errors by which agreement must exceed what chance gives to be told from it."""
@@ -34,17 +35,27 @@ PROVEN = 0.5
 """Share of the responses from which on workers who answered tasks of known label vouch for a crowd."""
 
 
-def doubts_about_crowd(tasks: ConsensusTasks) -> tuple[str, ...]:
+def doubts_about_crowd(
+    parts: Iterable[ConsensusTasks], share_proven: float, contradicted: Contradicted
+) -> tuple[str, ...]:
     """Why no labels of this crowd can be relied on; empty if nothing speaks against them.
 
     A worker who repeats an answer does not agree with anybody. Tasks of known label tell how good workers are, too.
+
+    Args:
+        parts: All tasks.
+        share_proven: The share of the responses to tasks of unknown label from workers who answered some of known one.
+        contradicted: What workers say against known labels.
     """
-    return (*_about_agreement(tasks), *_about_known(Contradicted.in_tasks(tasks)))
+    return (*_about_agreement(parts, share_proven), *_about_known(contradicted))
 
 
-def _about_agreement(tasks: ConsensusTasks) -> tuple[str, ...]:
-    free, proven = tasks.free, tasks.share_proven > PROVEN
-    return _about_chance(tasks.voters[free], np.ones(free.sum(), np.int64), tasks.scale, proven=proven)
+def _about_agreement(parts: Iterable[ConsensusTasks], share_proven: float) -> tuple[str, ...]:
+    kinds = []
+    for tasks in parts:
+        kinds.append(np.unique(tasks.voters[tasks.free], axis=0, return_counts=True))
+    votes, weights = map(np.concatenate, zip(*kinds, strict=True))
+    return _about_chance(votes, weights, tasks.scale, proven=share_proven > PROVEN)
 
 
 def _about_known(found: Contradicted) -> tuple[str, ...]:
@@ -57,28 +68,29 @@ def _about_known(found: Contradicted) -> tuple[str, ...]:
 
 
 def doubts_about_proof(
-    solution: ProofSolution, tasks: ConsensusTasks | None = None, rows: Ints | None = None
+    solution: ProofSolution, consensus: SourceConsensus | None = None, rows: Ints | None = None
 ) -> tuple[str, ...]:
     """Why proved labels are to be checked: nobody can know them, or they overrule majorities or the consensus.
 
     Args:
         solution: The proof.
-        tasks: The consensus of the same responses; None if nobody found it.
+        consensus: That of the same responses; None if nobody found it.
         rows: The bucket of each of its tasks, or a negative number.
     """
     buckets, mapping = solution.buckets, solution.mapping
     shares = {"clear majorities": buckets.overruled(mapping)}
-    if tasks is None or rows is None:
+    if consensus is None or rows is None:
         votes, proven = buckets.counts.sum(axis=1), solution.totals.n_gold > 0
         if solution.reading.duplicates == "all":  # counts do not tell who repeats an answer
             return overruling(shares)
-        found = Contradicted(0, ()) if solution.source is None else Contradicted.in_counts(solution.source)
+        found = Contradicted() if solution.source is None else Contradicted.in_counts(solution.source)
         said = _about_chance(votes, buckets.weights, solution.scale, proven=proven)
         return (*said, *_following(found, shares, solution))
-    here = rows >= 0
+    tasks, here = consensus.whole, rows >= 0
     overruled = (mapping[rows[here]] != tasks.labels[here]) & ~tasks.labelled.tied[here]
     shares["the consensus"] = float(overruled.mean()) if len(overruled) else 0.0
-    return (*_about_agreement(tasks), *_following(Contradicted.in_tasks(tasks), shares, solution))
+    said = _about_agreement([tasks], consensus.share_proven)
+    return (*said, *_following(consensus.contradicted, shares, solution))
 
 
 def _following(found: Contradicted, shares: dict[str, float], solution: ProofSolution) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from crowdopt.data.responses import count_tasks
 from crowdopt.data.worker_classes import MAX_CLASSES, WorkerClass, with_classes
 from crowdopt.errors import ClassError
 from crowdopt.model.objective import read_selectivity
-from crowdopt.results.consensus_tasks import consensus_of, known_shares
+from crowdopt.results.source_consensus import consensus_of, known_shares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from crowdopt.data.load import Source
     from crowdopt.data.responses import Responses
     from crowdopt.options.model import SolveOptions
-    from crowdopt.results.consensus_tasks import SourceConsensus
+    from crowdopt.results.source_consensus import SourceConsensus
 
 
 def with_found_classes(
@@ -41,7 +41,7 @@ def with_found_classes(
         n_classes = auto_n_classes(scale.n_labels, responses.n_workers)
     _check_n_classes(n_classes, responses.n_workers)
     consensus = consensus_of(source, known_shares(read_selectivity(wanted["selectivity"], scale.labels).shares))
-    found = find_classes(consensus.rows, consensus.found.probabilities, n_classes)
+    found = find_classes(((rows, probabilities) for _, rows, probabilities in consensus.judged()), n_classes)
     what, counts = ["classes"], source.counts
     if wanted["smoothing"] is None and wanted["prior_matrix"] is None:
         wanted, what = {**wanted, "prior_matrix": found.prior}, [*what, "smoothing"]
@@ -49,7 +49,7 @@ def with_found_classes(
         shares = dict(zip(scale.labels, found.shares.tolist(), strict=True))
         wanted, what = {**wanted, "selectivity": shares}, [*what, "shares"]
     if len(found.prior) > 1:
-        responses = _classed(responses, consensus.encoded.workers.to_pylist(), found.classes)
+        responses = _classed(responses, consensus.parts.workers.to_pylist(), found.classes)
         counts = count_tasks(responses, source.workspace.folder if source.workspace else None)
     responses = replace(responses, reading=replace(responses.reading, found=tuple(what)))
     return replace(source, responses=responses, counts=counts), wanted, consensus

@@ -54,7 +54,9 @@ class JudgedTasks:
         """Columns by row as a table with a row for each task, sorted, and what is to be kept."""
         responses, counts = self.source.responses, self.source.counts
         if self.names is not None:
-            return named_table(columns, self.names, responses, counts, first=first)
+            answered = {name: column[:-1] for name, column in columns.items()}
+            nobody = {name: column[-1] for name, column in columns.items()}
+            return named_table([(self.names, answered)], nobody, responses, counts, first=first)
         if counts.gold is not None:  # whose rows a table by buckets has too
             rows = [*range(len(self.sizes)), *[0] * len(counts.gold.labels)]
             columns = {name: [column[row] for row in rows] for name, column in columns.items()}

@@ -65,8 +65,8 @@ def numeric_scores(scale: Scale) -> Floats | None:
 
 def probability_columns(
     posterior: Floats, scale: Scale, scores: Floats | None, *, every_label: bool
-) -> dict[str, list[float | None]]:
-    """What answers say of probabilities beside that of the label; the last row is for tasks without a response.
+) -> dict[str, Floats]:
+    """What answers say of probabilities beside that of the label.
 
     Args:
         posterior: Probability of every label, by row.
@@ -77,4 +77,4 @@ def probability_columns(
     columns = {} if scores is None else {"mean": posterior @ scores}
     if every_label:
         columns |= {f"p_{label}": posterior[:, j] for j, label in enumerate(scale.labels)}
-    return {name: [*column.tolist(), None] for name, column in columns.items()}
+    return columns

@@ -55,7 +55,8 @@ class Prediction:
             "n_responses": judged.sizes,
             "status": self.status,
         }
-        columns |= probability_columns(labelled.posterior[:-1], scale, judged.scores, every_label=probabilities)
+        more = probability_columns(labelled.posterior[:-1], scale, judged.scores, every_label=probabilities)
+        columns |= {name: [*column.tolist(), None] for name, column in more.items()}
         return judged.table(columns, first=PREDICTED_COLUMNS)
 
     def summary(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from crowdopt.results.consensus_tasks import ConsensusTasks
     from crowdopt.results.judged_tasks import JudgedTasks
     from crowdopt.results.kinds import Kind
+    from crowdopt.results.source_consensus import SourceConsensus
     from crowdopt.results.words.summary import Summary
     from crowdopt.results.workers.table import Workers
 
@@ -62,7 +63,7 @@ class ConsensusSolution(Solution):
     n_uncertain: int
     n_tied: int
     fingerprint: str
-    tasks: ConsensusTasks | None = None
+    tasks: SourceConsensus | None = None
 
     @property
     def agreement(self) -> Agreement:
@@ -81,24 +82,30 @@ class ConsensusSolution(Solution):
         return np.asarray(self.expected_answers / np.where(total < LEAST_EXPECTED, np.nan, total))
 
     def need_tasks(self) -> ConsensusTasks:
-        """The tasks; raises if they are not in memory."""
+        """All tasks at once; raises if the data are not there."""
+        return self._need_consensus().whole
+
+    def _need_consensus(self) -> SourceConsensus:
         if self.tasks is None:
             raise CrowdoptError("a solution that was loaded from a file has no tasks: answers need the data")
         return self.tasks
 
     def answers_table(self, *, probabilities: bool = False) -> Table:
         """Like :attr:`answers`, as a lazy Narwhals frame."""
-        from crowdopt.results.consensus_tasks import consensus_answer_table
+        from crowdopt.results.source_consensus import consensus_answer_table
 
-        return consensus_answer_table(self.need_tasks(), self.need_source(), probabilities=probabilities)
+        return consensus_answer_table(self._need_consensus(), self.need_source(), probabilities=probabilities)
 
     def answer_columns(self, *, probabilities: bool = False) -> dict[str, Any]:
         """The columns of the answers by task; the last row is for tasks without response."""
-        return self.need_tasks().columns(probabilities=probabilities)
+        from crowdopt.results.consensus_tasks import NOBODY
+
+        columns = self.need_tasks().columns(probabilities=probabilities)
+        return {name: [*column.tolist(), NOBODY.get(name)] for name, column in columns.items()}
 
     def judged(self, source: Source) -> JudgedTasks:
         """The tasks of other data, judged by the last step of the consensus; unknown workers are average ones."""
-        from crowdopt.results.consensus_tasks import judge_responses
+        from crowdopt.results.source_consensus import judge_responses
 
         return judge_responses(self, source)
 
@@ -119,13 +126,15 @@ class ConsensusSolution(Solution):
 
     def with_source(self, source: Source) -> Self:
         """The solution with the tasks of the data that it was made from, read again, and what they give to doubt."""
-        from crowdopt.results.consensus_tasks import tasks_again
-        from crowdopt.results.contradicted import that_teach_nothing
         from crowdopt.results.doubts import doubts_about_crowd
+        from crowdopt.results.source_consensus import tasks_again
 
         tasks = tasks_again(self, source)
-        said: dict[str, Any] = {"doubts": doubts_about_crowd(tasks), "advice": that_teach_nothing(tasks)}
-        return replace(self, scale=source.responses.scale, source=source, tasks=tasks, **said)
+        doubts = doubts_about_crowd(tasks, tasks.share_proven, tasks.contradicted)
+        advice = tasks.contradicted.that_teach_nothing()
+        return replace(
+            self, scale=source.responses.scale, source=source, tasks=tasks, doubts=doubts, advice=advice
+        )  # fmt: skip
 
     def confidences(self) -> tuple[Floats, Ints]:
         """The probability of the label of each task, and a one for each."""

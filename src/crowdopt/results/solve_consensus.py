@@ -2,78 +2,106 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.consensus.consensus import find_consensus
-from crowdopt.consensus.rows import Rows
+from crowdopt.data.parts import EncodedParts
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.model.agreement import agreement
 from crowdopt.model.objective import read_shares
-from crowdopt.results.consensus_tasks import ConsensusTasks
-from crowdopt.results.contradicted import that_teach_nothing
 from crowdopt.results.doubts import doubts_about_crowd
 from crowdopt.results.kinds import UNCERTAIN_BELOW
 from crowdopt.results.solution_consensus import ConsensusSolution
+from crowdopt.results.source_consensus import SourceConsensus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from crowdopt._arrays import Floats, Ints
+    from crowdopt.consensus.work import OnShare
     from crowdopt.data.counts import CountedProblem
     from crowdopt.data.encode import Encoded
     from crowdopt.model.scale import Scale
+    from crowdopt.results.consensus_tasks import ConsensusTasks
 
 
 def solve_consensus(
     counted: CountedProblem,
-    encoded: Encoded,
-    known: Ints,
+    parts: EncodedParts,
     label_shares: Any = None,
-    on_member: Callable[[str], None] | None = None,
+    on_share: OnShare | None = None,
 ) -> ConsensusSolution:
     """Finds the consensus of one problem.
 
     Args:
         counted: What was counted of it.
-        encoded: Its responses.
-        known: The label that each task is known to have, or -1.
+        parts: Its responses.
         label_shares: The known shares of the labels, as the user says them; None if they are not known.
-        on_member: Called with the name of each member of the consensus before it is fitted.
+        on_share: Called now and then with the share of the work that is done.
     """
     scale = counted.scale
     shares = read_label_shares(label_shares, scale)
-    found = find_consensus(Rows.of(encoded.coded, known), shares=shares, on_member=on_member)
-    tasks = ConsensusTasks.of(encoded, known, scale, found.members)
-    free, labelled = tasks.free, tasks.labelled
-    confidence = labelled.confidence[free]
+    consensus = SourceConsensus.of(parts, scale, shares, on_share)
+    found = _Sums.of(consensus)
     return ConsensusSolution(
         scale=scale,
         totals=counted.totals,
         reading=counted.reading,
         crowd=agreement(counted.buckets.counts, counted.buckets.weights, metric=scale.kind),
-        parameters=found.parameters,
-        worker_names=tuple(encoded.workers.to_pylist()),
+        parameters=consensus.parameters,
+        worker_names=tuple(parts.workers.to_pylist()),
         given_shares=() if shares is None else tuple(shares.tolist()),
-        label_tasks=tuple(np.bincount(labelled.labels[free], minlength=scale.n_labels).tolist()),
-        expected_answers=tasks.expected_answers(),
-        mean_confidence=float(confidence.mean()) if len(confidence) else 1.0,
-        n_uncertain=int((confidence < UNCERTAIN_BELOW).sum()),
-        n_tied=int(labelled.tied[free].sum()),
+        label_tasks=tuple(found.label_tasks.tolist()),
+        expected_answers=found.expected_answers,
+        mean_confidence=found.confidence / int(found.label_tasks.sum()) if found.label_tasks.any() else 1.0,
+        n_uncertain=found.n_uncertain,
+        n_tied=found.n_tied,
         fingerprint=counted.fingerprint,
-        doubts=doubts_about_crowd(tasks),
-        advice=that_teach_nothing(tasks),
-        tasks=tasks,
+        doubts=found.doubts,
+        advice=consensus.contradicted.that_teach_nothing(),
+        tasks=consensus,
     )
+
+
+@dataclass(eq=False)
+class _Sums:
+    """What the tasks of all parts add up to; see ``ConsensusSolution``."""
+
+    label_tasks: Ints
+    expected_answers: Floats
+    confidence: float = 0.0
+    n_uncertain: int = 0
+    n_tied: int = 0
+    doubts: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, consensus: SourceConsensus) -> _Sums:
+        """Looks at every part once."""
+        n_labels = consensus.scale.n_labels
+        sums = cls(np.zeros(n_labels, np.int64), np.zeros((n_labels, n_labels)))
+        tasks = map(sums.added, consensus)
+        sums.doubts = doubts_about_crowd(tasks, consensus.share_proven, consensus.contradicted)
+        return sums
+
+    def added(self, tasks: ConsensusTasks) -> ConsensusTasks:
+        """The same tasks, which are now part of the sums."""
+        free, labelled = tasks.free, tasks.labelled
+        confidence = labelled.confidence[free]
+        self.label_tasks += np.bincount(labelled.labels[free], minlength=len(self.label_tasks))
+        self.expected_answers += tasks.expected_answers()
+        self.confidence += float(confidence.sum())
+        self.n_uncertain += int((confidence < UNCERTAIN_BELOW).sum())
+        self.n_tied += int(labelled.tied[free].sum())
+        return tasks
 
 
 def find_group_consensus(item: tuple[CountedProblem, Encoded, Any]) -> ConsensusSolution | str:
     """The consensus of one group, given the known shares of its labels; a text says why there is none."""
     counted, encoded, label_shares = item
     try:
-        return solve_consensus(counted, encoded, np.full(encoded.coded.n_tasks, -1), label_shares)
+        return solve_consensus(counted, EncodedParts.of(encoded), label_shares)
     except CrowdoptError as error:
         return str(error)
     except MemoryError:

@@ -14,18 +14,18 @@ import numpy as np
 from crowdopt.data.load import paths_of, unchanged
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.errors import InputError
-from crowdopt.results.consensus_tasks import encode_tasks
 from crowdopt.results.solve_consensus import solve_consensus
+from crowdopt.results.source_consensus import encode_tasks
 from crowdopt.results.words.summary_consensus import expectation, given_words
 from crowdopt.verify.verdict import Verdict, Verification
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crowdopt._arrays import Bools, Ints
+    from crowdopt._arrays import Bools
     from crowdopt.data.counts import CountedProblem
-    from crowdopt.data.encode import Encoded
     from crowdopt.data.load import Source
+    from crowdopt.data.parts import EncodedParts
     from crowdopt.results.solution_consensus import ConsensusSolution
 
 CLOSE = 1e-6
@@ -38,27 +38,26 @@ MOST_NAMED = 3
 def check_source(stored: ConsensusSolution, source: Source) -> tuple[Verification, ConsensusSolution | None]:
     """Checks a consensus against data that were read; see :func:`check_consensus`."""
     with unchanged(source.workspace), explain_errors(paths_of(source.original)):
-        encoded, known = encode_tasks(source)
-    verification, found = check_consensus(stored, source.counted, encoded, known)
+        parts = encode_tasks(source)
+        verification, found = check_consensus(stored, source.counted, parts)
     return verification, None if found is None else replace(found, source=source)
 
 
 def check_consensus(
-    stored: ConsensusSolution, counted: CountedProblem, encoded: Encoded, known: Ints
+    stored: ConsensusSolution, counted: CountedProblem, parts: EncodedParts
 ) -> tuple[Verification, ConsensusSolution | None]:
     """Computes a consensus again, and compares; also gives what was found, which has the tasks.
 
     Args:
         stored: What is to be checked.
         counted: What was counted in the data.
-        encoded: The responses.
-        known: The label that each task is known to have, or -1.
+        parts: The responses.
     """
     if wrong := tuple(_about_responses(stored, counted)):
         return Verification(Verdict.REJECTED, wrong), None
     given = dict(zip(stored.scale.labels, stored.given_shares, strict=True)) if stored.given_shares else None
     try:
-        found = solve_consensus(counted, encoded, known, given)
+        found = solve_consensus(counted, parts, given)
     except InputError as error:
         return Verification(Verdict.REJECTED, (str(error),)), None
     wrong = tuple(_differences(stored, found))

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from crowdopt._option import complete
 from crowdopt._parallel import n_cores, run_all
 from crowdopt.data.groups import load_groups
 from crowdopt.data.load import paths_of, unchanged, workspace_for
+from crowdopt.data.parts import EncodedParts
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.errors import ClassError, CrowdoptError
 from crowdopt.options.reading import ResourceOptions
@@ -149,7 +148,7 @@ def check_group(item: tuple[ProofSolution, CountedProblem, float, ToCompare]) ->
 def check_group_consensus(item: tuple[ConsensusSolution, CountedProblem, Encoded, bool]) -> Checked:
     """Computes one consensus again; what was found is given if it is wanted, as it may be large."""
     solution, counted, encoded, wanted = item
-    verification, found = check_consensus(solution, counted, encoded, np.full(encoded.coded.n_tasks, -1))
+    verification, found = check_consensus(solution, counted, EncodedParts.of(encoded))
     return verification, found if wanted else None
 
 

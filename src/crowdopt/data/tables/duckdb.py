@@ -15,7 +15,7 @@ from crowdopt.data.tables.digest_words import DIGITS, WORDS
 from crowdopt.data.tables.workspace import literal, path_literal, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from narwhals import LazyFrame
@@ -110,6 +110,21 @@ def digest_sums(table: LazyFrame[Any], by: Sequence[str]) -> dict[str, list[Any]
     )
 
 
+STREAMED = 1 << 17
+"""Rows of a batch of a stream."""
+
+
+def coded_stream(table: LazyFrame[Any], labels: Sequence[str]) -> tuple[Any, Iterator[Any]]:
+    """By DuckDB, whose sort spills; workers and labels become codes first, so that there is less to sort."""
+    worker, label = _fresh_name(), _fresh_name()
+    _query(table, lambda source: f"CREATE TYPE {worker} AS ENUM (SELECT DISTINCT worker FROM {source} ORDER BY worker)")
+    _query(table, lambda _: f"CREATE TYPE {label} AS ENUM ({', '.join(map(literal, labels))})")
+    workers = _query(table, lambda _: f"SELECT unnest(enum_range(NULL::{worker}))::VARCHAR AS worker")
+    codes = f"enum_code(worker::{worker})::INTEGER AS worker, enum_code(label::{label})::SMALLINT AS label"
+    rows = _query(table, lambda source: f"SELECT task, {codes} FROM {source} ORDER BY ALL")
+    return workers.to_arrow_table()["worker"].combine_chunks(), iter(rows.to_arrow_reader(STREAMED))
+
+
 def fetch(table: LazyFrame[Any]) -> dict[str, list[Any]]:
     """Without Narwhals, which would go through Arrow."""
     native = table.to_native()
@@ -129,6 +144,18 @@ def small_table(columns: Mapping[str, Sequence[Any] | Objects], *, like: LazyFra
     _arrays = pa.table({name: _arrow(column) for name, column in columns.items()})
     name = _fresh_name()
     like.to_native().query(_fresh_name(), f"CREATE TEMP TABLE {name} AS SELECT * FROM _arrays")
+    return _adopted(_query(like, lambda _: f"SELECT * FROM {name}"))
+
+
+def table_of_parts(parts: Iterable[Mapping[str, Any]], *, like: LazyFrame[Any]) -> LazyFrame[Any]:
+    """Through a temporary table, part by part: no more than one of them is in Python's memory."""
+    import pyarrow as pa
+
+    name = ""
+    for part in parts:
+        _arrays = pa.table({column: _arrow(values) for column, values in part.items()})
+        command = f"INSERT INTO {name}" if name else f"CREATE TEMP TABLE {(name := _fresh_name())} AS"
+        like.to_native().query(_fresh_name(), f"{command} SELECT * FROM _arrays")
     return _adopted(_query(like, lambda _: f"SELECT * FROM {name}"))
 
 

@@ -20,7 +20,7 @@ from crowdopt.errors import ColumnError, InputError
 from crowdopt.model.scale import as_number, canonical_text, plain_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from crowdopt._arrays import Ints, Objects
@@ -189,6 +189,20 @@ def fetch_arrow(table: Table) -> Any:
     return table.collect().to_arrow().select(table.collect_schema().names())
 
 
+@_by_backend
+def coded_stream(table: Table, labels: Sequence[str]) -> tuple[Any, Iterator[Any]] | None:
+    """Responses of any number, sorted: all workers, and batches of (task, code of the worker, code of the label).
+
+    None if they are in memory anyhow, or if they must not come here in a stream.
+
+    Args:
+        table: Columns task, worker and label, all texts.
+        labels: The labels in the order of their codes.
+    """
+    del table, labels
+    return None
+
+
 @contextmanager
 def in_database(table: Table) -> Iterator[Table]:
     """The table where SQL can be asked: one in memory as a stream that DuckDB reads once, all but fractions as text.
@@ -243,6 +257,16 @@ def small_table(columns: Mapping[str, Sequence[Any] | Objects], *, like: Table) 
     empty = [name for name, column in plain.items() if all(value is None for value in column)]
     frame = nw.from_dict(plain, backend=like.implementation)
     return frame.lazy().with_columns(nw.col(*empty).cast(nw.Float64) if empty else [])
+
+
+@_by_backend
+def table_of_parts(parts: Iterable[Mapping[str, Any]], *, like: Table) -> Table:
+    """:func:`small_table` of columns that come in parts; an Arrow array is a column, too."""
+    columns: dict[str, list[Any]] = {}
+    for part in parts:
+        for name, column in part.items():
+            columns.setdefault(name, []).extend(column.to_pylist() if hasattr(column, "to_pylist") else column)
+    return small_table(columns, like=like)
 
 
 @_by_backend

@@ -13,7 +13,7 @@ from crowdopt.data.columns import check_answer_columns
 from crowdopt.data.encode import parts_by_group
 from crowdopt.data.known_labels import TASK_TEXT, agreed_labels, labelled_tasks, with_text
 from crowdopt.data.prepare import GROUP_VALUE
-from crowdopt.data.responses import no_response, rows_at
+from crowdopt.data.responses import no_response
 from crowdopt.data.tables.table import Table, fetch, fetch_arrow, folds_case, small_table, with_texts
 from crowdopt.errors import InputError
 from crowdopt.model.scale import canonical_text
@@ -22,7 +22,7 @@ from crowdopt.results.answers import as_typed
 from crowdopt.results.solution_consensus import ConsensusSolution
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from crowdopt._arrays import Ints
     from crowdopt.data.groups import GroupedSource
@@ -86,9 +86,14 @@ def _joined_by_name(names: Mapping[str, Any], source: GroupedSource, columns: di
         tasks += own + others
         at += [*range(first, first + len(own)), *[first + len(own)] * len(others)]
         first += len(own) + 1
-    taken = {name: rows_at(column, at) for name, column in columns.items()}
+    taken = {name: _rows_at(column, at) for name, column in columns.items()}
     known = small_table({"group": groups, TASK_TEXT: tasks} | taken, like=table)
     return table.join(known, on=["group", TASK_TEXT], how="inner").drop(TASK_TEXT)
+
+
+def _rows_at(column: Any, at: Sequence[int]) -> Any:
+    """Some entries of a column, an array or a list, some of them perhaps several times."""
+    return column[at] if isinstance(column, np.ndarray) else [column[i] for i in at]
 
 
 def _silent_tasks(source: GroupedSource) -> dict[str, list[str]]:

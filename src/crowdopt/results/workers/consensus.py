@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import narwhals as nw
 import numpy as np
 
-from crowdopt.consensus.consensus import WEIGHTS, mean_of, members_of, probabilities_without
-from crowdopt.consensus.rows import Rows
+from crowdopt.consensus.consensus import WEIGHTS, Judge, mean_of
 from crowdopt.data.tables.table import small_table, with_texts
-from crowdopt.results.consensus_tasks import encode_tasks, label_probabilities
+from crowdopt.results.consensus_tasks import label_probabilities
+from crowdopt.results.source_consensus import consensus_rows, encode_tasks
 from crowdopt.results.workers.skill import JudgedResponses, measure_skill, skill_reason
 from crowdopt.results.workers.table import WORKER_NUMBER, Workers
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from crowdopt._arrays import Ints
+    from crowdopt.consensus.rows import Rows
     from crowdopt.data.load import Source
     from crowdopt.data.tables.table import Table
     from crowdopt.results.solution_consensus import ConsensusSolution
@@ -34,17 +35,17 @@ WORKER_TEXT = "crowdopt_worker"
 
 def consensus_workers(solution: ConsensusSolution, source: Source) -> Workers:
     """Measures the workers of the source that a consensus was made from."""
-    encoded, known = encode_tasks(source)
-    rows, scale = Rows.of(encoded.coded, known), solution.scale
-    members = members_of(rows, solution.parameters)
+    encoded, scale = encode_tasks(source).whole, solution.scale
+    rows, judge = consensus_rows(encoded), Judge(solution.parameters)
+    members = judge.members(rows)
     judged = JudgedResponses(
         task=rows.task,
-        worker=rows.worker,
-        answer=rows.answer,
+        worker=rows.worker.astype(np.int64),
+        answer=rows.answer.astype(np.int64),
         n_workers=rows.n_workers,
         members=[(WEIGHTS[name], posterior) for name, posterior in members.items()],
-        without=probabilities_without(rows, solution.parameters),
-        known=known[rows.task] >= 0,
+        without=judge.probabilities_without(rows),
+        known=rows.known[rows.task] >= 0,
     )
     skill = measure_skill(judged)
     labels = label_probabilities(mean_of(members), scale, np.bincount(rows.answer, minlength=scale.n_labels)).labels

@@ -1,0 +1,175 @@
+"""The consensus of a source: its responses in parts, what was learnt from them, and the tasks judged by that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crowdopt.consensus.consensus import AllRows, Judge, fit_consensus
+from crowdopt.consensus.rows import RowParts, Rows
+from crowdopt.data.encode import encode_responses
+from crowdopt.data.parts import EncodedParts, encode_parts
+from crowdopt.data.responses import silent_tasks
+from crowdopt.results.answers import named_table
+from crowdopt.results.consensus_tasks import NOBODY, ConsensusTasks, label_probabilities, votes_of
+from crowdopt.results.judged_tasks import JudgedTasks
+from crowdopt.results.labelling import numeric_scores
+from crowdopt.results.predict import PREDICTED_COLUMNS
+from crowdopt.results.words.contradicted import Contradicted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from crowdopt._arrays import Floats, Ints
+    from crowdopt.consensus.parameters import Parameters
+    from crowdopt.consensus.work import OnShare
+    from crowdopt.data.encode import Encoded
+    from crowdopt.data.load import Source
+    from crowdopt.data.tables.table import Table
+    from crowdopt.model.scale import Scale
+    from crowdopt.results.solution_consensus import ConsensusSolution
+
+
+@dataclass(frozen=True, eq=False)
+class SourceConsensus:
+    """The tasks of a source, part by part: each part is judged whenever it is looked at, and only a single one is kept.
+
+    Attributes:
+        parts: The responses.
+        parameters: What was learnt of the population, and of the workers of the parts.
+        scale: The labels.
+    """
+
+    parts: EncodedParts
+    parameters: Parameters
+    scale: Scale
+
+    @classmethod
+    def of(
+        cls,
+        parts: EncodedParts,
+        scale: Scale,
+        shares: Floats | None = None,
+        on_share: OnShare | None = None,
+    ) -> SourceConsensus:
+        """Learns from the responses; see ``find_consensus``."""
+        if parts.is_one:
+            rows, all_rows = consensus_rows(parts.whole), None
+        else:
+            sample, place = parts.sample()
+            in_parts = RowParts(lambda: map(consensus_rows, parts), len(parts.workers), parts.n_labels)
+            rows, all_rows = (
+                consensus_rows(sample),
+                AllRows(in_parts, place, parts.labels_used, parts.n_responses, parts.has_known),
+            )
+            del sample  # which takes more memory than the rows
+        parameters, _ = fit_consensus(rows, all_rows, shares=shares, on_share=on_share)
+        return cls(parts, parameters, scale)
+
+    def judged(self) -> Iterator[tuple[Encoded, Rows, Floats]]:
+        """The responses of each part, and the probabilities of the labels of its tasks."""
+        judge = Judge(self.parameters)
+        for encoded in self.parts:
+            rows = consensus_rows(encoded)
+            yield encoded, rows, judge.probabilities(rows)
+
+    def __iter__(self) -> Iterator[ConsensusTasks]:
+        if self.parts.is_one:
+            yield self.whole
+            return
+        yield from self._judged_tasks()
+
+    @cached_property
+    def whole(self) -> ConsensusTasks:
+        """All tasks at once."""
+        return ConsensusTasks.joined(self._judged_tasks())
+
+    def _judged_tasks(self) -> Iterator[ConsensusTasks]:
+        answers = self.parts.answers
+        return (ConsensusTasks.of(encoded, found, self.scale, answers) for encoded, _, found in self.judged())
+
+    @cached_property
+    def contradicted(self) -> Contradicted:
+        """What workers say against known labels."""
+        return Contradicted.in_parts(self.parts if self.parts.has_known else [], self.scale)
+
+    @cached_property
+    def share_proven(self) -> float:
+        """The share of the responses to tasks of unknown label from workers who answered some of known label."""
+        proven, free = (np.zeros(len(self.parts.workers)) for _ in range(2))
+        for encoded in self.parts:
+            coded, held = encoded.coded, encoded.known[encoded.coded.task] >= 0
+            proven += np.bincount(coded.worker, coded.times * held, len(proven))
+            free += np.bincount(coded.worker, coded.times * ~held, len(proven))
+        return float(free[proven > 0].sum() / max(free.sum(), 1))
+
+
+def consensus_rows(encoded: Encoded) -> Rows:
+    """Coded responses as the consensus reads them."""
+    return Rows.of(encoded.coded, encoded.known)
+
+
+def encode_tasks(source: Source) -> EncodedParts:
+    """The responses of a source, coded, and the tasks of known label, of which some may have no response."""
+    gold = {task: source.responses.scale.index(label) for task, label in source.reading.gold}
+    silent = sorted(gold.keys() & set(silent_tasks(source.counts))) if gold and source.counts.has_silent else []
+    folder = source.workspace.folder if source.workspace else None
+    return encode_parts(source.responses, source.n_responses, gold, silent, folder)
+
+
+def consensus_of(source: Source, shares: Floats | None = None, on_share: OnShare | None = None) -> SourceConsensus:
+    """The consensus of the responses of a source; see ``find_consensus``."""
+    return SourceConsensus.of(encode_tasks(source), source.responses.scale, shares, on_share)
+
+
+def known_shares(shares: Sequence[float], found: Sequence[str] = ()) -> Floats | None:
+    """The shares of the labels if the user gave them, and they were not found; no label may be impossible."""
+    return np.array(shares) if shares and min(shares) > 0 and "shares" not in found else None
+
+
+def tasks_again(solution: ConsensusSolution, source: Source) -> SourceConsensus:
+    """The tasks of the data that a consensus was made from, by its parameters: what they were when it was found."""
+    parts = encode_tasks(source)
+    return SourceConsensus(parts, solution.parameters.aligned(_places(solution, parts.workers)), source.responses.scale)
+
+
+def _places(solution: ConsensusSolution, workers: Any) -> Ints:
+    """The place of each worker among those of a consensus, or -1."""
+    index = {name: at for at, name in enumerate(solution.worker_names)}
+    return np.array([index.get(name, -1) for name in workers.to_pylist()])
+
+
+def judge_responses(solution: ConsensusSolution, source: Source) -> JudgedTasks:
+    """The tasks of a source, judged by the last step of a consensus: workers that it does not know are average ones."""
+    encoded = encode_responses(source.responses)
+    coded = encoded.coded
+    place = _places(solution, encoded.workers)
+    rows = Rows.of(replace(coded, n_tasks=coded.n_tasks + 1))  # the last has no response
+    probabilities = Judge(solution.parameters.aligned(place)).probabilities(rows)
+    labelled = label_probabilities(probabilities, solution.scale, votes_of(coded).sum(axis=0))
+    return JudgedTasks(
+        source=source,
+        labelled=labelled,
+        sizes=np.diff(rows.start),
+        weights=np.append(np.ones(coded.n_tasks, np.int64), source.counts.n_no_response),
+        matrix=_next_answers(solution)[None],
+        classes=np.ones(1),
+        n_unknown_workers=int((place < 0).sum()),
+        names=encoded.tasks,
+        scores=numeric_scores(solution.scale),
+    )
+
+
+def _next_answers(solution: ConsensusSolution) -> Floats:
+    """The shares of the next answers, by (label, answer): those so far, or an average worker's where there are none."""
+    answers = solution.answer_shares
+    return np.where(np.isnan(answers), solution.parameters.population["tilted_matrix"], answers)
+
+
+def consensus_answer_table(tasks: SourceConsensus, source: Source, *, probabilities: bool = False) -> Table:
+    """The answers of all tasks, sorted by task."""
+    parts = ((one.names, one.columns(probabilities=probabilities)) for one in tasks)
+    return named_table(parts, NOBODY, source.responses, source.counts, first=PREDICTED_COLUMNS)
