@@ -27,6 +27,9 @@ ANSWER_COLUMNS = ("task", "label", "confidence", "margin", "margin_kind", "n_res
 """The columns of the answers; what is kept from the source stands behind them under its own name."""
 
 
+PREDICTED_COLUMNS = ("task", "label", "confidence", "n_responses", "status")
+"""The columns of predictions; ``mean``, p_LABEL, and what is kept from the source, stand behind them."""
+
 NO_ROW = -1
 """Stands for the row of a task that has no answer of its own."""
 

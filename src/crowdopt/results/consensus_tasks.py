@@ -11,9 +11,8 @@ import numpy as np
 
 from crowdopt.consensus.grid import on_grid
 from crowdopt.data.responses import by_name
-from crowdopt.results.answers import NO_ROW
+from crowdopt.results.answers import NO_ROW, PREDICTED_COLUMNS
 from crowdopt.results.labelling import Labelled, numeric_scores, probability_columns
-from crowdopt.results.predict import PREDICTED_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

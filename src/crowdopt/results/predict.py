@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crowdopt.results.answers import PREDICTED_COLUMNS
 from crowdopt.results.doubts import warn_of
 from crowdopt.results.kinds import UNCERTAIN_BELOW
 from crowdopt.results.labelling import probability_columns
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from crowdopt.data.tables.table import Table
     from crowdopt.results.judged_tasks import JudgedTasks
     from crowdopt.results.solution import Solution
-
-PREDICTED_COLUMNS = ("task", "label", "confidence", "n_responses", "status")
-"""The columns of predictions; ``mean``, p_LABEL, and what is kept from the source, stand behind them."""
 
 
 @dataclass(frozen=True, eq=False)

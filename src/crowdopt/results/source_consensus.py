@@ -15,11 +15,10 @@ from crowdopt.consensus.teaching import crossed_labels, idle_labels
 from crowdopt.data.encode import encode_responses
 from crowdopt.data.parts import EncodedParts, encode_parts
 from crowdopt.data.responses import silent_tasks
-from crowdopt.results.answers import named_table
+from crowdopt.results.answers import PREDICTED_COLUMNS, named_table
 from crowdopt.results.consensus_tasks import NOBODY, ConsensusTasks, label_probabilities, votes_of
 from crowdopt.results.judged_tasks import JudgedTasks
 from crowdopt.results.labelling import numeric_scores
-from crowdopt.results.predict import PREDICTED_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
