@@ -53,7 +53,7 @@ def test_what_the_consensus_finds_is_what_is_given():
     solution = prove(data, find_classes=3)
     encoded = encode_responses(solution.source.responses)
     rows = Rows.of(encoded.coded)
-    found = find_classes(rows, find_consensus(rows).probabilities, 3)
+    found = find_classes([(rows, find_consensus(rows).probabilities)], 3)
     names = dict(solution.reading.classes)
     assert [names[worker] for worker in encoded.workers.to_pylist()] == [str(k + 1) for k in found.classes]
     assert np.array_equal(solution.objective.offsets.prior, np.swapaxes(found.prior, 0, 1))

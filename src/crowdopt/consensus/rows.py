@@ -35,10 +35,14 @@ class Rows:
     n_labels: int
     known: Ints
 
+    def __post_init__(self) -> None:
+        for name in ("worker", "answer"):  # of one type, for which loops are compiled
+            object.__setattr__(self, name, getattr(self, name).astype(np.int32, copy=False))
+
     @classmethod
     def of(cls, coded: Coded, known: Ints | None = None) -> Rows:
         """The rows of coded responses; of no task is the label known unless it is said."""
-        worker, answer = (np.repeat(column, coded.times).astype(np.int32) for column in (coded.worker, coded.answer))
+        worker, answer = (np.repeat(column, coded.times) for column in (coded.worker, coded.answer))
         sizes = np.bincount(coded.task, coded.times, coded.n_tasks)
         start = np.append(0, np.cumsum(sizes)).astype(np.int64)
         labels = np.full(coded.n_tasks, -1) if known is None else np.array(known)
@@ -97,9 +101,9 @@ class Rows:
 
     def with_labels(self, labels: Ints) -> Rows:
         """The same rows for those who number only these labels, in this order."""
-        code = np.full(self.n_labels + 1, -1, np.int32)
+        code = np.full(self.n_labels + 1, -1)
         code[labels] = np.arange(len(labels))
-        return replace(self, answer=code[self.answer], known=code[self.known].astype(np.int64), n_labels=len(labels))
+        return replace(self, answer=code[self.answer], known=code[self.known], n_labels=len(labels))
 
 
 @dataclass(frozen=True, eq=False)
