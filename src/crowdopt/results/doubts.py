@@ -65,6 +65,7 @@ def doubts_about_proof(
         votes, proven = buckets.counts.sum(axis=1), solution.totals.n_gold > 0
         if solution.reading.duplicates == "all":  # counts do not tell who repeats an answer
             return overruling(shares)
+        # Where a worker's different answers to a task count, they look like disagreement: that gives more to doubt.
         return (*_about_chance(votes, buckets.weights, solution.scale, proven=proven), *overruling(shares))
     here = rows >= 0
     overruled = (mapping[rows[here]] != tasks.labels[here]) & ~tasks.labelled.tied[here]
