@@ -298,7 +298,7 @@ def test_a_column_of_the_wrong_type_is_named_with_what_to_do(spark, label, messa
 
 def test_bad_tables_of_spark_are_input_errors(spark):
     data = placed(to_arrow(ROWS), spark)
-    with pytest.raises(ColumnError, match="no column named 'worker' for the worker; did you mean --worker annotator"):
+    with pytest.raises(ColumnError, match="no column named 'worker' for the worker; did you mean worker=\"annotator\""):
         prove(data.withColumnRenamed("worker", "annotator"))
     with pytest.raises(ColumnError, match=r"rename 'a\.label'"):
         prove(data.withColumnRenamed("label", "a.label"), label="a.label")
