@@ -11,33 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdopt import Consensus, GlobalOptimum, Solution, Solutions, aggregate, prove, verify
+from crowdopt import Consensus, GlobalOptimum, Solution, Solutions, aggregate, compare, prove, verify
 from crowdopt.errors import DataWarning, DuplicateError, InputError
 from crowdopt.options.words import python_words
 from crowdopt.verify.verdict import Verdict
+from support.dirty_rows import DIRTY, DISTINCT, INCOMPLETE, NOTES, ROWS
 from support.servers import server
 from support.ways import NAMES, WAYS, canonical, facts, to_arrow, to_pandas, to_polars
-from support.ways import ROWS as NUMBERED
 
 LONG = [way for way in WAYS if not way.startswith("wide")]
-ROWS = [(str(task), worker, label) for task, worker, label in NUMBERED]
-AGAIN, OTHER = ROWS[0], (*ROWS[4][:2], "no" if ROWS[4][2] == "yes" else "yes")
-INCOMPLETE = [(None, "w1", "yes"), (ROWS[7][0], None, "no"), (ROWS[9][0], "w11", None), ("1000", None, None)]
-DIRTY = [*ROWS[:5], AGAIN, *INCOMPLETE[:2], *ROWS[5:], OTHER, AGAIN, OTHER, *INCOMPLETE[2:]]
-DISTINCT = [*ROWS, OTHER]
-
-FIRST = min(AGAIN[:2], OTHER[:2])
-LEFT_OUT = (
-    f"4 of {len(DIRTY)} rows are incomplete and were left out: 1 without a task, 2 without a worker, 2 without a label"
-)
-REPEAT = (
-    "3 rows repeat an answer of the same worker to the same task; it counts once (for example worker {!r}, task {!r})"
-)
-DIFFERENT = (
-    "once a worker gave different answers to one task; each of them counts (worker {!r}, task {!r}: 'no' and 'yes'); "
-    "--duplicates has other rules"
-)
-NOTES = (LEFT_OUT, REPEAT.format(*FIRST[::-1]), DIFFERENT.format(*OTHER[1::-1]))
 
 
 @pytest.mark.parametrize("way", LONG)
@@ -391,3 +373,12 @@ def test_workers_with_several_answers_to_a_task_have_their_own_counts():
     for verb in (aggregate, prove):
         ours, theirs = verb(to_pandas(rows)).workers(), verb(to_pandas(distinct), duplicates="all").workers()
         pd.testing.assert_frame_equal(ours, theirs)
+
+
+def test_methods_that_are_compared_get_the_rows_that_count():
+    with pytest.warns(DataWarning, match="repeat an answer"):
+        found = compare(to_pandas(DIRTY), methods=["consensus", "vote"])
+    clean = compare(to_pandas(DISTINCT), methods=["consensus", "vote"])
+    assert found.notes[:3] == tuple(map(python_words, NOTES))
+    assert found.n_responses == len(DISTINCT)
+    assert [one.labels.tolist() for one in found.outcomes] == [one.labels.tolist() for one in clean.outcomes]

@@ -23,6 +23,8 @@ from crowdopt.data.reading import Reading
 from crowdopt.errors import ClassError, ColumnError, InputError
 from support.clusters import cluster, executors
 from support.digests import defined, digest_from
+from support.dirty_rows import DIRTY, NOTES
+from support.dirty_rows import ROWS as ROWS_OF_TEXT
 from support.needs import ROOT, need
 from support.ways import ROWS, canonical, facts, plain, to_arrow, to_pandas, wide
 
@@ -197,6 +199,18 @@ def test_workers_who_answer_a_task_twice_are_measured_alike(spark):
     assert plain(solution.workers()) == plain(prove(to_pandas(rows), duplicates="all").workers())
 
 
+def test_rows_that_lack_something_and_repeated_answers_are_treated_and_said_alike(spark):
+    table = placed(to_arrow(DIRTY), spark)
+    there, here = prove(table), prove(to_arrow(DIRTY))
+    assert there.notes == here.notes == NOTES
+    assert facts(there) == facts(here)
+    grouped = to_arrow([*DIRTY, *ROWS_OF_TEXT])
+    kinds = ["dirty"] * len(DIRTY) + ["clean"] * len(ROWS_OF_TEXT)
+    solutions = prove(placed(grouped.append_column("kind", [kinds]), spark), group="kind")
+    assert (solutions["dirty"].notes, solutions["clean"].notes) == (NOTES, ())
+    assert len(solutions.notes) == 3
+
+
 def test_what_comes_to_the_driver_does_not_grow_with_the_data(spark, monkeypatch):
     from pyspark.sql import functions as sql
 
@@ -307,7 +321,7 @@ def test_a_column_of_the_wrong_type_is_named_with_what_to_do(spark, label, messa
 
 def test_bad_tables_of_spark_are_input_errors(spark):
     data = placed(to_arrow(ROWS), spark)
-    with pytest.raises(ColumnError, match="no column named 'worker' for the worker; did you mean --worker annotator"):
+    with pytest.raises(ColumnError, match="no column named 'worker' for the worker; did you mean worker=\"annotator\""):
         prove(data.withColumnRenamed("worker", "annotator"))
     with pytest.raises(ColumnError, match=r"rename 'a\.label'"):
         prove(data.withColumnRenamed("label", "a.label"), label="a.label")

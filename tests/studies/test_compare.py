@@ -221,7 +221,7 @@ def test_all_methods_that_fit_are_run_and_slow_ones_when_asked_for(n_labels, opt
     every = [name for name in [*OURS, *CROWD_KIT] if name not in unfit]
     wanted, notes = comparison.methods_for(solution)
     assert wanted == [name for name in every if name not in SLOW]
-    assert notes == ("crowd-kit's slow methods are left out (GLAD, MACE, MMSR): add all_methods=True",)
+    assert notes == ("crowd-kit's slow methods are left out (GLAD, MACE, MMSR): add --all",)
     assert comparison.methods_for(solution, all_methods=True) == (every, ())
     assert comparison.methods_for(solution, ["GLAD", "vote"]) == (["GLAD", "vote"], ())
 

@@ -40,7 +40,9 @@ SolutionFile = Annotated[str, typer.Argument(metavar="SOLUTION", help="A solutio
 class QuietOptions(TypedDict, total=False):
     """Whether anything is printed."""
 
-    quiet: Annotated[bool, Option(default=False, help="Print nothing but errors, CHECK and --json.", flag="--quiet -q")]
+    quiet: Annotated[
+        bool, Option(default=False, help="Print nothing but errors, notes, CHECK and --json.", flag="--quiet -q")
+    ]
 
 
 class JsonOptions(TypedDict, total=False):

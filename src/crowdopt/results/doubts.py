@@ -89,6 +89,7 @@ def doubts_about_proof(
         votes, proven = buckets.counts.sum(axis=1), solution.totals.n_gold > 0
         if solution.reading.duplicates == "all":  # counts do not tell who repeats an answer
             return overruling(shares)
+        # Where a worker's different answers to a task count, they look like disagreement: that gives more to doubt.
         found = Contradicted(0, ()) if solution.source is None else Contradicted.in_counts(solution.source)
         said = _about_chance(votes, buckets.weights, solution.scale, proven=proven)
         return (*said, *_following(found, shares, solution))

@@ -105,7 +105,7 @@ class Comparison:
         n_responses: Responses.
         n_truth: Tasks of known truth; 0 if no truth was given.
         fingerprint: Of the data.
-        notes: What else to know.
+        notes: What is odd about the rows, and what else to know.
     """
 
     outcomes: tuple[MethodResult, ...]
@@ -188,7 +188,7 @@ def compare(
         n_responses=len(rows.task),
         n_truth=0 if true is None else int((true != NO_TRUTH).sum()),
         fingerprint=solution.certificate.fingerprint,
-        notes=tuple(map(spoken, notes)),
+        notes=tuple(map(spoken, (*solution.notes, *notes))),
     )
 
 
