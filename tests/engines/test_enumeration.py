@@ -168,7 +168,7 @@ def test_blocks_change_nothing(monkeypatch):
 
 
 def test_too_many_mappings_are_an_error_that_says_so(monkeypatch):
-    monkeypatch.setattr(engine, "enumerate_mappings", lambda order, n: enumerate_mappings(order, n, limit=100))
+    monkeypatch.setattr(engine, "enumerate_mappings", lambda order, n, _: enumerate_mappings(order, n, limit=100))
     with pytest.raises(InputError, match=r"too many to\s+enumerate"):
         enumerate_all(Problem(Buckets.from_arrays(full_lattice(3, 3))[0]), Limits())
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from crowdopt import Solution, aggregate, prove, verify
+from crowdopt.options.words import python_words
 from crowdopt.results import beside_consensus
 from crowdopt.results.words.contradicted import NAMED, Contradicted
 from support.ways import to_pandas, to_text
@@ -61,7 +62,7 @@ def test_one_wrong_label_that_exchanges_the_names_of_a_proof_is_named(crowdopt, 
     assert said.startswith(f"CHECK: {named}; these labels overrule clear majorities")
     assert "\nPROVED: " in said
     result = verify(Solution.load(tmp_path / "s.json"), path)
-    assert (result.verdict.value, result.check) == ("CONFIRMED", solution.doubts)
+    assert (result.verdict.value, result.check) == ("CONFIRMED", tuple(map(python_words, solution.doubts)))
 
 
 def test_the_consensus_keeps_the_names_and_says_that_it_learnt_nothing(crowdopt, tmp_path):

@@ -207,7 +207,7 @@ def in_sample(tasks: Iterable[str], share: float) -> Bools:
     """Which tasks are in the sample: those whose MD5 begins with a small number.
 
     >>> in_sample(["t1", "t2", "t3", "t4"], 0.5).tolist()
-    [False, False, False, True]
+    [False, True, True, True]
     """
     first = [int.from_bytes(md5(task.encode(), usedforsecurity=False).digest()[:4], "big") for task in tasks]
     return np.array(first, np.int64) < share * 2**32

@@ -79,7 +79,8 @@ def spell(
     for label, new in found.items():
         if new is not None:
             left[new] += counts[label]
-            merged.setdefault(new, {})[label] = counts[label]
+            if counts[label]:  # a type may name spellings that no response has
+                merged.setdefault(new, {})[label] = counts[label]
     return Spelling(
         changes={label: new for label, new in found.items() if new != label},
         merged={new: of for new, of in merged.items() if len(of) > 1 or new not in of},

@@ -177,7 +177,7 @@ CASES = {
     "unanswered": (
         (STUDIO, changed(STUDIO, first_annotation(result=[]))),
         [*Q, "--missing", "error"],
-        ["1 of 23 rows", "1 without a label", "--missing error"],
+        ["1 of 25 rows", "1 without a label", "--missing error"],
     ),
     "boxes": (
         (STUDIO, sample(STUDIO).replace(b'"type": "choices"', b'"type": "rectanglelabels"')),

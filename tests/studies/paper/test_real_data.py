@@ -49,7 +49,7 @@ def test_all_responses_are_sampled_where_all_are_asked_for(tmp_path):
             ["a,x"],
             r"responses.csv: 1 \(task, worker\) pairs occur more than once.*first: \(a, w\)$",
         ),
-        (["a,w,x", "b,w,"], ["a,x"], r"responses.csv: 1 of 2 rows are incomplete \(1 without a label\)$"),
+        (["a,w,x", "b,w,"], ["a,x"], r"responses.csv: 1 of 2 rows is incomplete \(1 without a label\)$"),
     ],
 )
 def test_real_data_that_cannot_be_used(tmp_path, responses, truth, message):
