@@ -223,7 +223,7 @@ def test_where_there_is_no_export_none_can_be_pinned(tmp_path, invoke):
     assert err.startswith("crowdopt: --gold export is for exports of annotation tools, and ")
     assert "--from: mturk, " in err
     assert not (tmp_path / "a.csv").exists()
-    with pytest.raises(InputError, match=r'gold="export" does not go with group|do not go with group'):
+    with pytest.raises(InputError, match=r"tasks of known label \(gold\) do not go with group"):
         crowdopt.aggregate(SAMPLES / "toloka.tsv", gold="export", group="text")
 
 
