@@ -16,12 +16,13 @@ from crowdopt.data.encode import Coded
 from crowdopt.data.parts import CodedPart, EncodedParts, in_sample
 
 SMALL = 600
-"""Responses of a part in these tests."""
+"""Responses of a part, and of the sample, in these tests."""
 
 
 @pytest.fixture
 def _small_parts(monkeypatch):
-    monkeypatch.setattr(parts, "PART", SMALL)
+    for name in ("SAMPLE", "PART"):
+        monkeypatch.setattr(parts, name, SMALL)
 
 
 def responses(n_tasks: int = 600, n_workers: int = 40, n_labels: int = 3, seed: int = 0) -> pd.DataFrame:

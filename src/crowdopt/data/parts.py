@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Bools, Ints
     from crowdopt.data.responses import Responses
 
-PART = 3 << 17
-"""Responses of a part, and of the sample."""
+SAMPLE = 3 << 17
+"""Responses of the sample; no more than that are one part."""
+
+PART = 1 << 16
+"""Responses of a part, where there are several."""
 
 IN_MEMORY = 1 << 22
 """Responses from which on parts are held on disk, if there is a folder for them."""
@@ -130,7 +133,7 @@ class EncodedParts:
     @classmethod
     def of(cls, encoded: Encoded) -> EncodedParts:
         """The parts of responses that are in memory."""
-        few = encoded.coded.times.sum() <= PART
+        few = encoded.coded.times.sum() <= SAMPLE
         return cls(encoded.workers, encoded.coded.n_labels, [encoded] if few else list(_slices(CodedPart.of(encoded))))
 
     def __iter__(self) -> Iterator[Encoded]:
@@ -181,9 +184,9 @@ class EncodedParts:
         """The sample, with the workers who answered its tasks, and of each worker here the place there, or -1."""
         share = 0.0
         while share < 1:
-            share = 2 * share or PART / self.n_responses
+            share = 2 * share or SAMPLE / self.n_responses
             part = _joined(one.taken(in_sample(one.tasks.to_pylist(), share)) for one in self._parts())
-            if 2 * len(part.answer) >= PART:  # few tasks of many responses may all be left out
+            if 2 * len(part.answer) >= SAMPLE:  # few tasks of many responses may all be left out
                 break
         codes, worker = np.unique(part.worker, return_inverse=True)
         few = CodedPart(part.tasks, part.sizes, part.known, worker.astype(np.int32), part.answer)
@@ -226,7 +229,7 @@ def encode_parts(
         folder: Where parts may be held.
     """
     n_labels = responses.scale.n_labels
-    found = None if n_responses <= PART else coded_stream(response_texts(responses), responses.scale.labels)
+    found = None if n_responses <= SAMPLE else coded_stream(response_texts(responses), responses.scale.labels)
     if found is None:
         return EncodedParts.of(encode_responses(responses).with_known(gold, silent))
     workers, batches = found

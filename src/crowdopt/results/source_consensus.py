@@ -15,6 +15,7 @@ from crowdopt.consensus.teaching import crossed_labels, idle_labels
 from crowdopt.data.encode import encode_responses
 from crowdopt.data.parts import EncodedParts, encode_parts
 from crowdopt.data.responses import silent_tasks
+from crowdopt.data.tables.workspace import give_back
 from crowdopt.results.answers import PREDICTED_COLUMNS, named_table
 from crowdopt.results.consensus_tasks import NOBODY, ConsensusTasks, label_probabilities, votes_of
 from crowdopt.results.judged_tasks import JudgedTasks
@@ -63,6 +64,7 @@ class SourceConsensus:
             in_parts = RowParts(lambda: map(consensus_rows, parts), len(parts.workers), parts.n_labels)
             rows, all_rows = consensus_rows(sample), _all_rows(parts, in_parts, place)
             del sample  # which takes more memory than the rows
+            give_back()
         parameters, _ = fit_consensus(rows, all_rows, shares=shares, on_share=on_share)
         return cls(parts, parameters, scale)
 

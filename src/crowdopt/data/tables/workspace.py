@@ -97,8 +97,8 @@ class Workspace:
             "autoload_known_extensions": "false",
             "allow_community_extensions": "false",
             "lock_configuration": "true",  # and no query, whatever is in it, changes any of this
-            "allocator_flush_threshold": "32MB",  # what one pass over huge cells took is given back before the next
-            "allocator_bulk_deallocation_flush_threshold": "32MB",
+            "allocator_flush_threshold": "1MB",  # what one pass took is given back before the next
+            "allocator_bulk_deallocation_flush_threshold": "1MB",
         }
         if memory_limit is not None:
             settings["memory_limit"] = memory_limit
@@ -147,6 +147,16 @@ class Workspace:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def give_back() -> None:
+    """Gives memory back to the system that nobody uses, but that those hold who took it: before what takes much."""
+    import duckdb
+    import pyarrow as pa
+
+    duckdb.connect().close()  # whoever closes a database of its own makes DuckDB give back what it holds for all of them
+    for pool in (pa.default_memory_pool(), pa.system_memory_pool()):  # the latter is also that of Python and NumPy
+        pool.release_unused()
 
 
 def _state(name: str) -> tuple[int, ...]:
