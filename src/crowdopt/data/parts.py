@@ -2,7 +2,7 @@
 
 Few responses are one part. Many are held in parts of about the same size, on disk if there is a folder for them, and
 whoever looks at them takes one part after the other. What describes the crowd as a whole is learnt from a sample of the
-tasks, as large as one part: it is chosen by a hash of the task's text, so it is the same wherever the data are.
+tasks: it is chosen by a hash of the task's text, so it is the same wherever the data are.
 """
 
 from __future__ import annotations

@@ -150,11 +150,11 @@ class Workspace:
 
 
 def give_back() -> None:
-    """Gives memory back to the system that nobody uses, but that those hold who took it: before what takes much."""
+    """Gives memory back to the system that is free, but still held by those who took it: before what takes much."""
     import duckdb
     import pyarrow as pa
 
-    duckdb.connect().close()  # whoever closes a database of its own makes DuckDB give back what it holds for all of them
+    duckdb.connect().close()  # whenever one database is closed, DuckDB gives back what it holds for all of them
     for pool in (pa.default_memory_pool(), pa.system_memory_pool()):  # the latter is also that of Python and NumPy
         pool.release_unused()
 
