@@ -41,11 +41,11 @@ def command(program: str, source: Path, target: Path) -> list[str]:
     return [sys.executable, str(HERE / "peer.py"), program, str(source), str(target)]
 
 
-def run_crowd(folder: Path, crowd: Crowd, repeats: int) -> dict[str, Any]:
-    """Both programs on one crowd, in turns."""
+def run_crowd(folder: Path, crowd: Crowd, repeats: int, programs: tuple[str, ...] = (OURS, PEER)) -> dict[str, Any]:
+    """All programs on one crowd, in turns."""
     source = folder / "responses.parquet"
     elsewhere(crowd.write, str(source))
-    runs: dict[str, list[Run]] = {OURS: [], PEER: []}
+    runs: dict[str, list[Run]] = {name: [] for name in programs}
     for i in range(repeats):
         for name in list(runs)[:: -1 if i % 2 else 1]:
             say(f"{crowd.responses:,} responses, {crowd.labels} labels, {crowd.workers:,} workers, {name}, {i + 1}")

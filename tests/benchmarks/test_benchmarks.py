@@ -143,6 +143,18 @@ def test_aggregate_speed():
     assert min(float(row[name]) for name in ("our accuracy", "DawidSkene's")) > 0.8
 
 
+def test_aggregate_scale():
+    shown = tables(run("aggregate_scale.py", "--quick"))
+    assert [row["program"] for row in shown["aggregate_scale.py (a)"]] == 2 * ["crowdopt", "DawidSkene", "MajorityVote"]
+    assert [row["to"] for row in shown["aggregate_scale.py (b)"]] == ["100", "1,000", "10,000"]
+    assert [row["what grows"] for row in shown["aggregate_scale.py (c)"]] == ["tasks"]
+
+
+def test_sampling():
+    (row,) = tables(run("sampling.py", "--quick"))["sampling.py"]
+    assert row["labels that differ"] == "0.00%"  # so few are not sampled
+
+
 def test_rounds(shared_set, tmp_path):
     shared_set("ic")
     shown = tables(run("rounds.py", "--quick", "--data", str(SHARED)))["rounds.py"]
