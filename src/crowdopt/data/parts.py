@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Bools, Ints
     from crowdopt.data.responses import Responses
 
-SAMPLE = 3 << 17
+SAMPLE = 1 << 19
 """Responses of the sample; no more than that are one part."""
 
 PART = 1 << 16
