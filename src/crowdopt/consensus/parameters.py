@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from crowdopt._arrays import Floats, Ints
-    from crowdopt.consensus.rows import RowParts
+    from crowdopt.consensus.learning import Learner
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +86,9 @@ class Fitted:
     Attributes:
         parameters: Of the population, and of the workers that it was fitted to.
         n_rounds: After how many rounds.
-        spread: Gives the parameters of all workers, given their responses in parts, parameters to begin with, and how
-            many passes to make over the parts. What describes the population stays as it is.
+        learner: Learns the parameters of any workers from their responses. What describes the population stays.
     """
 
     parameters: Parameters
     n_rounds: int
-    spread: Callable[[RowParts, Parameters, int], Parameters]
+    learner: Learner

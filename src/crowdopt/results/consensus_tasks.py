@@ -6,21 +6,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 
 from crowdopt.consensus.grid import on_grid
-from crowdopt.data.responses import by_name
-from crowdopt.results.answers import NO_ROW, PREDICTED_COLUMNS
 from crowdopt.results.labelling import Labelled, numeric_scores, probability_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from crowdopt._arrays import Bools, Floats, Ints
-    from crowdopt.data.encode import Coded, Encoded
-    from crowdopt.data.responses import TaskCounts
-    from crowdopt.data.tables.table import Table
+    from crowdopt.data.coded import Coded, Encoded
     from crowdopt.model.scale import Scale
     from crowdopt.results.accuracy import Accuracy
 
@@ -107,11 +102,6 @@ class ConsensusTasks:
         """
         return np.asarray(on_grid(self.probabilities).T @ self.votes)
 
-    def placed(self, counts: TaskCounts) -> Table:
-        """The tasks with their number, ``row``; without those of known label and without a response."""
-        row = np.where(self.known < 0, np.arange(len(self.names)), NO_ROW)
-        return by_name([(self.names, {"row": row})], {"row": NO_ROW}, counts).filter(nw.col("row") != NO_ROW)
-
     def columns(self, *, probabilities: bool) -> dict[str, Any]:
         """The columns of the answers by task."""
         labelled, scale = self.labelled, self.scale
@@ -168,9 +158,3 @@ def as_objects(values: Iterable[Any]) -> Any:
     objects = np.empty(len(listed), object)
     objects[:] = listed
     return objects
-
-
-def consensus_columns(scales: Iterable[Scale]) -> list[str]:
-    """The columns that answers on some scales have, but for the probabilities of all labels."""
-    rated = any(numeric_scores(scale) is not None for scale in scales)
-    return [*PREDICTED_COLUMNS, *(["mean"] if rated else [])]

@@ -1,0 +1,81 @@
+"""Sending work to executors, with all of this package that it needs: crowdopt need not be installed there."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import warnings
+from contextlib import contextmanager
+from functools import cache
+from importlib.resources import files
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+from crowdopt.errors import CrowdoptError
+from crowdopt.results.cluster import sent
+from crowdopt.results.cluster.sent import LACKS, run_sent
+from crowdopt.results.workers.spark import sent_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SENT = ("", "consensus", "data", "model", "results", "results/cluster")
+"""Rooms whose files are sent; what they import beyond is not used there."""
+
+
+@cache
+def zipped_sources() -> bytes:
+    """The sources as a ZIP file, the same bytes for the same sources. The package itself imports nothing."""
+    buffer, root = BytesIO(), files("crowdopt")
+    with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
+        for room in SENT:
+            for path in sorted(root.joinpath(room).iterdir() if room else root.iterdir(), key=lambda one: one.name):
+                if path.name.endswith(".py"):
+                    text = path.read_text(encoding="utf-8") if room or path.name != "__init__.py" else ""
+                    archive.writestr(ZipInfo("/".join(filter(None, ("crowdopt", room, path.name)))), text)
+    return buffer.getvalue()
+
+
+def on_group(frame: Any, key: str, work: Callable[[Any], Any], schema: str) -> Any:
+    """A table that work makes of the rows of every key, an Arrow table."""
+    sources, pickled = zipped_sources(), pickle.dumps(work)
+
+    def run(rows: Any) -> Any:
+        return run_sent(sources, pickled, rows)
+
+    run.__annotations__.clear()  # Spark takes hints of types for hints of how to call it
+    with _as_it_is():
+        return frame.groupBy(key).applyInArrow(run, schema)
+
+
+def on_both(frame: Any, other: Any, key: str, work: Callable[[Any, Any], Any], schema: str) -> Any:
+    """The same of the rows of two tables."""
+    sources, pickled = zipped_sources(), pickle.dumps(work)
+
+    def run(rows: Any, others: Any) -> Any:
+        return run_sent(sources, pickled, rows, others)
+
+    run.__annotations__.clear()
+    with _as_it_is():
+        return frame.groupBy(key).cogroup(other.groupBy(key)).applyInArrow(run, schema)
+
+
+@contextmanager
+def _as_it_is() -> Iterator[None]:
+    """Sends ``sent.py`` whole, without what Spark says of versions of pandas, which is not used."""
+    with sent_whole(sent), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        yield
+
+
+@contextmanager
+def explaining() -> Iterator[None]:
+    """Says in one line what executors lack."""
+    try:
+        yield
+    except Exception as error:
+        lack = re.search(f"{LACKS} (\\w+)", str(error))
+        if lack is None:
+            raise
+        raise CrowdoptError(f"{lack[0]}, which finding a consensus needs there: install {lack[1]} for it") from None
