@@ -195,10 +195,7 @@ def test_an_interrupt_leaves_nothing_that_spark_keeps_and_answers_keep_what_they
 
 
 def test_executors_without_numba_are_told_what_to_install(monkeypatch):
-    def lacks(name: str) -> object:
-        raise ModuleNotFoundError(name) if name == "numba" else AssertionError(name)
-
-    monkeypatch.setattr(sent, "import_module", lambda name: None if name in {"numpy", "pyarrow"} else lacks(name))
+    monkeypatch.setattr(sent, "find_spec", lambda name: None if name == "numba" else name)
     with pytest.raises(ImportError, match="of the executors has no numba") as found:
         sent.run_sent(zipped_sources(), b"")
     with pytest.raises(CrowdoptError, match=r"no numba, which .*: install numba for it") as said, explaining():

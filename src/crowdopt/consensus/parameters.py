@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -92,3 +92,23 @@ class Fitted:
     parameters: Parameters
     n_rounds: int
     learner: Learner
+
+
+class Learnt(Protocol):
+    """What was learnt, wherever it is."""
+
+    @property
+    def parameters(self) -> Parameters:
+        """What the last step of the consensus used: of the population, and of every worker."""
+
+    @property
+    def worker_names(self) -> tuple[str, ...]:
+        """The workers as texts, in the order of the parameters."""
+
+
+@dataclass(frozen=True, eq=False)
+class LearntHere:
+    """What was learnt, in memory; see :class:`Learnt`."""
+
+    parameters: Parameters
+    worker_names: tuple[str, ...]

@@ -13,7 +13,7 @@ from crowdopt.results.solution import Solution
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Floats, Ints
-    from crowdopt.consensus.parameters import Parameters
+    from crowdopt.consensus.parameters import Learnt, Parameters
     from crowdopt.data.load import Source
     from crowdopt.data.tables.table import Table
     from crowdopt.model.agreement import Agreement
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from crowdopt.results.consensus_tasks import ConsensusTasks
     from crowdopt.results.judged_tasks import JudgedTasks
     from crowdopt.results.kinds import Kind
-    from crowdopt.results.learnt import Learnt
     from crowdopt.results.source_consensus import SourceConsensus
     from crowdopt.results.words.summary import Summary
     from crowdopt.results.workers.table import Workers

@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.consensus.consensus import AllRows, Judge, fit_consensus
+from crowdopt.consensus.parameters import LearntHere
 from crowdopt.consensus.rows import RowParts, Rows
 from crowdopt.consensus.teaching import crossed_labels, idle_labels
 from crowdopt.data import parts as limits
@@ -19,24 +20,21 @@ from crowdopt.data.parts import EncodedParts, encode_parts
 from crowdopt.data.responses import by_name, silent_tasks
 from crowdopt.data.tables.workspace import give_back
 from crowdopt.results.answers import NO_ROW, PREDICTED_COLUMNS, named_table
-from crowdopt.results.consensus_tasks import NOBODY, ConsensusTasks, label_probabilities, votes_of
+from crowdopt.results.consensus_tasks import NOBODY, ConsensusTasks, TaskSums, label_probabilities, votes_of
 from crowdopt.results.judged_tasks import JudgedTasks
 from crowdopt.results.labelling import numeric_scores
-from crowdopt.results.learnt import LearntHere
-from crowdopt.results.task_sums import TaskSums
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from crowdopt._arrays import Floats, Ints
-    from crowdopt.consensus.parameters import Parameters
+    from crowdopt.consensus.parameters import Learnt, Parameters
     from crowdopt.consensus.work import OnShare
     from crowdopt.data.coded import Encoded
     from crowdopt.data.load import Source
     from crowdopt.data.tables.table import Table
     from crowdopt.model.scale import Scale
     from crowdopt.results.accuracy import Accuracy
-    from crowdopt.results.learnt import Learnt
     from crowdopt.results.solution_consensus import ConsensusSolution
 
 

@@ -7,7 +7,6 @@ label, and sums; it does not grow with tasks, workers or responses.
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -26,11 +25,11 @@ from crowdopt.data.tables.spark import Keeper
 from crowdopt.results.answers import PREDICTED_COLUMNS, joined_table
 from crowdopt.results.cluster import work
 from crowdopt.results.cluster.sending import explaining, on_both, on_group
+from crowdopt.results.cluster.sent import unpickled
 from crowdopt.results.cluster.tables import ClusterTables
-from crowdopt.results.consensus_tasks import NOBODY, SURE, ConsensusTasks
+from crowdopt.results.consensus_tasks import NOBODY, SURE, ConsensusTasks, TaskSums
 from crowdopt.results.labelling import numeric_scores
 from crowdopt.results.source_consensus import tasks_again
-from crowdopt.results.task_sums import TaskSums
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Floats, Ints
@@ -57,7 +56,7 @@ class LearntThere:
     def _found(self) -> tuple[tuple[str, ...], Parameters]:
         with explaining():
             held = self.frame.where(f"part = {work.ALL_WORKERS}").select("held").toArrow()["held"].to_pylist()
-        names, values = zip(*(pickle.loads(one) for one in held), strict=True)  # noqa: S301 - see work
+        names, values = zip(*(unpickled(one) for one in held), strict=True)
         listed = [name for some in names for name in some.to_pylist()]
         order = sorted(range(len(listed)), key=listed.__getitem__)
         arrays = {name: np.concatenate([one[name] for one in values])[order] for name in values[0]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 import warnings
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from crowdopt.errors import CrowdoptError
 from crowdopt.results.cluster import sent
-from crowdopt.results.cluster.sent import LACKS, run_sent
+from crowdopt.results.cluster.sent import LACKS, pickled, run_sent
 from crowdopt.results.workers.spark import sent_whole
 
 if TYPE_CHECKING:
@@ -39,10 +38,10 @@ def zipped_sources() -> bytes:
 
 def on_group(frame: Any, key: str, work: Callable[[Any], Any], schema: str) -> Any:
     """A table that work makes of the rows of every key, an Arrow table."""
-    sources, pickled = zipped_sources(), pickle.dumps(work)
+    sources, sent_work = zipped_sources(), pickled(work)
 
     def run(rows: Any) -> Any:
-        return run_sent(sources, pickled, rows)
+        return run_sent(sources, sent_work, rows)
 
     run.__annotations__.clear()  # Spark takes hints of types for hints of how to call it
     with _as_it_is():
@@ -51,10 +50,10 @@ def on_group(frame: Any, key: str, work: Callable[[Any], Any], schema: str) -> A
 
 def on_both(frame: Any, other: Any, key: str, work: Callable[[Any, Any], Any], schema: str) -> Any:
     """The same of the rows of two tables."""
-    sources, pickled = zipped_sources(), pickle.dumps(work)
+    sources, sent_work = zipped_sources(), pickled(work)
 
     def run(rows: Any, others: Any) -> Any:
-        return run_sent(sources, pickled, rows, others)
+        return run_sent(sources, sent_work, rows, others)
 
     run.__annotations__.clear()
     with _as_it_is():

@@ -12,6 +12,7 @@ import tempfile
 from contextlib import contextmanager
 from hashlib import sha256
 from importlib import import_module
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from types import ModuleType
@@ -28,14 +29,22 @@ LACKS = "the Python of the executors has no"
 def run_sent(sources: bytes, work: bytes, *arguments: Any) -> Any:
     """Calls a pickled function, which is one of the sources, on an executor."""
     for name in ("numpy", "pyarrow", "numba"):
-        try:
-            import_module(name)
-        except ImportError:
-            raise ImportError(f"{LACKS} {name}") from None
+        if find_spec(name) is None:
+            raise ImportError(f"{LACKS} {name}")
     with _sources_at_hand(sources):
         threads: Any = import_module("crowdopt.consensus.threads")
         threads.MAX_THREADS = 1  # the other cores have tasks of their own
-        return pickle.loads(work)(*arguments)  # noqa: S301 - the driver sent it
+        return unpickled(work)(*arguments)
+
+
+def pickled(value: Any) -> bytes:
+    """What goes from the driver to executors, from one executor to the next, and back."""
+    return pickle.dumps(value, 5)
+
+
+def unpickled(value: bytes) -> Any:
+    """The inverse: of what this package made on the same cluster, and of nothing else."""
+    return pickle.loads(value)  # noqa: S301 - see above
 
 
 @contextmanager

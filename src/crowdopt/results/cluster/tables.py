@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from crowdopt.data.tables.table import coded as by_code
 from crowdopt.data.tables.table import fetch
 from crowdopt.results.cluster import work
 from crowdopt.results.cluster.sending import on_group
+from crowdopt.results.cluster.sent import unpickled
 from crowdopt.results.consensus_tasks import ConsensusTasks
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class ClusterTables:
 
 def _parts(frame: Any) -> list[ClusterPart]:
     """Brings parts to the driver."""
-    return [pickle.loads(one) for one in frame.toArrow()["held"].to_pylist()]  # noqa: S301 - see work
+    return [unpickled(one) for one in frame.toArrow()["held"].to_pylist()]
 
 
 def _gold(source: Source) -> dict[str, int]:

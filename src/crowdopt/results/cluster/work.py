@@ -6,7 +6,6 @@ here needs more than NumPy, PyArrow and Numba.
 
 from __future__ import annotations
 
-import pickle
 import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,8 +19,8 @@ from crowdopt.consensus.rows import Rows
 from crowdopt.consensus.vote import exact_precisions
 from crowdopt.data.coded import NOT_KNOWN, Coded, Encoded, codes_of
 from crowdopt.data.parts import CodedPart, in_sample
-from crowdopt.results.consensus_tasks import ConsensusTasks
-from crowdopt.results.task_sums import TaskSums
+from crowdopt.results.cluster.sent import pickled, unpickled
+from crowdopt.results.consensus_tasks import ConsensusTasks, TaskSums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,15 +78,15 @@ def encode_part(rows: Any, *, n_labels: int, gold: Mapping[str, int], n_buckets:
     listed = tasks.to_pylist()
     n_sample = [int(part.sizes[in_sample(listed, share)].sum()) for share in shares]
     known = part.known != NOT_KNOWN
-    row = {"part": rows["part"][0].as_py(), "held": _pickled(held), "n_sample": n_sample}
-    return _table([row | ({"known": _pickled(held.taken(known))} if known.any() else {})], PART_COLUMNS)
+    row = {"part": rows["part"][0].as_py(), "held": pickled(held), "n_sample": n_sample}
+    return _table([row | ({"known": pickled(held.taken(known))} if known.any() else {})], PART_COLUMNS)
 
 
 def pick_sample(rows: Any, *, share: float) -> Any:
     """The tasks of a part that are in the sample."""
     part = _part(rows)
     kept = in_sample(part.coded.tasks.to_pylist(), share)
-    return _table([{"held": _pickled(part.taken(kept))}] if kept.any() else [], PICKED_COLUMNS)
+    return _table([{"held": pickled(part.taken(kept))}] if kept.any() else [], PICKED_COLUMNS)
 
 
 def worker_loads(rows: Any, *, n_labels: int) -> Any:
@@ -146,12 +145,12 @@ class Looking:
                 found[where][name] = _padded((tables | sums)[name], cells, kind)
         number = rows["part"][0].as_py()
         parts = _by_bucket(part, cells, found)
-        return _table([{"bucket": b, "part": number, "held": _pickled(one)} for b, one in parts], LOOK_COLUMNS)
+        return _table([{"bucket": b, "part": number, "held": pickled(one)} for b, one in parts], LOOK_COLUMNS)
 
     def learn(self, rows: Any, *, last: bool) -> Any:
         """A step for a bucket of workers: their parameters, for each part that they are in."""
         bucket = rows["bucket"][0].as_py()
-        looks = [pickle.loads(held) for held in rows["held"].to_pylist()]  # noqa: S301 - see _looked
+        looks = [unpickled(held) for held in rows["held"].to_pylist()]
         names, worker, cells, sums = _joined(looks, len(self.labels))
         values = {}
         for learner in self.learners:
@@ -162,11 +161,11 @@ class Looking:
             values[learner.name] = learner.parameters(cells, learner.learn(own, cells, own))
         ends = np.cumsum([len(one["names"]) for one in looks])[:-1]
         found = [
-            {"part": part, "bucket": bucket, "held": _pickled({name: value[at] for name, value in values.items()})}
+            {"part": part, "bucket": bucket, "held": pickled({name: value[at] for name, value in values.items()})}
             for part, at in zip(rows["part"].to_pylist(), np.split(worker, ends), strict=True)
         ]
         if last:
-            found.append({"part": ALL_WORKERS, "bucket": bucket, "held": _pickled((names, values))})
+            found.append({"part": ALL_WORKERS, "bucket": bucket, "held": pickled((names, values))})
         return _table(found, LEARNT_COLUMNS)
 
     def parameters(self, values: dict[str, Floats]) -> Parameters:
@@ -227,12 +226,8 @@ def answer_columns(tasks: ConsensusTasks) -> Any:
 
 
 def _part(rows: Any) -> ClusterPart:
-    part: ClusterPart = pickle.loads(rows["held"][0].as_py())  # noqa: S301 - see encode_part
+    part: ClusterPart = unpickled(rows["held"][0].as_py())
     return part
-
-
-def _pickled(value: Any) -> bytes:
-    return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
 
 
 def _table(rows: list[dict[str, Any]], columns: str) -> Any:
@@ -247,7 +242,7 @@ def _table(rows: list[dict[str, Any]], columns: str) -> Any:
 def _values(learnt: Any) -> dict[str, Floats]:
     """The parameters of the workers of a part, in their order: by bucket."""
     held = learnt.sort_by("bucket")["held"].to_pylist()
-    parts = [pickle.loads(one) for one in held]  # noqa: S301 - see Looking.learn
+    parts = [unpickled(one) for one in held]
     return {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
 
 

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crowdopt.consensus.parameters import Parameters
+from crowdopt.consensus.parameters import LearntHere, Parameters
 from crowdopt.model.agreement import Agreement
 from crowdopt.model.strict_json import checked_list, finite_number, how_many, share_of_one
 from crowdopt.results.kinds import UNCERTAIN_BELOW, class_of_kind
-from crowdopt.results.learnt import LearntHere
 from crowdopt.results.solution_file.parts import (
     COMMON_PARTS,
     check_derived,
