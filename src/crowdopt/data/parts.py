@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from crowdopt._arrays import Bools, Ints
+    from crowdopt._arrays import Bools, Floats, Ints
     from crowdopt.data.responses import Responses
 
 SAMPLE = 1 << 19
@@ -215,8 +215,13 @@ def in_sample(tasks: Iterable[str], share: float) -> Bools:
     >>> in_sample(["t1", "t2", "t3", "t4"], 0.5).tolist()
     [False, True, True, True]
     """
+    return sample_places(tasks) < share
+
+
+def sample_places(tasks: Iterable[str]) -> Floats:
+    """Where tasks stand among all that there could be: a task is in the sample of every share above that."""
     first = [int.from_bytes(md5(task.encode(), usedforsecurity=False).digest()[:4], "big") for task in tasks]
-    return np.array(first, np.int64) < share * 2**32
+    return np.array(first, float) / 2**32
 
 
 def encode_parts(

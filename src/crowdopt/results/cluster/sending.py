@@ -19,20 +19,26 @@ from crowdopt.results.workers.spark import sent_whole
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-SENT = ("", "consensus", "data", "model", "results", "results/cluster")
-"""Rooms whose files are sent; what they import beyond is not used there."""
+SENT = (
+    *("_arrays.py", "_numba.py", "_parallel.py", "errors.py", "consensus", "model"),
+    *("data/__init__.py", "data/coded.py", "data/parts.py", "results/__init__.py", "results/consensus_tasks.py"),
+    *("results/kinds.py", "results/labelling.py", "results/cluster/__init__.py", "results/cluster/sent.py"),
+    "results/cluster/work.py",
+)
+"""The files, and whole rooms, that ``work`` needs."""
 
 
 @cache
 def zipped_sources() -> bytes:
     """The sources as a ZIP file, the same bytes for the same sources. The package itself imports nothing."""
-    buffer, root = BytesIO(), files("crowdopt")
-    with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
-        for room in SENT:
-            for path in sorted(root.joinpath(room).iterdir() if room else root.iterdir(), key=lambda one: one.name):
-                if path.name.endswith(".py"):
-                    text = path.read_text(encoding="utf-8") if room or path.name != "__init__.py" else ""
-                    archive.writestr(ZipInfo("/".join(filter(None, ("crowdopt", room, path.name)))), text)
+    root, buffer, texts = files("crowdopt"), BytesIO(), {"__init__.py": ""}
+    for name in SENT:
+        path = root.joinpath(name)
+        here = {name: path} if path.is_file() else {f"{name}/{one.name}": one for one in path.iterdir()}
+        texts |= {one: there.read_text("utf-8") for one, there in here.items() if one.endswith(".py")}
+    with ZipFile(buffer, "w") as archive:
+        for name, text in sorted(texts.items()):
+            archive.writestr(ZipInfo(f"crowdopt/{name}"), text, ZIP_DEFLATED)
     return buffer.getvalue()
 
 

@@ -18,7 +18,7 @@ from crowdopt.consensus.parameters import Parameters
 from crowdopt.consensus.rows import Rows
 from crowdopt.consensus.vote import exact_precisions
 from crowdopt.data.coded import NOT_KNOWN, Coded, Encoded, codes_of
-from crowdopt.data.parts import CodedPart, in_sample
+from crowdopt.data.parts import CodedPart, in_sample, sample_places
 from crowdopt.results.cluster.sent import pickled, unpickled
 from crowdopt.results.consensus_tasks import ConsensusTasks, TaskSums
 
@@ -75,8 +75,8 @@ def encode_part(rows: Any, *, n_labels: int, gold: Mapping[str, int], n_buckets:
     coded = Coded.of(task, place[worker], rows["code"].to_numpy().astype(np.int64), n_labels)
     part = CodedPart.of(Encoded.of(coded, tasks, names.take(order)).with_known(gold, ()))
     held = ClusterPart(part, names.take(order), bucket[order])
-    listed = tasks.to_pylist()
-    n_sample = [int(part.sizes[in_sample(listed, share)].sum()) for share in shares]
+    places = sample_places(tasks.to_pylist())
+    n_sample = [int(part.sizes[places < share].sum()) for share in shares]
     known = part.known != NOT_KNOWN
     row = {"part": rows["part"][0].as_py(), "held": pickled(held), "n_sample": n_sample}
     return _table([row | ({"known": pickled(held.taken(known))} if known.any() else {})], PART_COLUMNS)
