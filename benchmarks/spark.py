@@ -64,7 +64,11 @@ def run_here(verb: str, source: str, target: str, n_partitions: int) -> dict[str
     import crowdopt
     from support.clusters import cluster
 
-    settings = {"spark.executor.memory": "2g", "spark.sql.shuffle.partitions": str(n_partitions)}
+    settings = {
+        "spark.driver.maxResultSize": "64m",  # a sample is some megabytes
+        "spark.executor.memory": "2g",
+        "spark.sql.shuffle.partitions": str(n_partitions),
+    }
     with cluster(MASTER, java="", **settings) as session:
         session.read.parquet(source).limit(1).count()  # both executors are there, and Java is warm enough to read
         before, started = processes(os.getpid()), time.perf_counter()
