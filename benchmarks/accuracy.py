@@ -27,7 +27,7 @@ import numpy as np
 import crowdopt
 from crowdopt.consensus.consensus import find_consensus
 from crowdopt.consensus.rows import Rows
-from crowdopt.data.encode import Coded
+from crowdopt.data.coded import Coded
 from crowdopt.studies.compare.methods import CROWD_KIT
 from dawid_skene import dawid_skene
 from processes import environment

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from crowdopt.data.encode import Coded, Encoded
+from crowdopt.data.coded import Coded, Encoded
 from crowdopt.data.parts import EncodedParts
 from crowdopt.model.scale import Scale
 from crowdopt.results.source_consensus import SourceConsensus

@@ -22,7 +22,7 @@ from scipy.stats import spearmanr
 
 from crowdopt.consensus.consensus import WEIGHTS, find_consensus, probabilities_without
 from crowdopt.consensus.rows import Rows
-from crowdopt.data.encode import Coded
+from crowdopt.data.coded import Coded
 from crowdopt.results.workers.skill import JudgedResponses, Skill, measure_skill
 from crowdopt.results.workers.statistics import FLAGS
 from processes import environment

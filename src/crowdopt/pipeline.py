@@ -24,14 +24,13 @@ from crowdopt.options.verbs import AggregateOptions, ProveOptions, belongs_to_ag
 from crowdopt.options.words import in_python_words
 from crowdopt.results.answers import ANSWER_COLUMNS, check_kept
 from crowdopt.results.beside_consensus import beside_consensus, what_to_compare
-from crowdopt.results.consensus_tasks import consensus_columns
 from crowdopt.results.doubts import doubts_of, warn_of
 from crowdopt.results.found_classes import checked_n_classes, with_found_classes
 from crowdopt.results.groups.solve_groups import OnGroup, aggregate_groups, prove_groups
 from crowdopt.results.solution import Solution
 from crowdopt.results.solve_consensus import solve_consensus
 from crowdopt.results.solve_counts import solve_counted
-from crowdopt.results.source_consensus import encode_tasks
+from crowdopt.results.source_consensus import consensus_columns, tasks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -240,7 +239,7 @@ class _Job:
         check_kept(source.reading, consensus_columns([source.responses.scale]))
         self.on_phase("coding")
         with self.reading_again():
-            parts = encode_tasks(source)
+            parts = tasks_of(source)
         shares = self.options["label_shares"]
         self.on_phase("weighing")
         solution = solve_consensus(source.counted, parts, shares, on_share)

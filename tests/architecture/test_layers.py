@@ -48,7 +48,7 @@ OWNERS = {
     "openpyxl": {"data.readers.excel"},
     "pandas": {"data.tables", "estimator", "studies.compare"},
     "polars": set(),
-    "pyspark": {"data.tables.spark", "results.workers.spark"},
+    "pyspark": {"data.tables.spark", "results.cluster", "results.workers.spark"},
     "rich": {"cli"},
     "sklearn": {"studies.compare.methods"},
     "typer": {"cli"},

@@ -32,6 +32,7 @@ STARTS = {
 
 ALLOWED = {
     ("_parallel.py", "imports pickle"),  # through pipes between this program and processes that it started itself
+    ("results/cluster/sent.py", "imports pickle"),  # between the driver and the executors of the user's cluster
     (
         "results/workers/spark.py",
         "imports pyspark.cloudpickle",

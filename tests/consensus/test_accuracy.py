@@ -8,7 +8,7 @@ import numpy as np
 
 from crowdopt.consensus.consensus import find_consensus
 from crowdopt.consensus.rows import Rows
-from crowdopt.data.encode import Coded
+from crowdopt.data.coded import Coded
 from support.needs import ROOT
 
 

@@ -11,7 +11,7 @@ from crowdopt.consensus import threads
 from crowdopt.consensus.consensus import FoundConsensus, Judge, find_consensus
 from crowdopt.consensus.rows import Rows
 from crowdopt.consensus.tilted import ranks
-from crowdopt.data.encode import Coded
+from crowdopt.data.coded import Coded
 from crowdopt.errors import InputError
 from support.crowds import drawn_rows, renamed, rows_of, without_responses
 

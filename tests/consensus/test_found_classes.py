@@ -10,7 +10,7 @@ import pytest
 from crowdopt.consensus.classes import auto_n_classes, find_classes
 from crowdopt.consensus.consensus import find_consensus
 from crowdopt.consensus.rows import Rows
-from crowdopt.data.encode import Coded
+from crowdopt.data.coded import Coded
 from support.classed_crowds import BLUNT, SHARP, YES_SAYER, drawn, symmetric
 
 

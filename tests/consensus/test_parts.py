@@ -12,7 +12,7 @@ import crowdopt
 from crowdopt.consensus.consensus import AllRows, Judge, find_consensus, fit_consensus
 from crowdopt.consensus.rows import RowParts, Rows
 from crowdopt.data import parts
-from crowdopt.data.encode import Coded
+from crowdopt.data.coded import Coded
 from crowdopt.data.parts import CodedPart, EncodedParts, in_sample
 
 SMALL = 600
@@ -136,7 +136,7 @@ def test_a_sample_of_few_large_tasks_is_not_empty():
 def _encoded(coded):
     import pyarrow as pa
 
-    from crowdopt.data.encode import Encoded
+    from crowdopt.data.coded import Encoded
 
     tasks, workers = (
         pa.array([f"{kind}{n:05d}" for n in range(number)])

@@ -11,7 +11,7 @@ from crowdopt.consensus import consensus
 from crowdopt.consensus.consensus import find_consensus
 from crowdopt.consensus.rows import Rows
 from crowdopt.consensus.teaching import teaches
-from crowdopt.data.encode import Coded
+from crowdopt.data.coded import Coded
 from support.crowds import drawn_rows, renamed
 
 

@@ -12,7 +12,7 @@ import crowdopt as package
 from crowdopt import aggregate
 from crowdopt.consensus.rows import Rows
 from crowdopt.consensus.vote import vote_labels
-from crowdopt.data.encode import Coded
+from crowdopt.data.coded import Coded
 from crowdopt.errors import ClassError, InputError
 from crowdopt.model.scale import canonical_text
 from crowdopt.results.next_tasks import expected_gains

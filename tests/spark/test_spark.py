@@ -21,7 +21,7 @@ from crowdopt import Solution, prove, verify
 from crowdopt.data.groups import load_groups
 from crowdopt.data.reading import Reading
 from crowdopt.errors import ClassError, ColumnError, InputError
-from support.clusters import cluster, executors
+from support.clusters import cluster, executors, placed, wait_until
 from support.digests import defined, digest_from
 from support.dirty_rows import DIRTY, NOTES
 from support.dirty_rows import ROWS as ROWS_OF_TEXT
@@ -36,11 +36,6 @@ def spark():
     need(bool(find_spec("pyspark") and shutil.which("java")), "Spark (pyspark, and Java)")
     with cluster() as session:
         yield session
-
-
-def placed(table: pa.Table, spark, n_parts: int = 3):
-    """A table on the cluster, in several parts."""
-    return spark.createDataFrame(table).repartition(n_parts)
 
 
 def classed_crowd(n_tasks: int = 300, n_workers: int = 24) -> tuple[pa.Table, list[str]]:
@@ -77,14 +72,6 @@ def collected(monkeypatch) -> list[int]:
     for name in ("toPandas", "toLocalIterator", "take", "tail", "foreach"):
         monkeypatch.setattr(DataFrame, name, refused)
     return sizes
-
-
-def wait_until(true, what: str) -> None:
-    for _ in range(1200):
-        if true():
-            return
-        time.sleep(0.1)
-    pytest.fail(f"{what} did not happen")
 
 
 def test_the_same_answers_as_from_any_other_table(spark):

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -79,3 +80,16 @@ def executors(session) -> list[int]:
             if app.encode() in words and any(b"CoarseGrainedExecutorBackend" in word for word in words):
                 found.append(int(folder.name))
     return found
+
+
+def placed(table, spark, n_parts: int = 3):
+    """A table on the cluster, in several parts."""
+    return spark.createDataFrame(table).repartition(n_parts)
+
+
+def wait_until(true, what: str) -> None:
+    for _ in range(1200):
+        if true():
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"{what} did not happen")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from crowdopt.consensus.rows import Rows
-from crowdopt.data.encode import Coded
+from crowdopt.data.coded import Coded
 
 
 def drawn_rows(seed: int, n_tasks: int = 60, n_workers: int = 12, n_labels: int = 3, per_task: int = 5) -> Rows:

@@ -38,7 +38,7 @@ class AnswerCells:
         answered = np.zeros((n_workers, n_labels), bool)
         for rows in parts:
             answered[rows.worker, rows.answer] = True
-        return cls._of(answered, answered)
+        return cls.of(answered, answered)
 
     @classmethod
     def met(cls, parts: Iterable[Rows], n_workers: int, n_labels: int) -> AnswerCells:
@@ -48,7 +48,14 @@ class AnswerCells:
             answered[rows.worker, rows.answer] = True
             for label, given in enumerate(rows.votes.T > 0):
                 met[rows.worker[given[rows.task]], label] = True
-        return cls._of(answered, met)
+        return cls.of(answered, met)
+
+    @classmethod
+    def none(cls, parts: Iterable[Rows], n_workers: int, n_labels: int) -> AnswerCells:
+        """No pairs at all."""
+        del parts
+        nothing = np.zeros((n_workers, n_labels), bool)
+        return cls.of(nothing, nothing)
 
     @classmethod
     def every(cls, n_workers: int, n_labels: int) -> AnswerCells:
@@ -58,12 +65,18 @@ class AnswerCells:
         return cls(index, worker, label, index.size)
 
     @classmethod
-    def _of(cls, answered: Bools, met: Bools) -> AnswerCells:
+    def of(cls, answered: Bools, met: Bools) -> AnswerCells:
+        """The pairs (worker, label) that were met, given which of them were answered."""
         first, others = np.nonzero(answered), np.nonzero(met & ~answered)
         worker, label = (np.concatenate(pair) for pair in zip(first, others, strict=True))
         index = np.full(met.shape, -1)
         index[worker, label] = np.arange(len(worker))
         return cls(index, worker, label, len(first[0]))
+
+    @property
+    def n_workers(self) -> int:
+        """Number of workers."""
+        return len(self.index)
 
     def of_rows(self, rows: Rows) -> NDArray[np.uint64]:
         """The cell of each response; unsigned, which loops take faster."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdopt.consensus.kinds import fit_kinds, kinds_states
+from crowdopt.consensus.learning import learn_about_all
 from crowdopt.consensus.parameters import Parameters
 from crowdopt.consensus.teaching import crossed_labels, idle_labels
 from crowdopt.consensus.tilted import fit_tilted, tilted_states
@@ -20,7 +21,7 @@ from crowdopt.consensus.work import Work
 from crowdopt.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from crowdopt._arrays import Bools, Floats, Ints
     from crowdopt.consensus.parameters import Fitted
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
 WEIGHTS = {"vote": 0.25, "tilted": 0.5, "kinds": 0.25}
 """The members and their weights."""
-
-PASSES = 4
-"""How often all responses are looked at for the parameters of all workers, after a fit to a sample of the tasks."""
 
 _FITS: dict[str, Callable[[Rows, Floats | None, Callable[[], None]], Fitted]] = {
     "vote": fit_vote,
@@ -113,19 +111,30 @@ def fit_consensus(
         used, idle = rows.labels_used, idle_labels(crossed_labels(rows.votes, rows.known))
     else:
         used, idle = all_rows.labels_used, all_rows.idle
-    labels = np.flatnonzero(used) if shares is None else np.arange(rows.n_labels)
+    labels = labels_to_fit(used, shares)
     parameters, rounds = Parameters({}, {}), {}
-    few = rows.without_known(idle).with_evidence().with_labels(labels)
-    work = Work(len(few.worker), all_rows.n_responses if all_rows else 0, on_share or (lambda _: None))
-    for name, fit in _FITS.items():
-        work.begin(name)
-        fitted = fit(few, shares, work.on_round)
+    work = Work(len(rows.worker), all_rows.n_responses if all_rows else 0, on_share or (lambda _: None))
+    for name, fitted in fit_members(rows.without_known(idle).with_labels(labels), shares, work):
         found, rounds[name] = fitted.parameters, fitted.n_rounds
         if all_rows is not None:
-            watched = work.watched(all_rows.parts.without_known(idle).with_labels(labels))
-            found = fitted.spread(watched, found.aligned(all_rows.place), PASSES)
+            watched, learner = work.watched(all_rows.parts.without_known(idle).with_labels(labels)), fitted.learner
+            start = found.aligned(all_rows.place).workers[learner.name]
+            found = Parameters(found.population, {learner.name: learn_about_all(learner, watched, start)})
         parameters = parameters.joined(found)
     return parameters.with_all_labels(labels, rows.n_labels), rounds
+
+
+def labels_to_fit(used: Bools, shares: Floats | None) -> Ints:
+    """The labels that can have tasks: those that are used, or all of them if their shares are given."""
+    return np.flatnonzero(used) if shares is None else np.arange(len(used))
+
+
+def fit_members(rows: Rows, shares: Floats | None, work: Work) -> Iterator[tuple[str, Fitted]]:
+    """Fits one member after the other, by name, to rows of the labels that can have tasks."""
+    few = rows.with_evidence()
+    for name, fit in _FITS.items():
+        work.begin(name)
+        yield name, fit(few, shares, work.on_round)
 
 
 class Judge:

@@ -7,8 +7,8 @@ labels: without it they swap (after EBCC: Li, Rubinstein and Cohn, ICML 2019).
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -19,10 +19,10 @@ from crowdopt.consensus.pooling import Pooling, even_errors, of_sum_one
 from crowdopt.consensus.states import States, by_cell, by_label, log_table, logs_of_shares
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from crowdopt._arrays import Floats
-    from crowdopt.consensus.rows import RowParts, Rows
+    from crowdopt.consensus.rows import Rows
 
 N_KINDS = 2
 PULL = 10.0
@@ -69,31 +69,59 @@ def fit_kinds(rows: Rows, shares: Floats | None, on_round: Callable[[], None]) -
             break
     population = {"kinds_shares": state_shares, "kinds_matrix": of_sum_one(prior).T}
     parameters = Parameters(population, {"kinds_matrix": _matrices(cells, prior, last)})
-    return Fitted(parameters, n_rounds, partial(_spread, prior=prior))
+    return Fitted(parameters, n_rounds, KindsLearner(state_shares, prior))
 
 
-def _spread(parts: RowParts, start: Parameters, n_passes: int, prior: Floats) -> Parameters:
-    """The matrices of all workers, by some passes over all responses; what is expected of a worker stays."""
-    cells = AnswerCells.answered(parts, parts.n_workers, parts.n_labels)
-    table, shares = by_cell(start.workers["kinds_matrix"], cells), logs_of_shares(start.population["kinds_shares"])
-    for _ in range(n_passes):
-        counts, _ = States.plain(cells, log_table(table), shares).learn(parts)
-        table = _table(cells, prior, counts, cells.totals(counts))
-    return Parameters(start.population, {"kinds_matrix": _matrices(cells, prior, counts)})
+@dataclass(frozen=True, eq=False)
+class KindsLearner:
+    """Learns the matrices of workers; what is expected of every worker stays. See ``learning.Learner``.
+
+    Attributes:
+        shares: The shares of the states.
+        prior: What is expected of every worker, as pseudo-counts (answer, state).
+    """
+
+    name: ClassVar = "kinds_matrix"
+    rows: ClassVar = {"kinds": "answered"}
+    cells = staticmethod(AnswerCells.answered)
+
+    shares: Floats
+    prior: Floats
+
+    def begin(self, values: Floats, cells: AnswerCells) -> dict[str, Floats]:
+        """The matrices, by answered cell."""
+        return {"table": by_cell(values, cells)[: cells.n_answered]}
+
+    def look(self, parts: Iterable[Rows], cells: AnswerCells, tables: dict[str, Floats]) -> dict[str, Floats]:
+        """The expected answers."""
+        states = States.plain(cells, log_table(tables["table"]), logs_of_shares(self.shares))
+        return {"kinds": states.learn(parts)[0]}
+
+    def learn(self, sums: dict[str, Floats], cells: AnswerCells, tables: dict[str, Floats]) -> dict[str, Floats]:
+        """The matrices that follow, and the expected answers."""
+        del tables
+        counts = sums["kinds"]
+        return {"table": _table(cells, self.prior, counts, cells.totals(counts)), "counts": counts}
+
+    def parameters(self, cells: AnswerCells, tables: dict[str, Floats]) -> Floats:
+        """The matrices (worker, state, answer)."""
+        return _matrices(cells, self.prior, tables["counts"])
 
 
 def _table(cells: AnswerCells, prior: Floats, counts: Floats, totals: Floats) -> Floats:
-    """How likely each answer is in each state (cell, state)."""
-    table = prior[cells.label]
+    """How likely each answer is in each state (answered cell, state)."""
+    answered = slice(cells.n_answered)
+    table = prior[cells.label[answered]]
     table += counts
-    table /= (totals + prior.sum(axis=0))[cells.worker]
+    table /= (totals + prior.sum(axis=0))[cells.worker[answered]]
     return table
 
 
 def _matrices(cells: AnswerCells, prior: Floats, counts: Floats) -> Floats:
     """The workers' matrices (worker, state, answer)."""
     matrix = np.tile(prior, (len(cells.index), 1, 1))
-    matrix[cells.worker, cells.label] += counts
+    answered = slice(cells.n_answered)
+    matrix[cells.worker[answered], cells.label[answered]] += counts
     return np.ascontiguousarray(np.swapaxes(of_sum_one(matrix), 1, 2))
 
 

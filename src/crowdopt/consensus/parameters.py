@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from crowdopt._arrays import Floats, Ints
-    from crowdopt.consensus.rows import RowParts
+    from crowdopt.consensus.learning import Learner
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +86,29 @@ class Fitted:
     Attributes:
         parameters: Of the population, and of the workers that it was fitted to.
         n_rounds: After how many rounds.
-        spread: Gives the parameters of all workers, given their responses in parts, parameters to begin with, and how
-            many passes to make over the parts. What describes the population stays as it is.
+        learner: Learns the parameters of any workers from their responses. What describes the population stays.
     """
 
     parameters: Parameters
     n_rounds: int
-    spread: Callable[[RowParts, Parameters, int], Parameters]
+    learner: Learner
+
+
+class Learnt(Protocol):
+    """What was learnt, wherever it is."""
+
+    @property
+    def parameters(self) -> Parameters:
+        """What the last step of the consensus used: of the population, and of every worker."""
+
+    @property
+    def worker_names(self) -> tuple[str, ...]:
+        """The workers as texts, in the order of the parameters."""
+
+
+@dataclass(frozen=True, eq=False)
+class LearntHere:
+    """What was learnt, in memory; see :class:`Learnt`."""
+
+    parameters: Parameters
+    worker_names: tuple[str, ...]

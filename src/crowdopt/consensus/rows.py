@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from crowdopt._arrays import Bools, Floats, Ints, SmallInts
-    from crowdopt.data.encode import Coded
+    from crowdopt.data.coded import Coded
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,7 @@ their bound (Bradley-Terry, by minorisation), then what the classes have in comm
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -25,10 +24,10 @@ from crowdopt.consensus.states import States, by_cell, log_table, logs_of_shares
 from crowdopt.consensus.threads import by_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from crowdopt._arrays import Floats
-    from crowdopt.consensus.rows import RowParts, Rows
+    from crowdopt.consensus.rows import Rows
 
 BETA = 1.5
 """How much a tilt lifts the logarithm of an answer."""
@@ -111,19 +110,46 @@ def fit_tilted(rows: Rows, shares: Floats | None, on_round: Callable[[], None]) 
     sizes = _sizes(weights)
     population["tilted_matrix"] = np.maximum(np.tensordot(sizes, pool.mean, 1), LEAST).T
     parameters = Parameters(population, {"tilted_matrix": _matrices(cells, pool, weights, matrix, other)})
-    return Fitted(parameters, n_rounds, partial(_spread, pool=pool, sizes=sizes))
+    return Fitted(parameters, n_rounds, TiltedLearner(population, pool, sizes))
 
 
-def _spread(parts: RowParts, start: Parameters, n_passes: int, pool: Pooling, sizes: Floats) -> Parameters:
-    """The matrices of all workers, by some passes over all responses; classes and their sizes stay."""
-    cells = AnswerCells.met(parts, parts.n_workers, parts.n_labels)
-    matrix, other = by_cell(start.workers["tilted_matrix"], cells), np.zeros((parts.n_workers, parts.n_labels))
-    for _ in range(n_passes):
-        counts, pulled = _states(cells, start.population, matrix, BETA).learn(parts)
-        found = _Answers(counts, cells.totals(counts), pulled)
-        weights = _class_weights(pool, cells, found, sizes)
-        _step(cells, found, weights, pool, matrix, other)
-    return Parameters(start.population, {"tilted_matrix": _matrices(cells, pool, weights, matrix, other)})
+@dataclass(frozen=True, eq=False)
+class TiltedLearner:
+    """Learns the matrices of workers; classes and their sizes stay. See ``learning.Learner``.
+
+    Attributes:
+        population: What is known of the population.
+        pool: What the classes of workers have in common.
+        sizes: The shares of the classes.
+    """
+
+    name: ClassVar = "tilted_matrix"
+    rows: ClassVar = {"counts": "answered", "pulled": "cell", "matrix": "cell"}
+    cells = staticmethod(AnswerCells.met)
+
+    population: dict[str, Floats]
+    pool: Pooling
+    sizes: Floats
+
+    def begin(self, values: Floats, cells: AnswerCells) -> dict[str, Floats]:
+        """The matrices, by cell."""
+        return {"matrix": by_cell(values, cells)}
+
+    def look(self, parts: Iterable[Rows], cells: AnswerCells, tables: dict[str, Floats]) -> dict[str, Floats]:
+        """The expected answers, and tilts."""
+        counts, pulled = _states(cells, self.population, tables["matrix"], BETA).learn(parts)
+        return {"counts": counts, "pulled": pulled}
+
+    def learn(self, sums: dict[str, Floats], cells: AnswerCells, tables: dict[str, Floats]) -> dict[str, Floats]:
+        """One step of the matrices, in place."""
+        found = _Answers(sums["counts"], cells.totals(sums["counts"]), sums["pulled"])
+        weights, other = _class_weights(self.pool, cells, found, self.sizes), np.zeros_like(found.totals)
+        _step(cells, found, weights, self.pool, tables["matrix"], other)
+        return {"matrix": tables["matrix"], "weights": weights, "other": other}
+
+    def parameters(self, cells: AnswerCells, tables: dict[str, Floats]) -> Floats:
+        """The matrices (worker, label, answer)."""
+        return _matrices(cells, self.pool, tables["weights"], tables["matrix"], tables["other"])
 
 
 def _step(cells: AnswerCells, found: _Answers, weights: Floats, pool: Pooling, matrix: Floats, other: Floats) -> None:

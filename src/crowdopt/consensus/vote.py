@@ -7,20 +7,21 @@ good with few responses, and its probabilities are modest (iBWA: Li, Rubinstein 
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from crowdopt.consensus.cells import AnswerCells
 from crowdopt.consensus.grid import on_grid
 from crowdopt.consensus.kernels import vote_round
 from crowdopt.consensus.parameters import Fitted, Parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from crowdopt._arrays import Floats
-    from crowdopt.consensus.rows import RowParts, Rows
+    from crowdopt.consensus.rows import Rows
 
 PULL = 15.0
 """Responses whose weight the precision of all workers has in that of one."""
@@ -41,23 +42,51 @@ def fit_vote(rows: Rows, shares: Floats | None, on_round: Callable[[], None]) ->
     while change >= SETTLED and n_rounds < MAX_ROUNDS:
         n_rounds += 1
         on_round()
-        precision = _exact((PULL + load) / (scale + residual))
+        precision = exact_precisions((PULL + load) / (scale + residual))
         prior = total / rows.n_tasks if shares is None else shares
         change, residual, total = _round(rows, precision, prior, votes)
     population = {"vote_shares": prior, "vote_precision": np.array(PULL / scale)}
-    return Fitted(Parameters(population, {"vote_precision": precision}), n_rounds, partial(_spread, scale=scale))
+    return Fitted(Parameters(population, {"vote_precision": precision}), n_rounds, VoteLearner(prior, float(scale)))
 
 
-def _spread(parts: RowParts, start: Parameters, n_passes: int, scale: float) -> Parameters:
-    """The precisions of all workers, by some passes over all responses."""
-    precision, prior = start.workers["vote_precision"], start.population["vote_shares"]
-    for _ in range(n_passes):
-        residual, load = np.zeros(parts.n_workers), np.zeros(parts.n_workers)
+@dataclass(frozen=True, eq=False)
+class VoteLearner:
+    """Learns the precisions of workers; see ``learning.Learner``.
+
+    Attributes:
+        shares: The mean shares of the labels, which every task has as one more vote.
+        scale: The squared distances that pull a precision to that of all workers.
+    """
+
+    name: ClassVar = "vote_precision"
+    rows: ClassVar = {"residual": "worker", "load": "worker"}
+    cells = staticmethod(AnswerCells.none)
+
+    shares: Floats
+    scale: float
+
+    def begin(self, values: Floats, cells: AnswerCells) -> dict[str, Floats]:
+        """The precisions, by worker."""
+        del cells
+        return {"precision": values}
+
+    def look(self, parts: Iterable[Rows], cells: AnswerCells, tables: dict[str, Floats]) -> dict[str, Floats]:
+        """How far workers are from the votes, and how often they answered."""
+        residual, load = np.zeros(cells.n_workers), np.zeros(cells.n_workers)
         for rows in parts:
             load += np.bincount(rows.worker, minlength=rows.n_workers)
-            residual += _round(rows, precision, prior, np.zeros((rows.n_tasks, rows.n_labels)))[1]
-        precision = _exact((PULL + load) / (scale + residual))
-    return Parameters(start.population, {"vote_precision": precision})
+            residual += _round(rows, tables["precision"], self.shares, np.zeros((rows.n_tasks, rows.n_labels)))[1]
+        return {"residual": residual, "load": load}
+
+    def learn(self, sums: dict[str, Floats], cells: AnswerCells, tables: dict[str, Floats]) -> dict[str, Floats]:
+        """The precisions that follow."""
+        del cells, tables
+        return {"precision": exact_precisions((PULL + sums["load"]) / (self.scale + sums["residual"]))}
+
+    def parameters(self, cells: AnswerCells, tables: dict[str, Floats]) -> Floats:
+        """The precisions, by worker."""
+        del cells
+        return tables["precision"]
 
 
 def _round(rows: Rows, precision: Floats, prior: Floats, votes: Floats) -> tuple[float, Floats, Floats]:
@@ -66,7 +95,7 @@ def _round(rows: Rows, precision: Floats, prior: Floats, votes: Floats) -> tuple
     return vote_round(*flat, precision, prior, votes, residual, total), residual, total
 
 
-def _exact(precision: Floats) -> Floats:
+def exact_precisions(precision: Floats) -> Floats:
     """Precisions of whose sums over a task none is rounded."""
     return on_grid(precision, float(np.exp2(np.ceil(np.log2(precision.max(initial=1.0))) - 42)))
 

@@ -8,5 +8,5 @@ for what is one label and ``notes.py`` for the words); settle repeated answers (
 about rows (``odd_rows.py``); count the answers
 to each task (``responses.py``). With groups, ``groups.py`` goes the same way for all of them at once.
 ``known_labels.py`` is for gold and truth, ``worker_classes.py`` for classes of workers, ``bins.py`` for scores,
-``encode.py`` for responses as arrays, ``fingerprint.py`` for a digest of them.
+``encode.py`` and ``parts.py`` for responses as arrays (``coded.py``), ``fingerprint.py`` for a digest of them.
 """

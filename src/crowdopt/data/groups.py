@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from crowdopt._arrays import Ints
-    from crowdopt.data.encode import Encoded
+    from crowdopt.data.coded import Encoded
     from crowdopt.data.overview import Overview
     from crowdopt.data.prepare import Prepared
     from crowdopt.data.reading import Reading

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crowdopt.data.encode import NOT_KNOWN, Coded, Encoded, encode_responses, response_texts
-from crowdopt.data.tables.table import coded_stream
+from crowdopt.data.coded import NOT_KNOWN, Coded, Encoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from crowdopt._arrays import Bools, Ints
+    from crowdopt._arrays import Bools, Floats, Ints
     from crowdopt.data.responses import Responses
 
 SAMPLE = 1 << 19
@@ -83,6 +82,11 @@ class CodedPart:
         rows = np.repeat(kept, self.sizes)
         tasks = self.tasks.filter(pa.array(kept))
         return CodedPart(tasks, self.sizes[kept], self.known[kept], self.worker[rows], self.answer[rows])
+
+    def of_its_workers(self) -> tuple[CodedPart, Ints]:
+        """The same for those who number only the workers that are in it, and the numbers that these have here."""
+        codes, worker = np.unique(self.worker, return_inverse=True)
+        return CodedPart(self.tasks, self.sizes, self.known, worker.astype(np.int32), self.answer), codes
 
     def write(self, path: Path) -> None:
         """Writes it to a file."""
@@ -188,8 +192,7 @@ class EncodedParts:
             part = _joined(one.taken(in_sample(one.tasks.to_pylist(), share)) for one in self._parts())
             if 2 * len(part.answer) >= SAMPLE:  # few tasks of many responses may all be left out
                 break
-        codes, worker = np.unique(part.worker, return_inverse=True)
-        few = CodedPart(part.tasks, part.sizes, part.known, worker.astype(np.int32), part.answer)
+        few, codes = part.of_its_workers()
         place = np.full(len(self.workers), -1)
         place[codes] = np.arange(len(codes))
         return few.encoded(self.workers.take(codes), self.n_labels), place
@@ -212,8 +215,13 @@ def in_sample(tasks: Iterable[str], share: float) -> Bools:
     >>> in_sample(["t1", "t2", "t3", "t4"], 0.5).tolist()
     [False, True, True, True]
     """
+    return sample_places(tasks) < share
+
+
+def sample_places(tasks: Iterable[str]) -> Floats:
+    """Where tasks stand among all that there could be: a task is in the sample of every share above that."""
     first = [int.from_bytes(md5(task.encode(), usedforsecurity=False).digest()[:4], "big") for task in tasks]
-    return np.array(first, np.int64) < share * 2**32
+    return np.array(first, float) / 2**32
 
 
 def encode_parts(
@@ -228,6 +236,9 @@ def encode_parts(
         silent: Those of them that nobody answered; they stand behind the others.
         folder: Where parts may be held.
     """
+    from crowdopt.data.encode import encode_responses, response_texts  # parts alone are known without tables
+    from crowdopt.data.tables.table import coded_stream
+
     n_labels = responses.scale.n_labels
     found = None if n_responses <= SAMPLE else coded_stream(response_texts(responses), responses.scale.labels)
     if found is None:

@@ -5,5 +5,6 @@ It may import ``classes``, ``engines``, ``data``, ``model`` and the options. Onl
 
 Begin with ``solution``; ``solutions`` has those of many groups. ``answers`` makes the table of answers, ``facts`` and
 ``summary`` say what was found in JSON and in words, ``advice`` what to beware of; ``solution_file`` writes and reads.
-``reread`` opens the data again for ``workers``, ``predict`` and ``next_tasks``; ``write`` puts tables in their place.
+``cluster`` finds a consensus on Spark. ``reread`` opens the data again for ``workers``, ``predict`` and ``next_tasks``;
+``write`` puts tables in their place.
 """

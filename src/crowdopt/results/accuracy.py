@@ -37,7 +37,7 @@ def accuracy_of(solution: Solution, truth: Any, *, same_place: bool) -> Accuracy
         raise InputError("all tasks of the truth are gold: their labels were given, and nothing is left to compare")
     if (found["row"] == NO_ROW).all():
         raise InputError(f"the truth names none of the tasks that have answers; {_first_tasks(known, answers)}")
-    return _scored(solution, found, labels)
+    return solution.scored(_counted(solution, found, labels), known, answers)
 
 
 def export_accuracy_of(solution: Solution) -> Accuracy | None:
@@ -49,10 +49,12 @@ def export_accuracy_of(solution: Solution) -> Accuracy | None:
     known_by = KnownBy(answers, {"": solution.scale.labels})
     table, n_two_labels = agreed_labels(given.table, solution.reading, known_by)
     known = _coded(table, solution, answers, same_place=True)
-    found = _compared(*_same_tasks(_free(known, solution), answers))
+    known, answers = _same_tasks(_free(known, solution), answers)
+    found = _compared(known, answers)
     if (found["row"] == NO_ROW).all():
         return None
-    return replace(_scored(solution, found, labels), n_two_labels=n_two_labels, answered=given.answered)
+    scored = solution.scored(_counted(solution, found, labels), known, answers)
+    return replace(scored, n_two_labels=n_two_labels, answered=given.answered)
 
 
 def _compared(known: Table, answers: Table) -> dict[str, Ints]:
@@ -61,7 +63,7 @@ def _compared(known: Table, answers: Table) -> dict[str, Ints]:
     return fetch_integers(joined.group_by("true", "row").agg(nw.len().alias("n")))
 
 
-def _scored(solution: Solution, found: dict[str, Ints], labels: Ints) -> Accuracy:
+def _counted(solution: Solution, found: dict[str, Ints], labels: Ints) -> Accuracy:
     """The accuracy, given what was compared and the label of each row."""
     n_truth, compared = int(found["n"].sum()), found["row"] != NO_ROW
     by_row = np.zeros((solution.scale.n_labels + 1, len(labels)), np.int64)
@@ -69,7 +71,7 @@ def _scored(solution: Solution, found: dict[str, Ints], labels: Ints) -> Accurac
     np.add.at(by_row, tuple(found[name][compared] for name in ("true", "row")), found["n"][compared])
     n_compared = int(by_row.sum())
     n_right = int(by_row[labels, np.arange(len(labels))].sum())
-    return solution.scored(Accuracy(n_right / n_compared, n_compared, n_truth - n_compared, by_row))
+    return Accuracy(n_right / n_compared, n_compared, n_truth - n_compared, by_row)
 
 
 def known_labels(solution: Solution, truth: Any, tasks: Table, *, same_place: bool) -> tuple[Table, Table]:

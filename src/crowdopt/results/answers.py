@@ -9,6 +9,7 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.data.columns import check_answer_columns
+from crowdopt.data.known_labels import TASK_TEXT, with_text
 from crowdopt.data.responses import by_name, by_task
 from crowdopt.data.tables.table import Table, folds_case, with_types
 from crowdopt.model.scale import canonical_text
@@ -66,6 +67,18 @@ def named_table(
     names, columns = next(rest := iter(parts))
     _check_names(columns, responses, counts, first)
     return _sorted_table(by_name(chain([(names, columns)], rest), nobody, counts), columns, responses, first)
+
+
+def joined_table(
+    known: Table, nobody: Mapping[str, Any], responses: Responses, counts: TaskCounts, first: Sequence[str]
+) -> Table:
+    """A table of columns by the text of a task, in the place of the tasks, as :func:`named_table` makes it."""
+    columns = dict.fromkeys(name for name in known.collect_schema().names() if name != TASK_TEXT)
+    _check_names(columns, responses, counts, first)
+    joined = with_text(counts.table.select("task")).join(known, on=TASK_TEXT, how="left").drop(TASK_TEXT)
+    silent = {name: value for name, value in nobody.items() if value is not None}
+    joined = joined.with_columns(nw.col(name).fill_null(value) for name, value in silent.items())
+    return _sorted_table(joined, columns, responses, first)
 
 
 def _check_names(columns: Mapping[str, Any], responses: Responses, counts: TaskCounts, first: Sequence[str]) -> None:

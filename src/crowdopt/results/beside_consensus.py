@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crowdopt._arrays import Floats, Ints
-    from crowdopt.data.encode import Encoded
+    from crowdopt.data.coded import Encoded
     from crowdopt.data.groups import GroupedSource
     from crowdopt.data.load import Source
     from crowdopt.results.solution_proof import ProofSolution

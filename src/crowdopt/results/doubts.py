@@ -12,7 +12,6 @@ import numpy as np
 from crowdopt.errors import CheckWarning, DataWarning
 from crowdopt.model.agreement import excess_over_chance
 from crowdopt.options.words import python_speaks, python_words
-from crowdopt.results.consensus_tasks import ConsensusTasks
 from crowdopt.results.words.contradicted import Contradicted
 from crowdopt.results.words.sentences import overruling
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from crowdopt._arrays import Ints
     from crowdopt.model.scale import Scale
+    from crowdopt.results.cluster.consensus import ClusterConsensus
     from crowdopt.results.solution import Solution
     from crowdopt.results.solution_proof import ProofSolution
     from crowdopt.results.solutions import Solutions
@@ -36,32 +36,14 @@ PROVEN = 0.5
 """Share of the responses from which on workers who answered tasks of known label vouch for a crowd."""
 
 
-def doubts_about_crowd(parts: Iterable[ConsensusTasks], share_proven: float) -> tuple[str, ...]:
+def doubts_about_crowd(consensus: SourceConsensus | ClusterConsensus) -> tuple[str, ...]:
     """Why no labels of this crowd can be relied on; empty if nothing speaks against them.
 
     A worker who repeats an answer does not agree with anybody. Tasks of known label tell how good workers are, too.
-
-    Args:
-        parts: All tasks.
-        share_proven: The share of the responses to tasks of unknown label from workers who answered some of known one.
     """
-    held: list[ConsensusTasks] = []
-    said = _about_agreement((_kept(tasks, held) for tasks in parts), share_proven)
-    return (*said, *_about_known(Contradicted.in_tasks(ConsensusTasks.joined(held))))
-
-
-def _kept(tasks: ConsensusTasks, held: list[ConsensusTasks]) -> ConsensusTasks:
-    """The same tasks; those of known label are kept in a list."""
-    held.append(tasks.taken(~tasks.free))
-    return tasks
-
-
-def _about_agreement(parts: Iterable[ConsensusTasks], share_proven: float) -> tuple[str, ...]:
-    kinds = []
-    for tasks in parts:
-        kinds.append(np.unique(tasks.voters[tasks.free], axis=0, return_counts=True))
-    votes, weights = map(np.concatenate, zip(*kinds, strict=True))
-    return _about_chance(votes, weights, tasks.scale, proven=share_proven > PROVEN)
+    sums, proven = consensus.sums, consensus.share_proven > PROVEN
+    said = _about_chance(sums.voters, sums.weights, consensus.scale, proven=proven)
+    return (*said, *_about_known(Contradicted.in_tasks(consensus.of_known_label)))
 
 
 def _about_known(found: Contradicted) -> tuple[str, ...]:
@@ -96,7 +78,8 @@ def doubts_about_proof(
     tasks, here = consensus.whole, rows >= 0
     overruled = (mapping[rows[here]] != tasks.labels[here]) & ~tasks.labelled.tied[here]
     shares["the consensus"] = float(overruled.mean()) if len(overruled) else 0.0
-    said = _about_agreement([tasks], consensus.share_proven)
+    voters = np.unique(tasks.voters[tasks.free], axis=0, return_counts=True)
+    said = _about_chance(*voters, solution.scale, proven=consensus.share_proven > PROVEN)
     return (*said, *_following(Contradicted.in_tasks(tasks), shares, solution))
 
 

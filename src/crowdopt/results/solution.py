@@ -261,8 +261,15 @@ class Solution(ABC):
         Tasks without a response, and those of known label, are not there: it is no merit to have their label.
         """
 
-    def scored(self, accuracy: Accuracy) -> Accuracy:
-        """The accuracy with what else can be said of it."""
+    def scored(self, accuracy: Accuracy, known: Table, placed: Table) -> Accuracy:
+        """The accuracy with what else can be said of it.
+
+        Args:
+            accuracy: How many are right.
+            known: The true labels, as (task, true).
+            placed: What :meth:`placed` gives, with tasks that can be joined to these.
+        """
+        del known, placed
         return accuracy
 
     @abstractmethod

@@ -13,11 +13,12 @@ from crowdopt.results.solution import Solution
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Floats, Ints
-    from crowdopt.consensus.parameters import Parameters
+    from crowdopt.consensus.parameters import Learnt, Parameters
     from crowdopt.data.load import Source
     from crowdopt.data.tables.table import Table
     from crowdopt.model.agreement import Agreement
     from crowdopt.results.accuracy import Accuracy
+    from crowdopt.results.cluster.consensus import ClusterConsensus
     from crowdopt.results.consensus_tasks import ConsensusTasks
     from crowdopt.results.judged_tasks import JudgedTasks
     from crowdopt.results.kinds import Kind
@@ -37,8 +38,7 @@ class ConsensusSolution(Solution):
 
     Attributes:
         crowd: How much the workers agree.
-        parameters: What the last step of the consensus used: of the population, and of every worker.
-        worker_names: The workers as texts, in the order of the parameters.
+        learnt: What was learnt of the population, and of every worker; on a cluster it stays until someone asks.
         given_shares: The known shares of the labels, if they were given.
         label_tasks: Tasks by label, without those of known label.
         expected_answers: How many responses of each answer tasks of each label are expected to have got, by
@@ -56,8 +56,7 @@ class ConsensusSolution(Solution):
     margins: ClassVar[None] = None
 
     crowd: Agreement
-    parameters: Parameters
-    worker_names: tuple[str, ...]
+    learnt: Learnt
     given_shares: tuple[float, ...]
     label_tasks: tuple[int, ...]
     expected_answers: Floats
@@ -65,7 +64,17 @@ class ConsensusSolution(Solution):
     n_uncertain: int
     n_tied: int
     fingerprint: str
-    tasks: SourceConsensus | None = None
+    tasks: SourceConsensus | ClusterConsensus | None = None
+
+    @property
+    def parameters(self) -> Parameters:
+        """What the last step of the consensus used: of the population, and of every worker."""
+        return self.learnt.parameters
+
+    @property
+    def worker_names(self) -> tuple[str, ...]:
+        """The workers as texts, in the order of the parameters."""
+        return self.learnt.worker_names
 
     @property
     def agreement(self) -> Agreement:
@@ -87,16 +96,14 @@ class ConsensusSolution(Solution):
         """All tasks at once; raises if the data are not there."""
         return self._need_consensus().whole
 
-    def _need_consensus(self) -> SourceConsensus:
+    def _need_consensus(self) -> SourceConsensus | ClusterConsensus:
         if self.tasks is None:
             raise CrowdoptError("a solution that was loaded from a file has no tasks: answers need the data")
         return self.tasks
 
     def answers_table(self, *, probabilities: bool = False) -> Table:
         """Like :attr:`answers`, as a lazy Narwhals frame."""
-        from crowdopt.results.source_consensus import consensus_answer_table
-
-        return consensus_answer_table(self._need_consensus(), self.need_source(), probabilities=probabilities)
+        return self._need_consensus().answer_table(self.need_source(), probabilities=probabilities)
 
     def answer_columns(self, *, probabilities: bool = False) -> dict[str, Any]:
         """The columns of the answers by task; the last row is for tasks without response."""
@@ -119,12 +126,11 @@ class ConsensusSolution(Solution):
 
     def placed(self) -> tuple[Table, Ints]:
         """The tasks with their number, and the label of each."""
-        tasks = self.need_tasks()
-        return tasks.placed(self.need_source().counts), tasks.labels
+        return self._need_consensus().placed(self.need_source())
 
-    def scored(self, accuracy: Accuracy) -> Accuracy:
+    def scored(self, accuracy: Accuracy, known: Table, placed: Table) -> Accuracy:
         """The accuracy with the log-loss of the confidences, and that of majority vote beside it."""
-        return self.need_tasks().scored(accuracy)
+        return self._need_consensus().scored(accuracy, known, placed)
 
     def with_source(self, source: Source) -> Self:
         """The solution with the tasks of the data that it was made from, read again, and what they give to doubt."""
@@ -133,7 +139,7 @@ class ConsensusSolution(Solution):
         from crowdopt.results.words.contradicted import that_teach_nothing
 
         tasks = tasks_again(self, source)
-        said: dict[str, Any] = {"doubts": doubts_about_crowd(tasks, tasks.share_proven)}
+        said: dict[str, Any] = {"doubts": doubts_about_crowd(tasks)}
         said |= {"advice": that_teach_nothing(tasks.of_known_label)}
         return replace(self, scale=source.responses.scale, source=source, tasks=tasks, **said)
 

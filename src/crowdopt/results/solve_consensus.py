@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +11,6 @@ from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.model.agreement import agreement
 from crowdopt.model.objective import read_shares
 from crowdopt.results.doubts import doubts_about_crowd
-from crowdopt.results.kinds import UNCERTAIN_BELOW
 from crowdopt.results.solution_consensus import ConsensusSolution
 from crowdopt.results.source_consensus import SourceConsensus
 from crowdopt.results.words.contradicted import that_teach_nothing
@@ -20,17 +18,18 @@ from crowdopt.results.words.contradicted import that_teach_nothing
 if TYPE_CHECKING:
     from typing import Any
 
-    from crowdopt._arrays import Floats, Ints
+    from crowdopt._arrays import Floats
     from crowdopt.consensus.work import OnShare
+    from crowdopt.data.coded import Encoded
     from crowdopt.data.counts import CountedProblem
-    from crowdopt.data.encode import Encoded
+    from crowdopt.data.load import Source
     from crowdopt.model.scale import Scale
-    from crowdopt.results.consensus_tasks import ConsensusTasks
+    from crowdopt.results.cluster.consensus import ClusterConsensus
 
 
 def solve_consensus(
     counted: CountedProblem,
-    parts: EncodedParts,
+    parts: EncodedParts | Source,
     label_shares: Any = None,
     on_share: OnShare | None = None,
 ) -> ConsensusSolution:
@@ -38,64 +37,44 @@ def solve_consensus(
 
     Args:
         counted: What was counted of it.
-        parts: Its responses.
+        parts: Its responses; or their source, if they stay on a cluster.
         label_shares: The known shares of the labels, as the user says them; None if they are not known.
         on_share: Called now and then with the share of the work that is done.
     """
     scale = counted.scale
     shares = read_label_shares(label_shares, scale)
-    consensus = SourceConsensus.of(parts, scale, shares, on_share)
-    found = _Sums.of(consensus)
+    consensus = found_consensus(parts, scale, shares, on_share)
+    sums = consensus.sums
+    n_free = int(sums.label_tasks.sum())
     return ConsensusSolution(
         scale=scale,
         totals=counted.totals,
         reading=counted.reading,
         notes=counted.notes,
         crowd=agreement(counted.buckets.counts, counted.buckets.weights, metric=scale.kind),
-        parameters=consensus.parameters,
-        worker_names=tuple(parts.workers.to_pylist()),
+        learnt=consensus.learnt,
         given_shares=() if shares is None else tuple(shares.tolist()),
-        label_tasks=tuple(found.label_tasks.tolist()),
-        expected_answers=found.expected_answers,
-        mean_confidence=found.confidence / int(found.label_tasks.sum()) if found.label_tasks.any() else 1.0,
-        n_uncertain=found.n_uncertain,
-        n_tied=found.n_tied,
+        label_tasks=tuple(map(int, sums.label_tasks)),
+        expected_answers=sums.expected_answers,
+        mean_confidence=float(sums.confidence) / n_free if n_free else 1.0,
+        n_uncertain=int(sums.n_uncertain),
+        n_tied=int(sums.n_tied),
         fingerprint=counted.fingerprint,
-        doubts=found.doubts,
+        doubts=doubts_about_crowd(consensus),
         advice=that_teach_nothing(consensus.of_known_label),
         tasks=consensus,
     )
 
 
-@dataclass(eq=False)
-class _Sums:
-    """What the tasks of all parts add up to; see ``ConsensusSolution``."""
+def found_consensus(
+    parts: EncodedParts | Source, scale: Scale, shares: Floats | None, on_share: OnShare | None
+) -> SourceConsensus | ClusterConsensus:
+    """The consensus of responses that are here, or of a source whose responses stay on a cluster."""
+    if isinstance(parts, EncodedParts):
+        return SourceConsensus.of(parts, scale, shares, on_share)
+    from crowdopt.results.cluster.consensus import ClusterConsensus
 
-    label_tasks: Ints
-    expected_answers: Floats
-    confidence: float = 0.0
-    n_uncertain: int = 0
-    n_tied: int = 0
-    doubts: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, consensus: SourceConsensus) -> _Sums:
-        """Looks at every part once."""
-        n_labels = consensus.scale.n_labels
-        sums = cls(np.zeros(n_labels, np.int64), np.zeros((n_labels, n_labels)))
-        sums.doubts = doubts_about_crowd(map(sums.added, consensus), consensus.share_proven)
-        return sums
-
-    def added(self, tasks: ConsensusTasks) -> ConsensusTasks:
-        """The same tasks, which are now part of the sums."""
-        free, labelled = tasks.free, tasks.labelled
-        confidence = labelled.confidence[free]
-        self.label_tasks += np.bincount(labelled.labels[free], minlength=len(self.label_tasks))
-        self.expected_answers += tasks.expected_answers()
-        self.confidence += float(confidence.sum())
-        self.n_uncertain += int((confidence < UNCERTAIN_BELOW).sum())
-        self.n_tied += int(labelled.tied[free].sum())
-        return tasks
+    return ClusterConsensus.of(parts, shares, on_share)
 
 
 def find_group_consensus(item: tuple[CountedProblem, Encoded, Any]) -> ConsensusSolution | str:

@@ -7,30 +7,34 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 
 from crowdopt.consensus.consensus import AllRows, Judge, fit_consensus
+from crowdopt.consensus.parameters import LearntHere
 from crowdopt.consensus.rows import RowParts, Rows
 from crowdopt.consensus.teaching import crossed_labels, idle_labels
+from crowdopt.data import parts as limits
 from crowdopt.data.encode import encode_responses
 from crowdopt.data.parts import EncodedParts, encode_parts
-from crowdopt.data.responses import silent_tasks
+from crowdopt.data.responses import by_name, silent_tasks
 from crowdopt.data.tables.workspace import give_back
-from crowdopt.results.answers import PREDICTED_COLUMNS, named_table
-from crowdopt.results.consensus_tasks import NOBODY, ConsensusTasks, label_probabilities, votes_of
+from crowdopt.results.answers import NO_ROW, PREDICTED_COLUMNS, named_table
+from crowdopt.results.consensus_tasks import NOBODY, ConsensusTasks, TaskSums, label_probabilities, votes_of
 from crowdopt.results.judged_tasks import JudgedTasks
 from crowdopt.results.labelling import numeric_scores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from crowdopt._arrays import Floats, Ints
-    from crowdopt.consensus.parameters import Parameters
+    from crowdopt.consensus.parameters import Learnt, Parameters
     from crowdopt.consensus.work import OnShare
-    from crowdopt.data.encode import Encoded
+    from crowdopt.data.coded import Encoded
     from crowdopt.data.load import Source
     from crowdopt.data.tables.table import Table
     from crowdopt.model.scale import Scale
+    from crowdopt.results.accuracy import Accuracy
     from crowdopt.results.solution_consensus import ConsensusSolution
 
 
@@ -91,6 +95,33 @@ class SourceConsensus:
         return (ConsensusTasks.of(encoded, found, self.scale, answers) for encoded, _, found in self.judged())
 
     @cached_property
+    def sums(self) -> TaskSums:
+        """What all tasks add up to."""
+        return TaskSums.joined(map(TaskSums.of, self))
+
+    @property
+    def learnt(self) -> LearntHere:
+        """What was learnt, without the responses."""
+        return LearntHere(self.parameters, tuple(self.parts.workers.to_pylist()))
+
+    def answer_table(self, source: Source, *, probabilities: bool = False) -> Table:
+        """The answers of all tasks, sorted by task."""
+        parts = ((one.names, one.columns(probabilities=probabilities)) for one in self)
+        return named_table(parts, NOBODY, source.responses, source.counts, first=PREDICTED_COLUMNS)
+
+    def placed(self, source: Source) -> tuple[Table, Ints]:
+        """The tasks with their number, ``row``, and the label of each; see ``Solution.placed``."""
+        tasks = self.whole
+        row = np.where(tasks.free, np.arange(len(tasks.names)), NO_ROW)
+        table = by_name([(tasks.names, {"row": row})], {"row": NO_ROW}, source.counts)
+        return table.filter(nw.col("row") != NO_ROW), tasks.labels
+
+    def scored(self, accuracy: Accuracy, known: Table, placed: Table) -> Accuracy:
+        """The accuracy with the log-loss of the confidences, and that of majority vote beside it."""
+        del known, placed  # all is in the accuracy
+        return self.whole.scored(accuracy)
+
+    @cached_property
     def of_known_label(self) -> ConsensusTasks:
         """The tasks of known label."""
         parts = self if self.parts.has_known else islice(self, 1)  # which has none
@@ -127,6 +158,12 @@ def encode_tasks(source: Source) -> EncodedParts:
     return encode_parts(source.responses, source.n_responses, gold, silent, folder)
 
 
+def tasks_of(source: Source) -> EncodedParts | Source:
+    """What :func:`encode_tasks` gives; or the source itself, if it is on a cluster and too large to be brought."""
+    stays = source.elsewhere == "cluster" and source.n_responses > limits.SAMPLE
+    return source if stays else encode_tasks(source)
+
+
 def consensus_of(source: Source, shares: Floats | None = None, on_share: OnShare | None = None) -> SourceConsensus:
     """The consensus of the responses of a source; see ``find_consensus``."""
     return SourceConsensus.of(encode_tasks(source), source.responses.scale, shares, on_share)
@@ -137,15 +174,15 @@ def known_shares(shares: Sequence[float], found: Sequence[str] = ()) -> Floats |
     return np.array(shares) if shares and min(shares) > 0 and "shares" not in found else None
 
 
-def tasks_again(solution: ConsensusSolution, source: Source) -> SourceConsensus:
+def tasks_again(learnt: Learnt, source: Source) -> SourceConsensus:
     """The tasks of the data that a consensus was made from, by its parameters: what they were when it was found."""
     parts = encode_tasks(source)
-    return SourceConsensus(parts, solution.parameters.aligned(_places(solution, parts.workers)), source.responses.scale)
+    return SourceConsensus(parts, learnt.parameters.aligned(_places(learnt, parts.workers)), source.responses.scale)
 
 
-def _places(solution: ConsensusSolution, workers: Any) -> Ints:
+def _places(learnt: Learnt, workers: Any) -> Ints:
     """The place of each worker among those of a consensus, or -1."""
-    index = {name: at for at, name in enumerate(solution.worker_names)}
+    index = {name: at for at, name in enumerate(learnt.worker_names)}
     return np.array([index.get(name, -1) for name in workers.to_pylist()])
 
 
@@ -176,7 +213,7 @@ def _next_answers(solution: ConsensusSolution) -> Floats:
     return np.where(np.isnan(answers), solution.parameters.population["tilted_matrix"], answers)
 
 
-def consensus_answer_table(tasks: SourceConsensus, source: Source, *, probabilities: bool = False) -> Table:
-    """The answers of all tasks, sorted by task."""
-    parts = ((one.names, one.columns(probabilities=probabilities)) for one in tasks)
-    return named_table(parts, NOBODY, source.responses, source.counts, first=PREDICTED_COLUMNS)
+def consensus_columns(scales: Iterable[Scale]) -> list[str]:
+    """The columns that answers on some scales have, but for the probabilities of all labels."""
+    rated = any(numeric_scores(scale) is not None for scale in scales)
+    return [*PREDICTED_COLUMNS, *(["mean"] if rated else [])]

@@ -15,7 +15,7 @@ from crowdopt.data.load import paths_of, unchanged
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.errors import InputError
 from crowdopt.results.solve_consensus import solve_consensus
-from crowdopt.results.source_consensus import encode_tasks
+from crowdopt.results.source_consensus import tasks_of
 from crowdopt.results.words.summary_consensus import expectation, given_words
 from crowdopt.verify.verdict import Verdict, Verification, about_notes
 
@@ -38,20 +38,20 @@ MOST_NAMED = 3
 def check_source(stored: ConsensusSolution, source: Source) -> tuple[Verification, ConsensusSolution | None]:
     """Checks a consensus against data that were read; see :func:`check_consensus`."""
     with unchanged(source.workspace), explain_errors(paths_of(source.original)):
-        parts = encode_tasks(source)
+        parts = tasks_of(source)
         verification, found = check_consensus(stored, source.counted, parts)
     return verification, None if found is None else replace(found, source=source)
 
 
 def check_consensus(
-    stored: ConsensusSolution, counted: CountedProblem, parts: EncodedParts
+    stored: ConsensusSolution, counted: CountedProblem, parts: EncodedParts | Source
 ) -> tuple[Verification, ConsensusSolution | None]:
     """Computes a consensus again, and compares; also gives what was found, which has the tasks.
 
     Args:
         stored: What is to be checked.
         counted: What was counted in the data.
-        parts: The responses.
+        parts: The responses; or the source, if they stay on a cluster.
     """
     if wrong := tuple(_about_responses(stored, counted)):
         return Verification(Verdict.REJECTED, wrong), None

@@ -25,8 +25,8 @@ from crowdopt.verify.verdict import Verdict, Verification, about_notes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from crowdopt.data.coded import Encoded
     from crowdopt.data.counts import CountedProblem
-    from crowdopt.data.encode import Encoded
     from crowdopt.data.groups import GroupedSource
     from crowdopt.options.verbs import VerifyOptions
     from crowdopt.results.beside_consensus import ToCompare

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import narwhals as nw
 import numpy as np
@@ -88,9 +88,34 @@ def settle(table: LazyFrame[Any]) -> LazyFrame[Any]:
     native = table.to_native()
     if native.storageLevel.useMemory:  # it keeps the same table for someone else, and would warn
         return table
+    return _adopted(_kept(native))
+
+
+def _kept(native: Any) -> Any:
     native = native.persist()
     weakref.finalize(native, _release, native._jdf).atexit = False  # noqa: SLF001 - the table but not the object
-    return _adopted(native)
+    return native
+
+
+class Keeper:
+    """Has Spark keep tables for a piece of work: all of them are forgotten if it fails, else each with its object."""
+
+    def __init__(self) -> None:
+        self._kept: list[Any] = []
+
+    def keep(self, native: Any) -> Any:
+        """Has a table kept once it is computed."""
+        native = _kept(native)
+        self._kept.append(native._jdf)  # noqa: SLF001 - see settle
+        return native
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        for one in self._kept if kind else ():
+            _release(one)
+        self._kept.clear()
 
 
 def _release(kept: Any) -> None:

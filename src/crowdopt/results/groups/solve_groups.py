@@ -17,8 +17,8 @@ from crowdopt.results.solve_counts import LOST, solve_group
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crowdopt.data.coded import Encoded
     from crowdopt.data.counts import CountedProblem
-    from crowdopt.data.encode import Encoded
     from crowdopt.data.groups import GroupedSource
     from crowdopt.options.model import SolveOptions
     from crowdopt.results.beside_consensus import ToCompare

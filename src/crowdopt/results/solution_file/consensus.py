@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crowdopt.consensus.parameters import Parameters
+from crowdopt.consensus.parameters import LearntHere, Parameters
 from crowdopt.model.agreement import Agreement
 from crowdopt.model.strict_json import checked_list, finite_number, how_many, share_of_one
 from crowdopt.results.kinds import UNCERTAIN_BELOW, class_of_kind
@@ -112,10 +112,13 @@ def _parse(data: dict[str, Any], workers: Mapping[str, Any]) -> dict[str, Any]:
     found = {name: values for name, values in workers.items() if name != "names"}
     return common | {
         "crowd": _parse_agreement(data["agreement"]),
-        "parameters": Parameters(
-            _arrays(data["parameters"]["population"], of_population, "population"), _arrays(found, by_worker, "workers")
+        "learnt": LearntHere(
+            Parameters(
+                _arrays(data["parameters"]["population"], of_population, "population"),
+                _arrays(found, by_worker, "workers"),
+            ),
+            tuple(names),
         ),
-        "worker_names": tuple(names),
         "given_shares": tuple(checked_list((int, float), data["given_shares"], "numbers")),
         "label_tasks": tuple(how_many(value) for value in data["label_tasks"]),
         "expected_answers": _parse_expected(data["expected_answers"], common["scale"].n_labels),

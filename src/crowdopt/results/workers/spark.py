@@ -121,14 +121,14 @@ def _by_worker(cells: Table, rows: RowMaker, kinds: dict[str, str]) -> Table:
     schema = StructType([native.schema["worker"]])
     for name, kind in kinds.items():
         schema = schema.add(name, kind)
-    with _sent_whole(quality, sys.modules[__name__]):
+    with sent_whole(quality, sys.modules[__name__]):
         table = native.sparkSession.createDataFrame(grouped.rdd.mapPartitions(rows), schema, verifySchema=False)
     made: Table = nw.from_native(table)
     return made
 
 
 @contextmanager
-def _sent_whole(*modules: ModuleType) -> Iterator[None]:
+def sent_whole(*modules: ModuleType) -> Iterator[None]:
     """Functions of these modules are sent to executors as they are, and not by a name that these may not know."""
     from pyspark import cloudpickle
 

@@ -145,7 +145,7 @@ def prepared_method(
 def _prepared_consensus(rows: MethodInput) -> Callable[[], MethodLabels]:
     from crowdopt.consensus.consensus import find_consensus
     from crowdopt.consensus.rows import Rows
-    from crowdopt.data.encode import Coded
+    from crowdopt.data.coded import Coded
     from crowdopt.results.consensus_tasks import label_probabilities, votes_of
 
     # Loads the compiled loops, which other methods import.
