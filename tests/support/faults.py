@@ -74,9 +74,9 @@ class Command:
         owner, name = find(place)
         self.monkeypatch.setattr(owner, name, raising(getattr(owner, name), when, fault))
 
-    def interrupt(self, place, when=1):
-        """Ctrl-C at that moment."""
-        self.fault(place, signalled(signal.SIGINT), when)
+    def interrupt(self, place, when=1, number=signal.SIGINT):
+        """Ctrl-C, or another signal, at that moment."""
+        self.fault(place, signalled(number), when)
 
     def on_phase(self, phase, fault):
         """Something happens when a phase begins."""
