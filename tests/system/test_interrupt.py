@@ -411,5 +411,5 @@ def test_an_ending_that_a_library_loses_or_makes_an_error_of_is_told_by_every_co
 
     for loses in (lost, made_an_error):
         faulty.fault("crowdopt.studies.simulate.crowd", loses)
-        assert faulty("simulate") == (code, "", f"crowdopt: {word}; nothing was written\n")
+        assert faulty("simulate", "-o", "crowd.csv") == (code, "", f"crowdopt: {word}; nothing was written\n")
     assert not _startup.was_interrupted()
