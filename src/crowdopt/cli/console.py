@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 import sys
 import threading
@@ -45,6 +46,9 @@ KEEPING = ("solving", "comparing with the consensus")
 DELAY = 1.0
 """Seconds of work before anything is shown."""
 
+ENOUGH = 0.1
+"""The share of the work from which on it tells how long the rest will take."""
+
 
 class Console:
     """Shows the phase of the work on standard error, if that is a terminal, and turns Ctrl-C into a request to stop.
@@ -65,6 +69,7 @@ class Console:
         self.stop_asked = 0
         self._bar: Progress | None = None
         self._started = self._phase_started = time.monotonic()
+        self._seconds_left = math.inf
         self._previous: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
@@ -94,7 +99,7 @@ class Console:
     def on_phase(self, phase: str) -> None:
         """A new phase has begun."""
         self.check_interrupt()
-        self._phase, self._phase_started = phase, time.monotonic()
+        self._phase, self._phase_started, self._seconds_left = phase, time.monotonic(), math.inf
         self._end_bar()
         if self._status:
             self._status.update(phase)
@@ -115,11 +120,14 @@ class Console:
             self._bar = None
 
     def on_share(self, share: float) -> None:
-        """So much of the phase is done; what is left is taken to be as fast."""
+        """So much of the phase is done; what is left is taken to be as fast, and never to take longer than was said."""
         self.check_interrupt()
         if self._status:
             taken = time.monotonic() - self._phase_started
-            left = f", about {taken * (1 - share) / share:,.0f} s left" if share > 0 and taken > DELAY else ""
+            told = share >= ENOUGH and taken > DELAY
+            if told:
+                self._seconds_left = min(self._seconds_left, taken * (1 - share) / share)
+            left = f", about {self._seconds_left:,.0f} s left" if told else ""
             self._status.update(f"{self._phase}: {share:.0%} done{left}")
 
     def on_progress(self, progress: EngineProgress) -> bool:
