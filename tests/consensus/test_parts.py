@@ -125,6 +125,15 @@ def test_workers_and_the_report_are_those_of_all_responses_at_once(monkeypatch):
     assert again["tasks"]["rows"] == report["tasks"]["rows"]
 
 
+@pytest.mark.usefixtures("_small_parts")
+def test_new_responses_are_judged_part_by_part_as_they_are_at_once(monkeypatch):
+    frame, solution = responses(seed=1), crowdopt.aggregate(responses())
+    predicted, following = solution.predict(frame), solution.next_tasks(frame)
+    monkeypatch.setattr(parts, "SAMPLE", len(frame))
+    pd.testing.assert_frame_equal(solution.predict(frame), predicted, rtol=1e-12)
+    pd.testing.assert_frame_equal(solution.next_tasks(frame), following, rtol=1e-12)
+
+
 def test_a_part_survives_its_file(tmp_path):
     encoded = crowdopt.aggregate(responses()).tasks.parts.whole
     part = CodedPart.of(encoded)
