@@ -63,8 +63,8 @@ BOMBS = {
 }
 """Files that unpack to a hundred times what they are: how each begins, what comes again and again, what is wrong."""
 
-UNPACKED, LIMIT, LIBRARIES = 120 << 20, 200, 300
-"""Bytes of each; and megabytes: the limit of memory, and what libraries and what they read into take beside it."""
+UNPACKED, LIBRARIES = 120 << 20, 300
+"""Bytes of each; and megabytes that libraries, and what they read into, take beside the limit of memory."""
 
 
 @pytest.mark.parametrize("name", BOMBS)
@@ -77,7 +77,8 @@ def test_a_file_that_unpacks_a_thousandfold_stays_below_the_limit(name, tmp_path
         for _ in range(UNPACKED // len(block)):
             file.write(block)
     assert (tmp_path / name).stat().st_size < UNPACKED / 100
-    command = [*RUN, "aggregate", name, "-o", "answers.csv", "--memory-limit", f"{LIMIT}MB", "--threads", "2"]
+    limit = 400 if "jsonl" in name else 200  # each thread has room for two records of JSON
+    command = [*RUN, "aggregate", name, "-o", "answers.csv", "--memory-limit", f"{limit}MB", "--threads", "2"]
     errors = tmp_path / "errors"
     with errors.open("w") as file:
         process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=file)
@@ -86,7 +87,7 @@ def test_a_file_that_unpacks_a_thousandfold_stays_below_the_limit(name, tmp_path
     assert (process.returncode, said in errors.read_text()) == (2 if said else 0, True)
     assert errors.read_text().count("\n") == bool(said)
     assert (tmp_path / "answers.csv").exists() is not bool(said)
-    assert usage.ru_maxrss * 1024 < (LIMIT + LIBRARIES) * 1e6
+    assert usage.ru_maxrss * 1024 < (limit + LIBRARIES) * 1e6
 
 
 def no_memory():
