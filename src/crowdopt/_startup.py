@@ -1,8 +1,9 @@
 """What the package does first of all, if it is run as a command and not imported by another program.
 
-Ctrl-C while it is still being imported is one line, not a traceback; nor is a lack of memory, for which some libraries
-would end the process in their own words. And the linear algebra, which reads its settings when NumPy is imported, gets
-one thread: our matrices are small, and threads that wait for each other double the CPU time of some proofs.
+Ctrl-C or SIGTERM while it is still being imported is one line, not a traceback; so is a lack of memory, for which some
+libraries would end the process in their own words. And the linear algebra, which reads its settings when NumPy is
+imported, gets one thread: our matrices are small, and threads that wait for each other double the CPU time of some
+proofs.
 
 It also tells a lack of memory, whichever library raises it, from other errors.
 """
@@ -14,10 +15,13 @@ import os
 import re
 import signal
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C."""
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ENDINGS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+"""Signals that ask the program to end, and what it then says that it was; its exit code is 128 and their number."""
 
 ROOM = 1024**3
 """Bytes of addresses that libraries take before any data are read; some of them end the process if they get less."""
@@ -37,28 +41,52 @@ _SAID = re.compile(r"failed to map segment|cannot allocate memory|can't start ne
 """How the system and libraries say it where it is no MemoryError."""
 
 
-def _end(*_: Any) -> None:
-    os.write(2, b"crowdopt: interrupted; nothing was written\n")
-    os._exit(INTERRUPTED)
+_came: list[int] = []
+"""The signals of ENDINGS that came."""
 
 
-_interrupts: list[int] = []
+def ending(number: int = 0) -> tuple[str, int]:
+    """What the program was if it is ended by a signal, and its exit code.
+
+    Args:
+        number: The signal; 0 for the last one that came.
+
+    >>> ending(signal.SIGTERM)
+    ('terminated', 143)
+    """
+    number = number or (_came[-1] if _came else signal.SIGINT)
+    return ENDINGS[signal.Signals(number)], 128 + number
 
 
-def _interrupt(number: int, _: Any) -> None:
-    _interrupts.append(number)
+def _end(number: int, _: Any) -> None:
+    word, code = ending(number)
+    os.write(2, f"crowdopt: {word}; nothing was written\n".encode())
+    os._exit(code)
+
+
+def interrupt(number: int, _: Any = None) -> None:
+    """What every ending is from the start on: an exception like everywhere, and remembered."""
+    _came.append(number)
     raise KeyboardInterrupt
 
 
-def started() -> None:
-    """From here on an interrupt is an exception like everywhere, and is remembered."""
-    if signal.getsignal(signal.SIGINT) is _end:
-        signal.signal(signal.SIGINT, _interrupt)
+def handle_endings(handler: Callable[[int, Any], None]) -> dict[signal.Signals, Any]:
+    """Handles all endings, but for those that whoever started the program wants ignored; what handled them before."""
+    before = {one: signal.getsignal(one) for one in ENDINGS}
+    replaced = {one: old for one, old in before.items() if old not in {None, signal.SIG_IGN}}
+    for one in replaced:
+        signal.signal(one, handler)
+    return replaced
 
 
 def was_interrupted() -> bool:
-    """Whether an interrupt came since the start: its exception may be lost, in a library that calls back."""
-    return bool(_interrupts)
+    """Whether an ending came since the start: its exception may be lost, in a library that calls back."""
+    return bool(_came)
+
+
+def forget_interrupts() -> None:
+    """What came has been told."""
+    _came.clear()
 
 
 def _is_command() -> bool:
@@ -113,8 +141,7 @@ def is_lack_of_memory(error: BaseException | None) -> bool:
 
 if _is_command():
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _end)
+    handle_endings(_end)
     if is_limited():
         be_frugal()
     if not has_room(ROOM):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import md5
 
 import numpy as np
@@ -14,6 +15,7 @@ from crowdopt.consensus.rows import RowParts, Rows
 from crowdopt.data import parts
 from crowdopt.data.coded import Coded
 from crowdopt.data.parts import CodedPart, EncodedParts, in_sample
+from crowdopt.report.content_consensus import gather_consensus
 
 SMALL = 600
 """Responses of a part, and of the sample, in these tests."""
@@ -101,6 +103,35 @@ def test_parts_are_whole_tasks_and_all_of_them():
     whole = held.whole
     assert whole.tasks.to_pylist() == names
     assert whole.coded.times.sum() == len(frame)
+
+
+@pytest.mark.usefixtures("_small_parts")
+def test_workers_and_the_report_are_those_of_all_responses_at_once(monkeypatch):
+    frame = responses().sample(frac=1, random_state=2)
+    truth = pd.DataFrame({"task": ["t0001", "t0300", "t0599"], "label": ["label 2", "label 0", "label 1"]})
+    solution = crowdopt.aggregate(frame, gold={"t0002": "label 1"}, truth=truth)
+    several = solution.tasks.parts
+    workers, confusion = solution.workers(), solution.confusion()
+    report = gather_consensus(solution)
+    assert len(several.held) > 2
+    one = EncodedParts(several.workers, several.n_labels, [several.whole])
+    whole = replace(solution, tasks=replace(solution.tasks, parts=one))
+    monkeypatch.setattr(parts, "SAMPLE", len(frame))  # for whoever reads the data once more
+    pd.testing.assert_frame_equal(whole.workers(), workers, rtol=1e-9)
+    pd.testing.assert_frame_equal(whole.confusion(), confusion, rtol=1e-9)
+    again = gather_consensus(whole)
+    for name in ("vote", "accuracy", "calibration"):
+        assert again[name] == report[name]
+    assert again["tasks"]["rows"] == report["tasks"]["rows"]
+
+
+@pytest.mark.usefixtures("_small_parts")
+def test_new_responses_are_judged_part_by_part_as_they_are_at_once(monkeypatch):
+    frame, solution = responses(seed=1), crowdopt.aggregate(responses())
+    predicted, following = solution.predict(frame), solution.next_tasks(frame)
+    monkeypatch.setattr(parts, "SAMPLE", len(frame))
+    pd.testing.assert_frame_equal(solution.predict(frame), predicted, rtol=1e-12)
+    pd.testing.assert_frame_equal(solution.next_tasks(frame), following, rtol=1e-12)
 
 
 def test_a_part_survives_its_file(tmp_path):

@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 from scipy.special import betainc, betaincinv
 
-from crowdopt.results.workers.skill import JudgedResponses, _Beside, measure_skill, skill_reason, uncertain_share
+from crowdopt.results.workers.skill import (
+    JudgedResponses,
+    _Beside,
+    _own_sums,
+    _summed,
+    measure_skill,
+    skill_reason,
+    uncertain_share,
+)
 from crowdopt.results.workers.statistics import FLAGS
 
 LABELS = ("no", "yes", "maybe")
@@ -85,7 +93,7 @@ def test_the_interval_is_that_of_all_labels_that_may_be(n, sure):
     tables[0] = tables[0] * 0.8 + [0.2, 0.0]  # one member thinks worse of all of them
     members = list(zip(weights, tables, strict=True))
     mean = sum(weight * table for weight, table in members)
-    skill = measure_skill(judged(np.arange(n), np.zeros(n, int), np.ones(n, int), members, mean))
+    skill = measure_skill([judged(np.arange(n), np.zeros(n, int), np.ones(n, int), members, mean)])
     draws = 200_000
     right = np.concatenate(
         [(rng.random((int(w * draws) // 10, n)) < table[:, 1]).sum(axis=1) for w, table in members]
@@ -102,9 +110,9 @@ def test_the_interval_is_that_of_all_labels_that_may_be(n, sure):
 def test_members_that_differ_make_the_interval_wider():
     table = np.tile([0.1, 0.9], (50, 1))
     rows = (np.arange(50), np.zeros(50, int), np.ones(50, int))
-    one = measure_skill(judged(*rows, [(1.0, table)], table))
+    one = measure_skill([judged(*rows, [(1.0, table)], table)])
     other = [(0.5, np.tile([0.02, 0.98], (50, 1))), (0.5, np.tile([0.18, 0.82], (50, 1)))]
-    two = measure_skill(judged(*rows, other, table))
+    two = measure_skill([judged(*rows, other, table)])
     assert two.accuracy == pytest.approx(one.accuracy)
     assert two.accuracy_low[0] < one.accuracy_low[0] < one.accuracy_high[0] < two.accuracy_high[0]
 
@@ -116,7 +124,7 @@ def test_intervals_cover_the_rate_in_simulated_crowds(n_labels, per_task):
     for seed in range(10):
         accuracy = np.random.default_rng(seed).uniform(0.55, 0.95, 60)
         rows, _ = drawn(seed, coins(accuracy, n_labels), per_task=per_task)
-        skill = measure_skill(rows)
+        skill = measure_skill([rows])
         hits += int(((skill.accuracy_low <= accuracy) & (accuracy <= skill.accuracy_high)).sum())
         width = skill.agreement_high - skill.agreement_low
         agreed += int(((skill.agreement_low <= skill.agreement) & (width < 1)).sum())
@@ -131,10 +139,10 @@ def test_an_interval_that_took_the_labels_for_certain_would_not_cover():
     for seed in range(10):
         accuracy = np.random.default_rng(seed).uniform(0.55, 0.8, 60)
         rows, _ = drawn(seed, coins(accuracy, 2), per_task=3, n_tasks=2000)
-        skill = measure_skill(rows)
+        skill = measure_skill([rows])
         table = rows.members[0][1]
         hard = judged(rows.task, rows.worker, rows.answer, [(1.0, np.eye(2)[table.argmax(axis=1)])], rows.without)
-        bold = measure_skill(hard)
+        bold = measure_skill([hard])
         uncertain += int(((skill.accuracy_low <= accuracy) & (accuracy <= skill.accuracy_high)).sum())
         certain += int(((bold.accuracy_low <= accuracy) & (accuracy <= bold.accuracy_high)).sum())
         n += len(accuracy)
@@ -155,7 +163,7 @@ def repeated(rows, times):
 @pytest.mark.parametrize("times", [2, 3, 8])
 def test_who_repeats_every_answer_is_judged_like_one_who_does_not(times):
     for rows in (with_odd_ones(1), drawn(2, coins(np.linspace(0.5, 0.95, 40), 3))[0]):
-        once, again = measure_skill(rows), measure_skill(repeated(rows, times))
+        once, again = measure_skill([rows]), measure_skill([repeated(rows, times)])
         for name, values in vars(once).items():
             factor = times if name in {"n_responses", "n_compared"} else 1
             assert getattr(again, name) == pytest.approx(factor * values, abs=1e-9), name
@@ -168,7 +176,7 @@ def test_intervals_of_those_who_repeat_their_answers_cover_the_rate():
     hits = n = 0
     for seed in range(10):
         accuracy = np.random.default_rng(seed).uniform(0.55, 0.95, 60)
-        skill = measure_skill(repeated(drawn(seed, coins(accuracy, 2))[0], 8))
+        skill = measure_skill([repeated(drawn(seed, coins(accuracy, 2))[0], 8)])
         hits += int(((skill.accuracy_low <= accuracy) & (accuracy <= skill.accuracy_high)).sum())
         n += len(accuracy)
     assert hits / n > 0.95 - 4 * math.sqrt(0.95 * 0.05 / n)
@@ -179,7 +187,7 @@ def test_without_repeats_the_variance_is_that_of_independent_answers():
     right = rows.members[0][1][rows.task, rows.answer]
     n = np.bincount(rows.worker)
     variance = np.bincount(rows.worker, weights=right * (1 - right)) / n**2
-    skill = measure_skill(rows)
+    skill = measure_skill([rows])
     assert (rows.weight == 1).all()
     assert skill.n_tasks.tolist() == skill.n_responses.tolist() == n.tolist()
     assert skill.accuracy == pytest.approx(np.bincount(rows.worker, weights=right) / n, abs=1e-12)
@@ -198,7 +206,7 @@ def test_answers_to_one_task_that_differ_are_right_and_wrong_together():
     chance = np.array([math.prod(table[range(3), label]) for label in labels])
     right = np.array([shares[range(3), label].sum() for label in labels])
     mean = chance @ right
-    skill = measure_skill(rows)
+    skill = measure_skill([rows])
     assert skill.accuracy[0] == pytest.approx(mean / 3)
     assert rows.variance(table[task, answer])[0] == pytest.approx(chance @ (right - mean) ** 2)
     assert (skill.n_tasks[0], skill.n_responses[0]) == (3, 8)
@@ -212,7 +220,7 @@ def test_skill_ranks_newcomers_by_what_little_is_known_of_them():
     worker = np.repeat([0, 1, 2, 3], [100, 3, 3, 100])
     answer = np.concatenate([np.arange(100) < 95, [1, 1, 1], [0, 0, 0], np.arange(100) < 20]).astype(int)
     table = np.tile([0.0, 1.0], (206, 1))
-    skill = measure_skill(judged(np.arange(206), worker, answer, [(1.0, table)], table))
+    skill = measure_skill([judged(np.arange(206), worker, answer, [(1.0, table)], table)])
     assert skill.accuracy.tolist() == [0.95, 1.0, 0.0, 0.2]
     assert np.argsort(-skill.skill).tolist() == [0, 1, 2, 3]
     average = answer.mean()
@@ -222,7 +230,7 @@ def test_skill_ranks_newcomers_by_what_little_is_known_of_them():
 def test_skill_ranks_the_workers_of_a_simulated_crowd():
     accuracy = np.random.default_rng(1).uniform(0.4, 0.95, 80)
     rows, _ = drawn(1, coins(accuracy, 3), n_tasks=1500)
-    skill = measure_skill(rows).skill
+    skill = measure_skill([rows]).skill
     ranks = [np.argsort(np.argsort(values)) for values in (skill, accuracy)]
     assert np.corrcoef(*ranks)[0, 1] > 0.93
 
@@ -235,7 +243,7 @@ def test_agreement_does_not_flatter_those_who_guess():
     votes = np.zeros((3000, 2))
     np.add.at(votes, (rows.task, rows.answer), 1.0)
     others = votes[rows.task] - np.eye(2)[rows.answer]
-    skill = measure_skill(judged(rows.task, rows.worker, rows.answer, [(1.0, votes / 3)], others / 2))
+    skill = measure_skill([judged(rows.task, rows.worker, rows.answer, [(1.0, votes / 3)], others / 2)])
     assert skill.accuracy.mean() > 0.6
     assert skill.agreement.mean() == pytest.approx(0.5, abs=0.02)
     assert skill.agreement == pytest.approx(skill.chance, abs=0.1)
@@ -249,8 +257,8 @@ def test_chance_is_the_mean_over_all_orders_and_a_flag_needs_more_than_their_spr
     task, worker = np.tile(np.arange(7), 2), np.repeat([0, 1], 7)
     rows = judged(task, worker, np.tile(answer, 2), [(1.0, without)], np.tile(without, (2, 1)))
     orders = [sum(without[i, a] for i, a in enumerate(order)) for order in itertools.permutations(answer.tolist())]
-    assert measure_skill(rows).chance[0] == pytest.approx(np.mean(orders) / 7)
-    beside = _Beside.the_others(rows.compared())
+    assert measure_skill([rows]).chance[0] == pytest.approx(np.mean(orders) / 7)
+    beside = _Beside.the_others([rows], _summed([rows], _own_sums))
     assert beside.deviation[0] == pytest.approx(np.std(orders))
 
 
@@ -258,7 +266,7 @@ def test_only_tasks_that_others_answered_or_whose_label_is_known_are_compared():
     table = np.tile([0.3, 0.7], (4, 1))
     rows = ([0, 0, 1, 2, 2, 3], [0, 1, 0, 0, 0, 1], [1, 1, 1, 0, 1, 0])
     known = [False, False, False, False, False, True]
-    skill = measure_skill(judged(*rows, [(1.0, table)], np.tile([0.3, 0.7], (6, 1)), known=known))
+    skill = measure_skill([judged(*rows, [(1.0, table)], np.tile([0.3, 0.7], (6, 1)), known=known)])
     assert skill.n_responses.tolist() == [4, 2]
     assert skill.n_compared.tolist() == [1, 2]
 
@@ -285,7 +293,7 @@ def with_odd_ones(seed, n_tasks=300):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_odd_workers_are_flagged_and_good_ones_are_not(seed):
-    skill = measure_skill(with_odd_ones(seed))
+    skill = measure_skill([with_odd_ones(seed)])
     flags = flags_of(skill)
     assert flags[:20] == [""] * 20
     assert flags[20:22] == ["same", "same"]
@@ -302,10 +310,10 @@ def test_odd_workers_are_flagged_and_good_ones_are_not(seed):
 
 def test_of_those_who_guess_nearly_all_are_flagged_so():
     """One in forty is above chance, and one below, by chance."""
-    flags = [flags_of(measure_skill(with_odd_ones(seed)))[22] for seed in range(60)]
+    flags = [flags_of(measure_skill([with_odd_ones(seed)]))[22] for seed in range(60)]
     assert set(flags) <= {"chance", "opposite", ""}
     assert flags.count("chance") >= 52
-    skill = measure_skill(with_odd_ones(0))
+    skill = measure_skill([with_odd_ones(0)])
     assert skill_reason(skill, 22, LABELS).startswith("no better than guessing: agrees with the others on ")
 
 
@@ -314,7 +322,7 @@ def test_few_who_guess_are_praised_and_few_who_are_good_are_blamed():
     praised = blamed = guessing = good = 0
     for seed in range(20):
         accuracy = np.where(np.arange(60) < 20, 0.5, 0.8)
-        skill = measure_skill(drawn(seed, coins(accuracy, 2), n_tasks=600)[0])
+        skill = measure_skill([drawn(seed, coins(accuracy, 2), n_tasks=600)[0]])
         flag = np.array(flags_of(skill))
         praised += int((flag[:20] == "").sum())
         blamed += int(np.isin(flag[20:], ["same", "opposite", "chance"]).sum())
@@ -335,7 +343,7 @@ def test_who_says_what_is_true_is_not_flagged_for_saying_the_same():
         rows.members,
         np.concatenate([rows.without, right]),
     )
-    skill = measure_skill(more)
+    skill = measure_skill([more])
     assert FLAGS[skill.flag[20]] == "unclear"
     assert skill.agreement[20] == pytest.approx(0.99)
 
@@ -345,8 +353,8 @@ def test_a_worker_alone_is_judged_by_gold():
     table = np.eye(2)[truth]
     rows = (np.arange(40), np.zeros(40, int))
     gold = {"members": [(1.0, table)], "without": table, "known": np.ones(40, bool)}
-    assert skill_reason(measure_skill(judged(*rows, answer, **gold)), 0, LABELS) == "answers 'yes' whatever the task"
-    good = measure_skill(judged(*rows, truth, **gold))
+    assert skill_reason(measure_skill([judged(*rows, answer, **gold)]), 0, LABELS) == "answers 'yes' whatever the task"
+    good = measure_skill([judged(*rows, truth, **gold)])
     assert flags_of(good) == [""]
     assert good.accuracy.tolist() == [1.0]
     assert good.accuracy_high.tolist() == [1.0]
@@ -356,7 +364,7 @@ def test_a_worker_alone_is_judged_by_gold():
 
 
 def test_one_response():
-    skill = measure_skill(judged([0], [0], [1], [(1.0, np.array([[0.4, 0.6]]))], [[0.5, 0.5]]))
+    skill = measure_skill([judged([0], [0], [1], [(1.0, np.array([[0.4, 0.6]]))], [[0.5, 0.5]])])
     assert (skill.n_responses[0], skill.n_compared[0]) == (1, 0)
     assert skill.accuracy[0] == skill.skill[0] == pytest.approx(0.6)
     assert 0 < skill.accuracy_low[0] < 0.1
@@ -368,7 +376,7 @@ def test_one_response():
 def test_few_of_many_responses_that_others_answered_too():
     table = np.tile([0.1, 0.9], (30, 1))
     task, worker = [*range(30), 0], [0] * 30 + [1]
-    skill = measure_skill(judged(task, worker, [1] * 31, [(1.0, table)], np.tile([0.1, 0.9], (31, 1))))
+    skill = measure_skill([judged(task, worker, [1] * 31, [(1.0, table)], np.tile([0.1, 0.9], (31, 1)))])
     reason = "has answered 30 tasks, of which others answered 1: too few to tell from guessing"
     assert skill_reason(skill, 0, LABELS) == reason
     assert skill_reason(skill, 1, LABELS) == "has answered 1 task: too few to tell from guessing"
@@ -379,7 +387,7 @@ def test_unanimous(n_labels):
     """All say one thing, and the labels are that: all are right, and nothing tells anybody from guessing."""
     table = np.eye(n_labels)[np.zeros(10, int)]
     task, worker = np.divmod(np.arange(40), 4)
-    skill = measure_skill(judged(task, worker, np.zeros(40, int), [(0.5, table), (0.5, table)], table[task]))
+    skill = measure_skill([judged(task, worker, np.zeros(40, int), [(0.5, table), (0.5, table)], table[task])])
     assert (
         skill.accuracy.tolist() == skill.skill.tolist() == skill.agreement.tolist() == skill.chance.tolist() == [1] * 4
     )
@@ -389,11 +397,11 @@ def test_unanimous(n_labels):
 
 def test_workers_without_responses_and_crowds_without_any():
     table = np.array([[0.2, 0.8]])
-    skill = measure_skill(judged([0, 0], [0, 2], [1, 1], [(1.0, table)], [[0.3, 0.7]] * 2, n_workers=4))
+    skill = measure_skill([judged([0, 0], [0, 2], [1, 1], [(1.0, table)], [[0.3, 0.7]] * 2, n_workers=4)])
     assert skill.n_responses.tolist() == [1, 0, 1, 0]
     assert skill.skill == pytest.approx(np.full(4, 0.8))
     assert (skill.accuracy_low[1], skill.accuracy_high[1]) == (0, 1)
-    empty = measure_skill(judged([], [], [], [(1.0, np.zeros((0, 2)))], np.zeros((0, 2)), n_workers=2))
+    empty = measure_skill([judged([], [], [], [(1.0, np.zeros((0, 2)))], np.zeros((0, 2)), n_workers=2)])
     assert flags_of(empty) == ["unclear", "unclear"]
 
 
@@ -402,6 +410,6 @@ def test_no_order_of_rows_or_names_of_workers_moves_a_number():
     rng = np.random.default_rng(0)
     order, names = rng.permutation(len(rows.task)), rng.permutation(rows.n_workers)
     other = judged(rows.task[order], names[rows.worker[order]], rows.answer[order], rows.members, rows.without[order])
-    one, two = measure_skill(rows), measure_skill(other)
+    one, two = measure_skill([rows]), measure_skill([other])
     for name, values in vars(one).items():
         assert getattr(two, name)[names] == pytest.approx(values, abs=1e-9), name

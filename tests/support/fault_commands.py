@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 
+from crowdopt import _startup
 from support.faults import Command
 
 OUTPUTS = ("-o", "answers.csv", "--solution", "solution.json")
 
 
 RUN = [sys.executable, "-m", "crowdopt"]
+
+
+@pytest.fixture(params=[signal.SIGINT, signal.SIGTERM], ids=["interrupted", "terminated"])
+def ending(request):
+    """A signal that ends the program, what it then says that it was, and its exit code."""
+    return request.param, *_startup.ending(request.param)
 
 
 @pytest.fixture
@@ -23,7 +31,11 @@ def faulty(monkeypatch, capfd, tmp_path):
     monkeypatch.chdir(tmp_path / "work")
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     monkeypatch.setattr("tempfile.tempdir", None)
-    return Command(monkeypatch, capfd)
+    monkeypatch.setattr(_startup, "_came", [])
+    before = _startup.handle_endings(_startup.interrupt)
+    yield Command(monkeypatch, capfd)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def rows(n_tasks, turn=0):

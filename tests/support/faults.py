@@ -48,14 +48,22 @@ def signalled(number):
     return lambda: os.kill(os.getpid(), number)
 
 
-def killed_at(place, when, *args, cwd):
-    """Runs the command line in a process that is killed at a given moment; its exit code."""
+def killed_at(place, when, *args, cwd, before=""):
+    """Runs the command line in a process that is killed at a given moment; its exit code.
+
+    Args:
+        place: The function that is called in that moment.
+        when: The number of the call; negative for after it.
+        args: The command line.
+        cwd: The folder that it runs in.
+        before: What the process has to do first.
+    """
     code = (
         f"import sys, signal; sys.path.insert(0, {str(Path(__file__).parents[1])!r}); from support import faults\n"
         f"owner, name = faults.find({place!r})\n"
         f"fault = faults.signalled(signal.SIGKILL)\n"
         f"setattr(owner, name, faults.raising(getattr(owner, name), {when}, fault))\n"
-        "sys.argv[0] = 'crowdopt'\n"
+        f"sys.argv[0] = 'crowdopt'\n{before}\n"
         "from crowdopt.cli.entry import main; main()"
     )
     command = [sys.executable, "-c", code, *map(str, args)]
@@ -74,9 +82,9 @@ class Command:
         owner, name = find(place)
         self.monkeypatch.setattr(owner, name, raising(getattr(owner, name), when, fault))
 
-    def interrupt(self, place, when=1):
-        """Ctrl-C at that moment."""
-        self.fault(place, signalled(signal.SIGINT), when)
+    def interrupt(self, place, when=1, number=signal.SIGINT):
+        """Ctrl-C, or another signal, at that moment."""
+        self.fault(place, signalled(number), when)
 
     def on_phase(self, phase, fault):
         """Something happens when a phase begins."""

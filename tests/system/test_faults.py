@@ -17,13 +17,17 @@ from support.fault_commands import OUTPUTS, as_csv, left, rows
 NOTHING = "crowdopt: interrupted; nothing was written\n"
 
 
-# Ctrl-C, phase by phase.
+# Ctrl-C and SIGTERM, phase by phase.
 
 
 @pytest.mark.parametrize(
     ("phase", "args"),
     [
         ("reading", ["prove", "data.csv", *OUTPUTS]),
+        ("coding", ["aggregate", "data.csv", *OUTPUTS]),
+        ("weighing", ["aggregate", "data.csv", *OUTPUTS]),
+        ("writing", ["aggregate", "data.csv", *OUTPUTS]),
+        ("weighing", ["aggregate", "data.csv", "--group", "batch", *OUTPUTS]),
         ("counting", ["prove", "data.csv", *OUTPUTS]),
         ("writing", ["prove", "data.csv", *OUTPUTS]),
         ("counting", ["prove", "data.csv", "--group", "batch", *OUTPUTS]),
@@ -36,17 +40,18 @@ NOTHING = "crowdopt: interrupted; nothing was written\n"
         ("writing", ["simulate", "-o", "crowd.csv", "--truth", "truth.csv"]),
     ],
 )
-def test_interrupt_in_a_phase_writes_nothing(phase, args, faulty, tmp_path):
+def test_interrupt_in_a_phase_writes_nothing(phase, args, faulty, ending, tmp_path):
+    number, word, code = ending
     Path("data.csv").write_text(as_csv(rows(20)))
     crowdopt.prove("data.csv").save("made.json")
     seen = []
 
     def interrupt():
         seen.append(phase)
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), number)
 
     faulty.on_phase(phase, interrupt)
-    assert faulty(*args) == (130, "", NOTHING)
+    assert faulty(*args) == (code, "", f"crowdopt: {word}; nothing was written\n")
     assert seen
     assert left() == ["data.csv", "made.json"]
     assert left(tmp_path / "temporary") == []
@@ -62,12 +67,14 @@ def test_interrupt_in_a_phase_writes_nothing(phase, args, faulty, tmp_path):
         ("crowdopt.report.write_report.render", 1),
     ],
 )
-def test_interrupt_while_outputs_are_written_leaves_the_old_ones(place, when, faulty, tmp_path):
+def test_interrupt_while_outputs_are_written_leaves_the_old_ones(place, when, faulty, ending, tmp_path):
+    number, word, code = ending
+    nothing = f"crowdopt: {word}; nothing was written\n"
     Path("data.csv").write_text(as_csv(rows(20)))
     for name in ("answers.csv", "solution.json", "report.html"):
         Path(name).write_text("old")
-    faulty.interrupt(place, when)
-    assert faulty("prove", "data.csv", *OUTPUTS, "--report", "report.html") == (130, "", NOTHING)
+    faulty.interrupt(place, when, number)
+    assert faulty("prove", "data.csv", *OUTPUTS, "--report", "report.html") == (code, "", nothing)
     assert left() == ["answers.csv", "data.csv", "report.html", "solution.json"]
     assert {Path(name).read_text() for name in ("answers.csv", "solution.json", "report.html")} == {"old"}
     assert left(tmp_path / "temporary") == []
@@ -77,11 +84,12 @@ def test_interrupt_while_outputs_are_written_leaves_the_old_ones(place, when, fa
     ("place", "when"),
     [("pathlib.Path.replace", 1), ("pathlib.Path.replace", -1), ("crowdopt.cli.console.print_result", 1)],
 )
-def test_interrupt_after_the_outputs_are_written_says_so(place, when, faulty):
+def test_interrupt_after_the_outputs_are_written_says_so(place, when, faulty, ending):
+    number, word, code = ending
     Path("data.csv").write_text(as_csv(rows(20)))
-    faulty.interrupt(place, when)
-    said = "crowdopt: interrupted; written: solution.json, answers.csv\n"
-    assert faulty("prove", "data.csv", *OUTPUTS) == (130, "", said)
+    faulty.interrupt(place, when, number)
+    said = f"crowdopt: {word}; written: solution.json, answers.csv\n"
+    assert faulty("prove", "data.csv", *OUTPUTS) == (code, "", said)
     assert left() == ["answers.csv", "data.csv", "solution.json"]
     assert crowdopt.verify("solution.json", "data.csv").verdict.value == "CONFIRMED"
 

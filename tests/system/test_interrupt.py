@@ -1,4 +1,4 @@
-"""Ctrl-C: while proving, the best answers so far; before, and while aggregating, nothing at all."""
+"""Ctrl-C and SIGTERM: while proving, the best answers so far; before, and while aggregating, nothing at all."""
 
 from __future__ import annotations
 
@@ -47,11 +47,12 @@ def start(folder, *args, **kwargs):
     )
 
 
-def interrupted_in_one_line(program, folder):
-    """Interrupts, and checks that the program says so once and leaves nothing behind."""
-    program.send_signal(signal.SIGINT)
+def ends_in_one_line(program, ending, folder):
+    """Ends the program, and checks that it says so once and leaves nothing behind."""
+    number, word, code = ending
+    program.send_signal(number)
     out, err = program.communicate(timeout=60)
-    assert (program.returncode, out, err) == (130, b"", b"crowdopt: interrupted; nothing was written\n")
+    assert (program.returncode, out, err) == (code, b"", f"crowdopt: {word}; nothing was written\n".encode())
     assert list((folder / "work").iterdir()) == []
     assert list((folder / "temporary").iterdir()) == []
 
@@ -152,16 +153,17 @@ def test_interrupt_while_comparing_keeps_the_proof(program, terminal, tmp_path):
     assert (tmp_path / "work" / "answers.csv").is_file()
 
 
-def test_interrupt_while_solving_keeps_the_best_answers(program, terminal, hard, tmp_path):
+def test_interrupt_while_solving_keeps_the_best_answers(program, terminal, ending, hard, tmp_path):
+    number, word, code = ending
     options = ("--selectivity", "estimate", "--time-limit", "600", "-o", "answers.csv", "--solution", "solution.json")
     solving = program("prove", hard, *options, stderr=terminal.theirs)
     wait_for(lambda: terminal.shows(b"solving: log-likelihood"), "the engine to report on the terminal")
-    solving.send_signal(signal.SIGINT)
+    solving.send_signal(number)
     out, _ = solving.communicate(timeout=30)
-    assert solving.returncode == 130
+    assert solving.returncode == code
     assert b"BOUNDED" in out
     assert b"interrupted" in out
-    assert b"interrupted; the best answers so far were kept" in terminal.rest()
+    assert f"crowdopt: {word}; the best answers so far were kept".encode() in terminal.rest()
     with (tmp_path / "work" / "answers.csv").open(newline="") as file:
         answers = list(csv.DictReader(file))
     assert [row["task"] for row in answers] == [
@@ -199,17 +201,18 @@ def left_running(folder):
 
 
 @pytest.mark.parametrize("n_processes", [1, 3], ids=["here", "elsewhere"])
-def test_interrupt_of_groups_keeps_those_that_are_solved(program, terminal, groups, tmp_path, n_processes):
+def test_interrupt_of_groups_keeps_those_that_are_solved(program, terminal, ending, groups, tmp_path, n_processes):
+    number, word, code = ending
     options = ("--group", "batch", "--jobs", "2", "--selectivity", "estimate", "--time-limit", "600")
     solving = program("prove", groups, *options, "-o", "answers.csv", "--solution", "s.json", stderr=terminal.theirs)
     wait_for(lambda: terminal.shows(b"solving groups"), "the bar of the groups")
     wait_for(lambda: not Path("/proc").exists() or len(left_running(tmp_path)) >= n_processes, "the processes")
-    solving.send_signal(signal.SIGINT)
+    solving.send_signal(number)
     out, _ = solving.communicate(timeout=60)
-    assert solving.returncode == 130
+    assert solving.returncode == code
     assert b"4 groups" in out
     shown = terminal.rest()
-    assert b"interrupted; the best answers so far were kept" in shown
+    assert f"crowdopt: {word}; the best answers so far were kept".encode() in shown
     assert b"group b2: interrupted before it was solved" in shown
     with (tmp_path / "work" / "answers.csv").open(newline="") as file:
         answered = {row["batch"] for row in csv.DictReader(file)}
@@ -224,26 +227,30 @@ def assert_nothing_is_left(folder):
     assert [*(folder / "work").iterdir(), *(folder / "temporary").iterdir(), *left_running(folder)] == []
 
 
-def test_interrupt_while_aggregating_writes_nothing(program, terminal, hard, tmp_path):
+def test_interrupt_while_aggregating_writes_nothing(program, terminal, ending, hard, tmp_path):
+    number, word, code = ending
     weighing = program("aggregate", hard, "-o", "answers.csv", "--solution", "s.json", stderr=terminal.theirs)
     wait_for(lambda: terminal.shows(b"weighing"), "the consensus to be looked for")
-    weighing.send_signal(signal.SIGINT)
+    weighing.send_signal(number)
     out, _ = weighing.communicate(timeout=60)
-    assert (weighing.returncode, out) == (130, b"")
-    assert b"crowdopt: interrupted; nothing was written" in terminal.rest()
+    assert (weighing.returncode, out) == (code, b"")
+    assert f"crowdopt: {word}; nothing was written".encode() in terminal.rest()
     assert_nothing_is_left(tmp_path)
 
 
 @pytest.mark.parametrize(("jobs", "n_processes"), [(1, 1), (2, 3)], ids=["here", "elsewhere"])
-def test_interrupt_while_aggregating_groups_writes_nothing(program, terminal, groups, tmp_path, jobs, n_processes):
+def test_interrupt_while_aggregating_groups_writes_nothing(
+    program, terminal, ending, groups, tmp_path, jobs, n_processes
+):
+    number, word, code = ending
     options = ("--group", "batch", "--jobs", jobs, "-o", "answers.csv", "--group-summary", "groups.csv")
     weighing = program("aggregate", groups, *options, stderr=terminal.theirs)
     wait_for(lambda: terminal.shows(b"weighing"), "the groups to be aggregated")
     wait_for(lambda: not Path("/proc").exists() or len(left_running(tmp_path)) >= n_processes, "the processes")
-    weighing.send_signal(signal.SIGINT)
+    weighing.send_signal(number)
     out, _ = weighing.communicate(timeout=60)
-    assert (weighing.returncode, out) == (130, b"")
-    assert b"crowdopt: interrupted; nothing was written" in terminal.rest()
+    assert (weighing.returncode, out) == (code, b"")
+    assert f"crowdopt: {word}; nothing was written".encode() in terminal.rest()
     assert_nothing_is_left(tmp_path)
 
 
@@ -258,41 +265,30 @@ def test_quiet_shows_no_progress_on_a_terminal(program, terminal, hard):
     assert said.count(b"\n") == 1
 
 
-def test_termination_leaves_nothing_behind(program, tmp_path):
-    reading = program("prove", "-", "-o", "answers.csv", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-    reading.stdin.write(b"task,worker,label\n" + b"a,ann,yes\n" * 300_000)
-    reading.stdin.flush()
-    wait_for(lambda: any(path.is_file() for path in (tmp_path / "temporary").rglob("*")), "the copy to begin")
-    reading.send_signal(signal.SIGTERM)
-    out, err = reading.communicate(timeout=60)
-    assert (reading.returncode, out, err) == (143, b"", b"")
-    assert [*(tmp_path / "work").iterdir(), *(tmp_path / "temporary").iterdir()] == []
-
-
 def test_a_closed_standard_output_is_no_error():
     command = ["sh", "-c", '"$0" --version >&-', PROGRAM]
     done = subprocess.run(command, capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def test_interrupt_while_reading_a_pipe_writes_nothing(program, tmp_path):
+def test_interrupt_while_reading_a_pipe_writes_nothing(program, ending, tmp_path):
     reading = program("prove", "-", "-o", "answers.csv", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     reading.stdin.write(b"task,worker,label\n" + b"a,ann,yes\n" * 300_000)
     reading.stdin.flush()
     # The input has not ended, so the program can be nowhere but in the middle of copying it.
     copied = tmp_path / "temporary"
     wait_for(lambda: any(path.is_file() and path.stat().st_size for path in copied.rglob("*")), "the copy to begin")
-    interrupted_in_one_line(reading, tmp_path)
+    ends_in_one_line(reading, ending, tmp_path)
 
 
 @pytest.mark.parametrize("delay", [0.05, 0.2, 0.4, 0.6])
-def test_interrupt_while_the_database_works_writes_nothing(program, long, tmp_path, delay):
+def test_interrupt_while_the_database_works_writes_nothing(program, ending, long, tmp_path, delay):
     """Whatever query it hits: the database has errors of its own for being interrupted."""
     options = ("--threads", "1", "-o", "answers.csv", "--solution", "solution.json")
     reading = program("prove", long, *options, stderr=subprocess.PIPE)
     wait_for(lambda: any((tmp_path / "temporary").iterdir()), "the database to start")
     time.sleep(delay)
-    interrupted_in_one_line(reading, tmp_path)
+    ends_in_one_line(reading, ending, tmp_path)
 
 
 def test_interrupt_while_the_program_is_still_imported_is_one_line():
@@ -312,23 +308,41 @@ main()
     assert done.stderr == "crowdopt: interrupted; nothing was written\n"
 
 
-def test_interrupt_while_the_package_itself_is_imported_is_one_line():
-    code = """
+def test_interrupt_while_the_package_itself_is_imported_is_one_line(ending):
+    number, word, code = ending
+    script = """
 import os, signal, sys
 class Slow:
     def find_spec(self, name, path=None, target=None):
         if name == "crowdopt.engines.registry":
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), NUMBER)
 sys.meta_path.insert(0, Slow())
 sys.argv = [NAME, "prove", "data.csv"]
 import crowdopt
 print("imported")
 """
-    for name, expected in (("crowdopt", 130), ("another program", -2), ("-m", -2)):
-        command = [sys.executable, "-c", code.replace("NAME", repr(name))]
+    for name, expected in (("crowdopt", code), ("another program", -number), ("-m", -number)):
+        filled = script.replace("NAME", repr(name)).replace("NUMBER", str(int(number)))
+        command = [sys.executable, "-c", filled]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
         assert (done.returncode, done.stdout) == (expected, "")
-        assert (done.stderr == "crowdopt: interrupted; nothing was written\n") is (expected == 130)
+        assert (done.stderr == f"crowdopt: {word}; nothing was written\n") is (expected == code)
+
+
+def test_who_starts_the_program_may_have_it_ignore_an_ending(tmp_path, ending):
+    (tmp_path / "few.csv").write_text("task,worker,label\na,ann,yes\nb,ann,no\n")
+    script = f"""
+import os, signal, sys
+signal.signal({int(ending[0])}, signal.SIG_IGN)
+sys.argv = ["crowdopt", "aggregate", {str(tmp_path / "few.csv")!r}, "-o", "-"]
+from crowdopt.cli.console import Console
+on_phase = Console.on_phase
+Console.on_phase = lambda console, name: (os.kill(os.getpid(), {int(ending[0])}), on_phase(console, name))
+from crowdopt.cli.entry import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout[:5]) == (0, "task,")
 
 
 def test_a_closed_pipe_is_no_verdict(tmp_path):
@@ -344,28 +358,29 @@ def test_a_closed_pipe_is_no_verdict(tmp_path):
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-def test_interrupt_while_verifying_is_no_verdict(program, long, tmp_path):
+def test_interrupt_while_verifying_is_no_verdict(program, ending, long, tmp_path):
     small, saved = tmp_path / "small.csv", tmp_path / "solution.json"
     small.write_text("task,worker,label\na,ann,yes\nb,ann,no\n")
     subprocess.run([PROGRAM, "prove", small, "--solution", saved, "-q"], check=True, timeout=60)
     verifying = program("verify", saved, long, "--threads", "1", stderr=subprocess.PIPE)
     wait_for(lambda: any((tmp_path / "temporary").iterdir()), "the database to start")
     time.sleep(0.2)
-    interrupted_in_one_line(verifying, tmp_path)
+    ends_in_one_line(verifying, ending, tmp_path)
 
 
 # An interrupt whose exception a library loses.
 
 
 def test_an_interrupt_before_the_work_begins_is_not_lost(monkeypatch):
-    monkeypatch.setattr(_startup, "_interrupts", [])
+    monkeypatch.setattr(_startup, "_came", [])
     with contextlib.suppress(KeyboardInterrupt):
-        _startup._interrupt(signal.SIGINT, None)
+        _startup.interrupt(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt), Console(quiet=True):
         pytest.fail("the work began")
 
 
-def test_an_interrupt_in_a_callback_comes_out_at_the_end():
+def test_an_interrupt_in_a_callback_comes_out_at_the_end(monkeypatch):
+    monkeypatch.setattr(_startup, "_came", [])
     with pytest.raises(KeyboardInterrupt), Console(quiet=True), contextlib.suppress(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
 
@@ -381,3 +396,20 @@ def test_nothing_is_said_of_an_interrupt_that_a_library_loses(capsys):
     finally:
         sys.unraisablehook = previous
     assert capsys.readouterr().err == ""
+
+
+def test_an_ending_that_a_library_loses_or_makes_an_error_of_is_told_by_every_command(faulty, ending):
+    number, word, code = ending
+
+    def lost():
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(number)
+
+    def made_an_error():
+        lost()
+        raise ValueError("the query was stopped")
+
+    for loses in (lost, made_an_error):
+        faulty.fault("crowdopt.studies.simulate.crowd", loses)
+        assert faulty("simulate", "-o", "crowd.csv") == (code, "", f"crowdopt: {word}; nothing was written\n")
+    assert not _startup.was_interrupted()

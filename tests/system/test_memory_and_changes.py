@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 import crowdopt
@@ -48,6 +49,45 @@ def test_enough_addresses_are_enough(options, tmp_path):
     done = limited(1500, "prove", "data.csv", *OUTPUTS, *options, "--threads", "1", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert left(tmp_path) == ["answers.csv", "data.csv", "solution.json"]
+
+
+BOMBS = {
+    "rows.csv.gz": (b"task,worker,label\na,v,yes\n", b"a,w,yes\n", ""),
+    "line.csv.gz": (b"task,worker,label\na,v,yes\n", b"x", "line 3: a row of more than 16 MB"),
+    "header.csv.gz": (b"", b"x", "the header cannot be read"),
+    "quote.csv.gz": (b'task,worker,label\na,v,"', b"yes\n", "line 2: a quote is not closed"),
+    "rows.jsonl.gz": (b"", b'{"task": "a", "worker": "w", "label": "yes"}\n', ""),
+    "line.jsonl.gz": (b'{"task": "', b"x", "a record of more than 64 MB"),
+    "rows.csv.zst": (b"task,worker,label\na,v,yes\n", b"a,w,yes\n", ""),
+    "line.csv.zst": (b"task,worker,label\na,v,yes\n", b"x", "line 3: a row of more than 16 MB"),
+}
+"""Files that unpack to a hundred times what they are: how each begins, what comes again and again, what is wrong."""
+
+UNPACKED, LIBRARIES = 120 << 20, 300
+"""Bytes of each; and megabytes that libraries, and what they read into, take beside the limit of memory."""
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_file_that_unpacks_a_thousandfold_stays_below_the_limit(name, tmp_path):
+    first, again, said = BOMBS[name]
+    block = again * ((1 << 20) // len(again))
+    packed = pa.CompressedOutputStream(str(tmp_path / name), "zstd") if name.endswith("zst") else None
+    with packed or gzip.open(tmp_path / name, "wb") as file:
+        file.write(first)
+        for _ in range(UNPACKED // len(block)):
+            file.write(block)
+    assert (tmp_path / name).stat().st_size < UNPACKED / 100
+    limit = 400 if "jsonl" in name else 200  # each thread has room for two records of JSON
+    command = [*RUN, "aggregate", name, "-o", "answers.csv", "--memory-limit", f"{limit}MB", "--threads", "2"]
+    errors = tmp_path / "errors"
+    with errors.open("w") as file:
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=file)
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert (process.returncode, said in errors.read_text()) == (2 if said else 0, True)
+    assert errors.read_text().count("\n") == bool(said)
+    assert (tmp_path / "answers.csv").exists() is not bool(said)
+    assert usage.ru_maxrss * 1024 < (limit + LIBRARIES) * 1e6
 
 
 def no_memory():

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from crowdopt._option import complete, declared, flags_of
-from crowdopt._startup import INTERRUPTED, OUT_OF_MEMORY, is_lack_of_memory
+from crowdopt._startup import OUT_OF_MEMORY, ending, forget_interrupts, is_lack_of_memory, was_interrupted
 from crowdopt._version import __version__
 from crowdopt.cli.console import print_json, printable, shortened
 from crowdopt.cli.options import (
@@ -77,22 +77,35 @@ def _is_option_of_prove(name: str) -> bool:
     return any(name in flags_of(one, declared(ProveOptions)[one][1]) for one in own)
 
 
+@contextmanager
+def _ended_in_one_line() -> Iterator[None]:
+    """Says in one line that someone ended a command, whatever became of the exception that this is at first."""
+    try:
+        try:
+            yield
+        finally:
+            if was_interrupted():
+                raise KeyboardInterrupt  # a library may have lost it, or made an error of its own of it
+    except KeyboardInterrupt as interrupt:
+        word, code = ending()
+        said = what_was_written() or str(interrupt) or "nothing was written"
+        print(f"crowdopt: {word}; {printable(said)}", file=sys.stderr)
+        raise typer.Exit(code) from interrupt
+    finally:
+        forget_interrupts()
+
+
 class _Commands(TyperGroup):
-    """All commands; wrong options and an interrupt of any of them are one line."""
+    """All commands; wrong options of any of them are one line, and so is its end by someone."""
 
     def make_context(self, *args: Any, **options: Any) -> Any:
-        with _usage_in_one_line():
+        with _ended_in_one_line(), _usage_in_one_line():
             return super().make_context(*args, **options)
 
     def invoke(self, ctx: Any) -> Any:
         forget_written()
-        try:
-            with _usage_in_one_line():
-                return super().invoke(ctx)
-        except KeyboardInterrupt as interrupt:
-            said = what_was_written() or str(interrupt) or "nothing was written"
-            print(f"crowdopt: interrupted; {printable(said)}", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED) from interrupt
+        with _ended_in_one_line(), _usage_in_one_line():
+            return super().invoke(ctx)
 
 
 app = typer.Typer(
@@ -158,7 +171,8 @@ def version_option(
 def aggregate(inputs: Inputs, **options: Unpack[AggregateCommand]) -> None:
     """Find the label of every task that is most likely right, with its probability.
 
-    Exits with 0, 2 (bad input, nothing written), 4 (some groups have no answers) or 130 (interrupted, nothing written).
+    Exits with 0, 2 (bad input, nothing written), 4 (some groups have no answers), or 130 or 143 (ended by Ctrl-C or
+    SIGTERM, nothing written).
     """
     from crowdopt.pipeline import aggregate as run
 
@@ -170,7 +184,8 @@ def aggregate(inputs: Inputs, **options: Unpack[AggregateCommand]) -> None:
 def prove(inputs: Inputs, **options: Unpack[ProveCommand]) -> None:
     """Find the likeliest labels under a stated model, and prove that no others are likelier.
 
-    Exits with 0, 2 (bad input, nothing written), 4 (some groups have no answers) or 130 (interrupted, best kept).
+    Exits with 0, 2 (bad input, nothing written), 4 (some groups have no answers), or 130 or 143 (ended by Ctrl-C or
+    SIGTERM, best kept).
     """
     from crowdopt.pipeline import prove as run
 
@@ -200,8 +215,9 @@ def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any
             report=options["report"],
         )  # fmt: skip
     if result.interrupted:
-        print("crowdopt: interrupted; the best answers so far were kept", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED)
+        word, code = ending(console.stop_asked)
+        print(f"crowdopt: {word}; the best answers so far were kept", file=sys.stderr)
+        raise typer.Exit(code)
     if getattr(result, "failures", None):
         raise typer.Exit(SOME_FAILED)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Self
 
-from crowdopt._startup import was_interrupted
+from crowdopt._startup import handle_endings, interrupt, was_interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,18 +41,24 @@ MAX_WHOLE = 24
 """Characters up to which a cell of a table is never folded."""
 
 KEEPING = ("solving", "comparing with the consensus")
-"""Phases in which the first Ctrl-C asks for the best answers so far."""
+"""Phases in which the first Ctrl-C or SIGTERM asks for the best answers so far."""
 
 DELAY = 1.0
 """Seconds of work before anything is shown."""
+
+ENOUGH = 0.1
+"""The share of the work from which on it tells how long the rest will take."""
 
 
 class Console:
     """Shows the phase of the work on standard error, if that is a terminal, and turns Ctrl-C into a request to stop.
 
-    While an engine runs, the first Ctrl-C asks it for its best answer so far; at any other time, or the second
-    time, it interrupts as usual. The database turns an interrupt into an error of its own, and other libraries lose it
-    where they call back: so an interrupt is remembered, and comes out as one at the next phase or at the end.
+    While an engine runs, the first Ctrl-C or SIGTERM asks it for its best answer so far; at any other time, or the
+    second time, it interrupts as usual. The database turns an interrupt into an error of its own, and other libraries
+    lose it where they call back: so an interrupt is remembered, and comes out as one at the next phase or at the end.
+
+    Attributes:
+        stop_asked: The signal that asked for the best answers so far; 0 if none did.
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -59,15 +66,15 @@ class Console:
         self._status = None if quiet or not sys.stderr.isatty() else _status()
         self._timer = threading.Timer(DELAY, self._status.start) if self._status else None
         self._phase = "starting"
-        self._stop_asked = False
-        self._interrupted = was_interrupted()
+        self.stop_asked = 0
         self._bar: Progress | None = None
         self._started = self._phase_started = time.monotonic()
-        self._previous: Any = None
+        self._seconds_left = math.inf
+        self._previous: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            self._previous = signal.signal(signal.SIGINT, self._on_interrupt)
+            self._previous = handle_endings(self._on_ending)
         self.check_interrupt()
         if self._timer:
             self._timer.daemon = True
@@ -75,8 +82,8 @@ class Console:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._previous is not None:
-            signal.signal(signal.SIGINT, self._previous)
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
         self._end_bar()
         if self._timer and self._status:
             self._timer.cancel()
@@ -86,13 +93,13 @@ class Console:
 
     def check_interrupt(self) -> None:
         """Raises an interrupt that a library has lost."""
-        if self._interrupted:
+        if was_interrupted():
             raise KeyboardInterrupt
 
     def on_phase(self, phase: str) -> None:
         """A new phase has begun."""
         self.check_interrupt()
-        self._phase, self._phase_started = phase, time.monotonic()
+        self._phase, self._phase_started, self._seconds_left = phase, time.monotonic(), math.inf
         self._end_bar()
         if self._status:
             self._status.update(phase)
@@ -105,7 +112,7 @@ class Console:
                 self._status.stop()
                 self._bar = _bar(f"{self._phase} groups", total)
             self._bar.update(self._bar.task_ids[0], completed=done)
-        return self._stop_asked
+        return bool(self.stop_asked)
 
     def _end_bar(self) -> None:
         if self._bar is not None:
@@ -113,11 +120,14 @@ class Console:
             self._bar = None
 
     def on_share(self, share: float) -> None:
-        """So much of the phase is done; what is left is taken to be as fast."""
+        """So much of the phase is done; what is left is taken to be as fast, and never to take longer than was said."""
         self.check_interrupt()
         if self._status:
             taken = time.monotonic() - self._phase_started
-            left = f", about {taken * (1 - share) / share:,.0f} s left" if share > 0 and taken > DELAY else ""
+            told = share >= ENOUGH and taken > DELAY
+            if told:
+                self._seconds_left = min(self._seconds_left, taken * (1 - share) / share)
+            left = f", about {self._seconds_left:,.0f} s left" if told else ""
             self._status.update(f"{self._phase}: {share:.0%} done{left}")
 
     def on_progress(self, progress: EngineProgress) -> bool:
@@ -125,13 +135,12 @@ class Console:
         if self._status:
             gap = progress.bound - progress.objective
             self._status.update(f"{self._phase}: log-likelihood {progress.objective:,.2f}, gap at most {gap:,.3g} nats")
-        return self._stop_asked
+        return bool(self.stop_asked)
 
-    def _on_interrupt(self, *_: object) -> None:
-        if self._phase not in KEEPING or self._stop_asked:
-            self._interrupted = True
-            raise KeyboardInterrupt
-        self._stop_asked = True
+    def _on_ending(self, number: int, _: object) -> None:
+        if self._phase not in KEEPING or self.stop_asked:
+            interrupt(number)
+        self.stop_asked = number
 
 
 def printable(text: str) -> str:

@@ -10,11 +10,8 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from crowdopt._startup import INTERRUPTED, started
+from crowdopt._startup import ENDINGS, ending, handle_endings, interrupt
 from crowdopt.results.write.in_place import what_was_written
-
-TERMINATED = 143
-"""Exit code after SIGTERM."""
 
 NOBODY_READS = 141
 """Exit code where who reads standard output has had enough, as of other programs that SIGPIPE ends; 1 is a verdict."""
@@ -25,7 +22,6 @@ NO_MORE = {errno.EPIPE, errno.ENOSPC}
 
 def main() -> None:
     """Runs the command line; an interrupt while it is still being imported is one line, as it is later."""
-    signal.signal(signal.SIGTERM, _terminate)
     sys.unraisablehook = _unraisable
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by who started it
@@ -34,22 +30,24 @@ def main() -> None:
         try:
             from crowdopt.cli.app import main as run
 
-            started()
+            handle_endings(interrupt)
             run()
         finally:
             sys.stdout.flush()  # here, where a full device can still be told
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done, and said by the exit code
+            _all_is_done()
     except SystemExit as end:
-        if end.code == INTERRUPTED:
-            _leave()
+        if end.code in {ending(number)[1] for number in ENDINGS}:
+            _leave(end.code)
         typer_ends = type(sys.stdout).__name__ == "PacifyFlushWrapper"  # both ways are those of a closed pipe
         rich_ends = isinstance(end.__context__, BrokenPipeError)
         if end.code == 1 and (typer_ends or rich_ends):
             sys.exit(NOBODY_READS)
         raise
     except KeyboardInterrupt:
-        print(f"crowdopt: interrupted; {what_was_written() or 'nothing was written'}", file=sys.stderr)
-        _leave()
+        _all_is_done()
+        word, code = ending()
+        print(f"crowdopt: {word}; {what_was_written() or 'nothing was written'}", file=sys.stderr)
+        _leave(code)
     except OSError as error:
         if error.errno not in NO_MORE:
             raise
@@ -60,22 +58,22 @@ def main() -> None:
         sys.exit(2)
 
 
-def _leave() -> NoReturn:
+def _all_is_done() -> None:
+    """From here on nothing can be ended any more: the exit code says what was done."""
+    for one in ENDINGS:
+        signal.signal(one, signal.SIG_IGN)
+
+
+def _leave(code: int) -> NoReturn:
     """Ends after an interrupt, without taking libraries down in order: it may have come while one of them started."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):
             stream.flush()
     atexit._run_exitfuncs()  # noqa: SLF001 -- which takes temporary files away
-    os._exit(INTERRUPTED)
+    os._exit(code)
 
 
 def _unraisable(lost: sys.UnraisableHookArgs) -> None:
     """Says nothing of an interrupt that a library loses where it calls back; it is remembered."""
     if not issubclass(lost.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
-
-
-def _terminate(number: int, frame: object) -> NoReturn:
-    """Ends the program as an error would, so that temporary files are taken away."""
-    del number, frame
-    sys.exit(TERMINATED)

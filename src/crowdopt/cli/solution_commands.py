@@ -55,8 +55,9 @@ def workers(solution: SolutionFile, inputs: Inputs, **options: Unpack[WorkersCom
         solved = Solution.load(solution)
         with reread(solved, data, **complete(ResourceOptions, options)) as source:
             console.on_phase("measuring")
+            solved = solved.with_source(source)
             measured = solved.measured(source)
-            facts = _said(solved.with_source(source), source) | measured.summary(ROWS)
+            facts = _said(solved, source) | measured.summary(ROWS)
             console.on_phase("writing")
             with together():
                 if confusion is not None:

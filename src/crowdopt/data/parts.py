@@ -7,6 +7,8 @@ tasks: it is chosen by a hash of the task's text, so it is the same wherever the
 
 from __future__ import annotations
 
+import errno
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import md5
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt.data.coded import NOT_KNOWN, Coded, Encoded
+from crowdopt.errors import CrowdoptError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -92,7 +95,7 @@ class CodedPart:
         """Writes it to a file."""
         import pyarrow as pa
 
-        with pa.OSFile(str(path), "wb") as file:
+        with _explained(), pa.OSFile(str(path), "wb") as file:
             for columns in self._tables():
                 table = pa.table(columns)
                 with pa.ipc.new_stream(file, table.schema) as stream:
@@ -108,11 +111,27 @@ class CodedPart:
         import pyarrow as pa
 
         columns: dict[str, Any] = {}
-        with pa.OSFile(str(path), "rb") as file:
+        with _explained(), pa.OSFile(str(path), "rb") as file:
             for _ in range(2):
                 table = pa.ipc.open_stream(file).read_all()
                 columns |= {name: table[name].combine_chunks() for name in table.column_names}
         return cls(columns.pop("tasks"), **{name: column.to_numpy() for name, column in columns.items()})
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Says in one line what is wrong with a file of ours."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (OSError, pa.ArrowInvalid) as error:
+        from crowdopt.data.readers.files import DISK_FULL
+
+        full = isinstance(error, OSError) and error.errno == errno.ENOSPC
+        reason = getattr(error, "strerror", None) or str(error)
+        gone = f"temporary files cannot be used: {' '.join(reason.split())}; has someone removed or changed them?"
+        raise CrowdoptError(DISK_FULL if full else gone) from error
 
 
 def _small(sizes: Ints, known: Ints, worker: Ints, answer: Ints) -> tuple[Ints, ...]:

@@ -18,7 +18,6 @@ from crowdopt.report.safe_text import isolated
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crowdopt.results.consensus_tasks import ConsensusTasks
     from crowdopt.results.solution_consensus import ConsensusSolution
 
 CONFIDENCE_EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
@@ -32,16 +31,15 @@ def gather_consensus(solution: ConsensusSolution, command: str = "") -> dict[str
         solution: The solution, with its tasks.
         command: The command that made it; empty if it was made in Python.
     """
-    tasks = solution.need_tasks()
     unsure = least_certain(solution, ("confidence", "n_responses", "status"))
-    for row, second in zip(unsure["rows"], _seconds(tasks, unsure["names"]), strict=True):
+    for row, second in zip(unsure["rows"], _seconds(solution, unsure["names"]), strict=True):
         row.update(second)
     return shared_content(solution) | {
         "mean_confidence": solution.mean_confidence,
         "matrix": _answers_by_label(solution),
         "tasks": unsure,
-        "vote": _beside_vote(solution, tasks),
-        "accuracy": truth_by_label(solution, tasks.labels),
+        "vote": _beside_vote(solution),
+        "accuracy": truth_by_label(solution, solution.need_tasks().labels) if solution.accuracy else None,
         "calibration": calibration(solution),
         "reproduce": how_to_repeat(solution, command, solution.fingerprint),
     }
@@ -61,42 +59,48 @@ def _answers_by_label(solution: ConsensusSolution) -> list[dict[str, Any]]:
     ]
 
 
-def _seconds(tasks: ConsensusTasks, names: Sequence[str]) -> list[dict[str, Any]]:
+def _seconds(solution: ConsensusSolution, names: Sequence[str]) -> list[dict[str, Any]]:
     """The second label of some tasks, and its probability; none if there is but one label."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if tasks.scale.n_labels == 1:
-        return [{"second": "", "p_second": None}] * len(names)
-    at = pc.index_in(pa.array(names, tasks.names.type), value_set=tasks.names).to_numpy()
-    others = tasks.probabilities[at].copy()
-    others[np.arange(len(at)), tasks.labels[at]] = -1.0
-    labels = [isolated(label) for label in tasks.scale.labels]
-    return [{"second": labels[row.argmax()], "p_second": float(row.max())} for row in others]
+    found: list[dict[str, Any]] = [{"second": "", "p_second": None} for _ in names]
+    if solution.scale.n_labels == 1:
+        return found
+    wanted, labels = pa.array(names, pa.string()), [isolated(label) for label in solution.scale.labels]
+    for tasks in solution.need_parts():
+        at = pc.index_in(wanted, value_set=tasks.names).fill_null(-1).to_numpy()
+        for place in np.flatnonzero(at >= 0):
+            others = tasks.probabilities[at[place]].copy()
+            others[tasks.labels[at[place]]] = -1.0
+            found[place] = {"second": labels[others.argmax()], "p_second": float(others.max())}
+    return found
 
 
-def _beside_vote(solution: ConsensusSolution, tasks: ConsensusTasks) -> dict[str, Any]:
+def _beside_vote(solution: ConsensusSolution) -> dict[str, Any]:
     """On how many tasks another label has more responses, and which of the two is right where the truth is known.
 
     Labels that share the most responses are all labels of the vote: each is right for its part.
     """
-    labels, rows = tasks.labels, np.arange(len(tasks.labels))
-    top = tasks.votes == tasks.votes.max(axis=1, keepdims=True)
-    outvoted = tasks.free & ~top[rows, labels]
-    facts: dict[str, Any] = {
-        "n_tasks": int(tasks.free.sum()),
-        "n_different": int(outvoted.sum()),
-        "n_tied": int((tasks.free & (top.sum(axis=1) > 1)).sum()),
-    }
-    if solution.accuracy is None or solution.accuracy.by_row is None:
-        return facts
-    true, top = solution.accuracy.by_row[:, outvoted], top[outvoted]
-    return facts | {
-        "accuracy": solution.accuracy.vote,
-        "n_truth": int(true.sum()),
-        "n_right": int(true[labels[outvoted], np.arange(len(top))].sum()),
-        "n_vote_right": float((true[:-1].T * top / top.sum(axis=1, keepdims=True)).sum()),
-    }
+    by_row = solution.accuracy.by_row if solution.accuracy else None
+    facts: dict[str, Any] = {"n_tasks": 0, "n_different": 0, "n_tied": 0}
+    if solution.accuracy and by_row is not None:
+        facts |= {"accuracy": solution.accuracy.vote, "n_truth": 0, "n_right": 0, "n_vote_right": 0.0}
+    end = 0
+    for tasks in solution.need_parts():
+        labels, rows = tasks.labels, np.arange(len(tasks.labels))
+        top = tasks.votes == tasks.votes.max(axis=1, keepdims=True)
+        outvoted = tasks.free & ~top[rows, labels]
+        facts["n_tasks"] += int(tasks.free.sum())
+        facts["n_different"] += int(outvoted.sum())
+        facts["n_tied"] += int((tasks.free & (top.sum(axis=1) > 1)).sum())
+        start, end = end, end + len(rows)
+        if by_row is not None:
+            true, top = by_row[:, start:end][:, outvoted], top[outvoted]
+            facts["n_truth"] += int(true.sum())
+            facts["n_right"] += int(true[labels[outvoted], np.arange(len(top))].sum())
+            facts["n_vote_right"] += float((true[:-1].T * top / top.sum(axis=1, keepdims=True)).sum())
+    return facts
 
 
 def calibration(solution: ConsensusSolution) -> list[dict[str, Any]] | None:

@@ -12,6 +12,8 @@ from crowdopt.options.words import speaking_python
 from crowdopt.results.solution import Solution
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from crowdopt._arrays import Floats, Ints
     from crowdopt.consensus.parameters import Learnt, Parameters
     from crowdopt.data.load import Source
@@ -95,6 +97,10 @@ class ConsensusSolution(Solution):
     def need_tasks(self) -> ConsensusTasks:
         """All tasks at once; raises if the data are not there."""
         return self._need_consensus().whole
+
+    def need_parts(self) -> Iterator[ConsensusTasks]:
+        """The tasks part by part, as many as fit into memory; raises if the data are not there."""
+        return iter(self._need_consensus().here)
 
     def _need_consensus(self) -> SourceConsensus | ClusterConsensus:
         if self.tasks is None:

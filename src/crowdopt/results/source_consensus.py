@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import narwhals as nw
 import numpy as np
@@ -15,17 +15,17 @@ from crowdopt.consensus.parameters import LearntHere
 from crowdopt.consensus.rows import RowParts, Rows
 from crowdopt.consensus.teaching import crossed_labels, idle_labels
 from crowdopt.data import parts as limits
-from crowdopt.data.encode import encode_responses
 from crowdopt.data.parts import EncodedParts, encode_parts
 from crowdopt.data.responses import by_name, silent_tasks
 from crowdopt.data.tables.workspace import give_back
 from crowdopt.results.answers import NO_ROW, PREDICTED_COLUMNS, named_table
-from crowdopt.results.consensus_tasks import NOBODY, ConsensusTasks, TaskSums, label_probabilities, votes_of
+from crowdopt.results.consensus_tasks import NOBODY, ConsensusTasks, TaskSums, label_probabilities
 from crowdopt.results.judged_tasks import JudgedTasks
 from crowdopt.results.labelling import numeric_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from crowdopt._arrays import Floats, Ints
     from crowdopt.consensus.parameters import Learnt, Parameters
@@ -84,6 +84,11 @@ class SourceConsensus:
             yield self.whole
             return
         yield from self._judged_tasks()
+
+    @property
+    def here(self) -> Self:
+        """The tasks in this process: these."""
+        return self
 
     @cached_property
     def whole(self) -> ConsensusTasks:
@@ -154,8 +159,11 @@ def encode_tasks(source: Source) -> EncodedParts:
     """The responses of a source, coded, and the tasks of known label, of which some may have no response."""
     gold = {task: source.responses.scale.index(label) for task, label in source.reading.gold}
     silent = sorted(gold.keys() & set(silent_tasks(source.counts))) if gold and source.counts.has_silent else []
-    folder = source.workspace.folder if source.workspace else None
-    return encode_parts(source.responses, source.n_responses, gold, silent, folder)
+    return encode_parts(source.responses, source.n_responses, gold, silent, _folder(source))
+
+
+def _folder(source: Source) -> Path | None:
+    return source.workspace.folder if source.workspace else None
 
 
 def tasks_of(source: Source) -> EncodedParts | Source:
@@ -188,21 +196,28 @@ def _places(learnt: Learnt, workers: Any) -> Ints:
 
 def judge_responses(solution: ConsensusSolution, source: Source) -> JudgedTasks:
     """The tasks of a source, judged by the last step of a consensus: workers that it does not know are average ones."""
-    encoded = encode_responses(source.responses)
-    coded = encoded.coded
-    place = _places(solution, encoded.workers)
-    rows = Rows.of(replace(coded, n_tasks=coded.n_tasks + 1))  # the last has no response
-    probabilities = Judge(solution.parameters.aligned(place)).probabilities(rows)
-    labelled = label_probabilities(probabilities, solution.scale, votes_of(coded).sum(axis=0))
+    import pyarrow as pa
+
+    parts = encode_parts(source.responses, source.n_responses, {}, (), _folder(source))
+    place = _places(solution, parts.workers)
+    judge = Judge(solution.parameters.aligned(place))
+    names, sizes, found = [], [], []
+    for number, encoded in enumerate(parts, 1):
+        coded, is_last = encoded.coded, number == len(parts.held)
+        rows = Rows.of(replace(coded, n_tasks=coded.n_tasks + is_last))  # the last task of all has no response
+        names.append(encoded.tasks)
+        sizes.append(np.diff(rows.start))
+        found.append(judge.probabilities(rows))
+    labelled = label_probabilities(np.concatenate(found), solution.scale, parts.answers)
     return JudgedTasks(
         source=source,
         labelled=labelled,
-        sizes=np.diff(rows.start),
-        weights=np.append(np.ones(coded.n_tasks, np.int64), source.counts.n_no_response),
+        sizes=np.concatenate(sizes),
+        weights=np.append(np.ones(len(labelled.labels) - 1, np.int64), source.counts.n_no_response),
         matrix=_next_answers(solution)[None],
         classes=np.ones(1),
         n_unknown_workers=int((place < 0).sum()),
-        names=encoded.tasks,
+        names=pa.concat_arrays(names),
         scores=numeric_scores(solution.scale),
     )
 

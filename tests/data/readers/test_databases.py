@@ -13,10 +13,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import crowdopt.data.readers.database_rows as reading_databases
 import crowdopt.data.readers.postgres_counts as counting
-from crowdopt import Database, prove, verify
+import crowdopt.data.tables.duckdb as parts_of_files
+from crowdopt import Database, aggregate, prove, verify
+from crowdopt.data import parts
 from crowdopt.errors import ColumnError, InputError, MissingExtraError
 from support.databases import KINDS, database
 from support.servers import PASSWORD, QUOTED, server, to_sqlite
@@ -45,6 +48,26 @@ def with_more(rows):
     return table.append_column("tier", [[2 if w < "w4" else 1 for w in workers]]).append_column(
         "question", [["even" if task % 2 else "odd" for task in tasks]]
     )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_many_responses_give_the_same_parts_as_those_of_a_file(kind, on_disk, tmp_path, monkeypatch):
+    for name in ("SAMPLE", "PART"):
+        monkeypatch.setattr(parts, name, 1_000)
+    monkeypatch.setattr(parts, "IN_MEMORY", 0 if on_disk else 1 << 22)
+    monkeypatch.setattr(parts_of_files, "STREAMED", 1_000)
+    table = to_arrow(
+        [(task, f"w{who}", "yes" if task * who % 7 < 3 else "no") for task in range(2_000) for who in range(3)]
+    )
+    file = tmp_path / "rows.parquet"
+    parquet.write_table(table, file)
+    expected = aggregate(file)
+    assert len(expected.tasks.parts.held) > 2
+    found = aggregate(database(kind, table, tmp_path))
+    assert len(found.tasks.parts.held) == len(expected.tasks.parts.held)
+    assert found.fingerprint == expected.fingerprint
+    assert found.answers.equals(expected.answers)
 
 
 PUSHED = {

@@ -154,7 +154,19 @@ def coded_stream(table: LazyFrame[Any], labels: Sequence[str]) -> tuple[Any, Ite
     workers = _query(table, lambda _: f"SELECT unnest(enum_range(NULL::{worker}))::VARCHAR AS worker")
     codes = f"enum_code(worker::{worker})::INTEGER AS worker, enum_code(label::{label})::SMALLINT AS label"
     rows = _query(table, lambda source: f"SELECT task, {codes} FROM {source} ORDER BY ALL")
-    return workers.to_arrow_table()["worker"].combine_chunks(), iter(rows.to_arrow_reader(STREAMED))
+    return workers.to_arrow_table()["worker"].combine_chunks(), _batches(rows.to_arrow_reader(STREAMED))
+
+
+def _batches(reader: Any) -> Iterator[Any]:
+    """The batches of a reader; what goes wrong on the way is DuckDB's, but Arrow has other names for it."""
+    import duckdb
+    import pyarrow as pa
+
+    try:
+        yield from reader
+    except (pa.ArrowException, OSError) as error:
+        kind = duckdb.OutOfMemoryException if "Out of Memory" in str(error) else duckdb.IOException
+        raise kind(str(error)) from error
 
 
 def fetch(table: LazyFrame[Any]) -> dict[str, list[Any]]:

@@ -169,5 +169,9 @@ def _state(name: str) -> tuple[int, ...]:
 
 
 def _clean(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
-    connection.close()
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        connection.close()
+        shutil.rmtree(folder, ignore_errors=True)
+    except KeyboardInterrupt:  # who asks twice wants it no less
+        shutil.rmtree(folder, ignore_errors=True)
+        raise

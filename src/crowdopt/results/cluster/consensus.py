@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from crowdopt.data.tables.table import Table
     from crowdopt.model.scale import Scale
     from crowdopt.results.accuracy import Accuracy
+    from crowdopt.results.source_consensus import SourceConsensus
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +113,14 @@ class ClusterConsensus:
         return self.source.responses.scale
 
     @cached_property
+    def here(self) -> SourceConsensus:
+        """The same on the driver, which brings all responses there."""
+        return tasks_again(self.learnt, self.source)
+
+    @property
     def whole(self) -> ConsensusTasks:
-        """All tasks at once, which brings all responses to the driver."""
-        return tasks_again(self.learnt, self.source).whole
+        """All tasks at once, on the driver."""
+        return self.here.whole
 
     def answer_table(self, source: Source, *, probabilities: bool = False) -> Table:
         """The answers of all tasks, sorted by task; they stay on the cluster, and keep what they are made of."""

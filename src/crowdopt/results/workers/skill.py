@@ -10,20 +10,22 @@ once for a worker, as the shares of the worker's answers to it.
 
 The flags rest on the labels *without* the worker, as nobody is to be praised for agreeing with itself. They set the
 worker's answers beside the same answers in random order.
+
+All of this is made of sums over responses, in parts of whole tasks that are looked at twice: some sums need means.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crowdopt.results.workers.statistics import FLAGS, RARE, Z
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from crowdopt._arrays import Bools, Floats, Ints
 
@@ -158,26 +160,26 @@ def _numbered(keys: Ints) -> Ints:
     return np.unique(keys, return_inverse=True)[1].reshape(-1)
 
 
-def measure_skill(judged: JudgedResponses) -> Skill:
-    """The statistics of workers with the given responses."""
-    answers = judged.answers()
+def measure_skill(parts: Iterable[JudgedResponses]) -> Skill:
+    """The statistics of workers with the given responses: parts of whole tasks, the same ones every time."""
+    own = _summed(parts, _own_sums)
+    answers = own["answers"]
     n = answers.sum(axis=1)
-    accuracy, variance = _accuracy(judged, n)
+    accuracy, variance = _accuracy(own, n)
     low, high, worth = uncertain_share(accuracy, n, variance)
     average = (accuracy * n).sum() / max(n.sum(), 1.0)
-    others = judged.compared()
-    beside = _Beside.the_others(others)
+    beside = _Beside.the_others(parts, own)
     compared = np.maximum(beside.n, 1.0)
     agreement = beside.agreed / compared
     agreement_low, agreement_high, _ = uncertain_share(agreement, beside.n, beside.variance)
     return Skill(
-        n_responses=judged.n_responses(),
+        n_responses=own["n_responses"],
         n_tasks=_whole(n),
         skill=(worth * accuracy + PULL * average) / (worth + PULL),
         accuracy=accuracy,
         accuracy_low=low,
         accuracy_high=high,
-        n_compared=others.n_responses(),
+        n_compared=own["n_compared"],
         n_tasks_compared=_whole(beside.n),
         agreement=agreement,
         agreement_low=agreement_low,
@@ -187,6 +189,35 @@ def measure_skill(judged: JudgedResponses) -> Skill:
         answer=answers.argmax(axis=1),
         answer_share=answers.max(axis=1) / np.maximum(n, 1.0),
     )
+
+
+def _summed(parts: Iterable[JudgedResponses], sums: Callable[[JudgedResponses], dict[str, Any]]) -> dict[str, Any]:
+    """The sums of all parts, by name."""
+    whole: dict[str, Any] = {}
+    for part in parts:
+        whole = {name: whole.get(name, 0) + more for name, more in sums(part).items()}
+    return whole
+
+
+def _own_sums(judged: JudgedResponses) -> dict[str, Any]:
+    """What is counted; the members, and what each holds for right; and the labels without the workers themselves."""
+    right = [np.clip(table[judged.task, judged.answer], 0.0, 1.0) for _, table in judged.members]
+    others = judged.compared()
+    return {
+        "n_responses": judged.n_responses(),
+        "answers": judged.answers(),
+        "weights": np.array([weight for weight, _ in judged.members]),
+        "right": np.array([judged.sums(each) for each in right]),
+        "variance": np.array([judged.variance(each) for each in right]),
+        "n_compared": others.n_responses(),
+        "compared": others.answers(),
+        "without": np.stack([others.sums(column) for column in others.without.T], axis=1),
+        "asked": others.weight @ (1 - others.without),
+        "said": np.bincount(
+            others.answer, others.weight * (1 - others.without[np.arange(len(others.answer)), others.answer]),
+            others.without.shape[1],
+        ),
+    }  # fmt: skip
 
 
 def skill_reason(skill: Skill, number: int, labels: Sequence[str]) -> str:
@@ -244,16 +275,14 @@ def uncertain_share(share: Floats, n: Floats, variance: Floats) -> tuple[Floats,
     return low, high, np.maximum(size - 1, 0.0)
 
 
-def _accuracy(judged: JudgedResponses, n: Floats) -> tuple[Floats, Floats]:
+def _accuracy(own: dict[str, Any], n: Floats) -> tuple[Floats, Floats]:
     """The expected share of each worker's responses to a task that are right, and the variance of its mean over tasks.
 
     Within a member it is that of the labels; between members that of what they expect.
     """
     n = np.maximum(n, 1.0)
-    weights = np.array([weight for weight, _ in judged.members])[:, None]
-    right = [np.clip(table[judged.task, judged.answer], 0.0, 1.0) for _, table in judged.members]
-    shares = np.array([judged.sums(each) / n for each in right])
-    within = np.array([judged.variance(each) / n**2 for each in right])
+    weights = (own["weights"] / own["weights"].sum())[:, None]
+    shares, within = own["right"] / n, own["variance"] / n**2
     accuracy = np.clip((weights * shares).sum(axis=0), 0.0, 1.0)
     return accuracy, (weights * (within + (shares - accuracy) ** 2)).sum(axis=0)
 
@@ -285,31 +314,31 @@ class _Beside:
     repeated: Floats
 
     @classmethod
-    def the_others(cls, judged: JudgedResponses) -> _Beside:
+    def the_others(cls, parts: Iterable[JudgedResponses], own: dict[str, Any]) -> _Beside:
         """Compares the answers to the labels without the worker."""
-        worker, without, answers = judged.worker, judged.without, judged.answers()
+        answers = own["compared"]
         n = answers.sum(axis=1)
         whole = np.maximum(n, 1.0)
-        means = np.stack([judged.sums(column) for column in without.T], axis=1) / whole[:, None]
-        centred = without - means[worker]
-        signal = judged.sums((centred**2).sum(axis=1))
-        agrees = without[np.arange(len(worker)), judged.answer]
-        agreed, chance = judged.sums(agrees), (answers * means).sum(axis=1)
+        means = own["without"] / whole[:, None]
+        favourite = answers.argmax(axis=1)
+        found = _summed(parts, lambda judged: _sums_beside(judged.compared(), answers, means, favourite))
+        agreed, signal, chance = found["agreed"], found["signal"], (answers * means).sum(axis=1)
         beyond = agreed - chance
         # The others know the label with this probability, and guess else; one half where nothing is known of them.
         knows = np.clip((beyond.sum() - beyond + 0.5) / (signal.sum() - signal + 1), 0.0, 1.0)
-        likely = means[worker] + knows[worker, None] * centred
-        squares = judged.sums((likely * without**2).sum(axis=1) - (likely * without).sum(axis=1) ** 2)
+        squares = found["mean"] + knows * found["both"] + knows**2 * found["centred"]
+        orders = (np.sqrt(np.maximum(found[name], 0.0) / np.maximum(n - 1, 1.0)) for name in ("order", "guesses"))
+        deviation, guessed = orders
         return cls(
             n=n,
             mostly=answers.max(axis=1) / whole,
             agreed=agreed,
-            variance=judged.variance(agrees) / whole**2,
+            variance=found["variance"] / whole**2,
             chance=chance,
-            deviation=_over_all_orders(judged, centred, answers),
+            deviation=deviation,
             typical=knows * signal - Z * np.sqrt(np.maximum(squares, 0.0)),
-            guessed=Z * _over_all_orders(judged, centred, n[:, None] * means),
-            repeated=_repeated(judged, answers.argmax(axis=1)),
+            guessed=Z * guessed,
+            repeated=_repeated(found, own["asked"][favourite], own["said"][favourite]),
         )
 
     def flags(self) -> Ints:
@@ -324,27 +353,48 @@ class _Beside:
         return np.select(list(flags.values()), [FLAGS.index(name) for name in flags], 0)
 
 
+def _sums_beside(judged: JudgedResponses, answers: Floats, means: Floats, favourite: Ints) -> dict[str, Any]:
+    """What is to be summed of responses that can be compared, given of their workers what all parts tell.
+
+    A worker who knows the label of a share of the tasks agrees as probably as the mean says and this share of what is
+    beyond it: the variance of its agreements is a polynomial in this share, of which here are the three terms.
+    """
+    without, worker, rows = judged.without, judged.worker, np.arange(len(judged.worker))
+    mean, own = means[worker], favourite[worker]
+    centred = without - mean
+    by_mean, by_centred = (mean * without).sum(axis=1), (centred * without).sum(axis=1)
+    agrees, wrong = without[rows, judged.answer], 1 - without[rows, own]
+    return {
+        "agreed": judged.sums(agrees),
+        "variance": judged.variance(agrees),
+        "signal": judged.sums((centred**2).sum(axis=1)),
+        "mean": judged.sums((mean * without**2).sum(axis=1) - by_mean**2),
+        "both": judged.sums((centred * without**2).sum(axis=1) - 2 * by_mean * by_centred),
+        "centred": judged.sums(-(by_centred**2)),
+        "order": _over_all_orders(judged, centred, answers),
+        "guesses": _over_all_orders(judged, centred, answers.sum(axis=1)[:, None] * means),
+        "asked": judged.sums(wrong),
+        "said": judged.sums(wrong * (judged.answer == own)),
+    }
+
+
 def _over_all_orders(judged: JudgedResponses, centred: Floats, answers: Floats) -> Floats:
-    """The standard deviation of the agreements over all orders of each worker's answers, whose numbers are given."""
-    n = np.maximum(answers.sum(axis=1), 1.0)
-    given = answers[judged.worker]
-    squares = judged.sums((centred**2 * given).sum(axis=1) - (centred * given).sum(axis=1) ** 2 / n[judged.worker])
-    return np.asarray(np.sqrt(np.maximum(squares, 0.0) / np.maximum(n - 1, 1.0)))
+    """The variance of agreements over all orders of n answers of each worker, times n - 1; the answers are given.
+
+    The sum of this over parts is that of all.
+    """
+    n, given = np.maximum(answers.sum(axis=1), 1.0), answers[judged.worker]
+    squares = (centred**2 * given).sum(axis=1) - (centred * given).sum(axis=1) ** 2 / n[judged.worker]
+    return judged.sums(squares)
 
 
-def _repeated(judged: JudgedResponses, favourite: Ints) -> Floats:
+def _repeated(found: dict[str, Any], all_asked: Floats, all_said: Floats) -> Floats:
     """How probable it is that others give a worker's most frequent answer as often as it does where it is wrong.
 
     Tasks of that very label do not count: to answer what is true is no sign of anything.
     """
     from scipy.special import betainc
 
-    own = favourite[judged.worker]
-    rows, n_labels = np.arange(len(own)), judged.without.shape[1]
-    wrong = 1 - judged.without[rows, own]
-    asked, said = judged.sums(wrong), judged.sums(wrong * (judged.answer == own))
-    wrong_if_said = 1 - judged.without[rows, judged.answer]
-    all_said = np.bincount(judged.answer, weights=judged.weight * wrong_if_said, minlength=n_labels)[favourite]
-    all_asked = (judged.weight @ (1 - judged.without))[favourite]
+    asked, said = found["asked"], found["said"]
     usual = (all_said - said + 1) / (all_asked - asked + 2)  # one half where nothing is known
     return np.asarray(betainc(np.maximum(said, NOTHING), np.maximum(asked - said, 0.0) + 1, usual))

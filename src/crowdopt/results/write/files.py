@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crowdopt._startup import handle_endings
 from crowdopt.data.columns import check_answer_columns
 from crowdopt.data.readers.addresses import Database, check_path, is_address
 from crowdopt.data.readers.formats import FILE_FORMATS
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 
 FORMATS = {one.suffixes[0]: one.copy for one in FILE_FORMATS.values() if one.copy}
 """How DuckDB writes each kind of file."""
-
-ENDING = (signal.SIGINT, signal.SIGTERM)
-"""Signals that end the program."""
 
 SPREADSHEET_FILES = (".csv", ".tsv")
 """The files that people open with a spreadsheet."""
@@ -187,12 +185,12 @@ def _undisturbed() -> Iterator[None]:
         yield
         return
     came: list[int] = []
-    previous = {one: signal.signal(one, lambda number, _: came.append(number)) for one in ENDING}
+    previous = handle_endings(lambda number, _: came.append(number))
     try:
         yield
     finally:
         for one, handler in previous.items():
-            signal.signal(one, signal.SIG_DFL if handler is None else handler)
+            signal.signal(one, handler)
     for number in came:
         signal.raise_signal(number)
 
