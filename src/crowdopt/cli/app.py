@@ -48,6 +48,9 @@ SOME_FAILED = 4
 SHARES = {("aggregate", "--selectivity"): "--label-shares", ("prove", "--label-shares"): "--selectivity"}
 """What known shares of the labels are called, by verb and the name that the other verb has for them."""
 
+GONE = {"--ignore-gold": "known labels of an export are pinned only by --gold export now: leave it out"}
+"""Options that there were, and what to do without them."""
+
 UsageError: Any = typer.BadParameter.__mro__[1]
 """What Typer raises about options, whichever package it takes that from."""
 
@@ -63,6 +66,8 @@ def _usage_in_one_line() -> Iterator[None]:
         said = error.format_message().rstrip(".")
         where = f"see {error.ctx.command_path if error.ctx else 'crowdopt'} --help"
         verb, option = error.ctx.info_name if error.ctx else "", getattr(error, "option_name", "")
+        if option in GONE:
+            raise InputError(f"there is no {option} any more: {GONE[option]}") from None
         if (verb, option) in SHARES or (verb == "aggregate" and _is_option_of_prove(option)):
             said = said.partition(" (")[0]
         if verb == "aggregate" and _is_option_of_prove(option):
