@@ -185,7 +185,7 @@ def prove(inputs: Inputs, **options: Unpack[ProveCommand]) -> None:
 def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any], *, progress: bool = False) -> None:
     """Runs one of the two verbs, writes what is wanted, and prints the summary."""
     from crowdopt.cli.console import Console, print_doubts, print_failures, print_result
-    from crowdopt.results.doubts import doubts_of
+    from crowdopt.results.doubts import doubts_of, notes_of
 
     data, target = _checked(inputs, options)
     with Console(quiet=options["quiet"]) as console:
@@ -198,7 +198,7 @@ def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any
     if options["as_json"]:
         print_json(result.summary())
     elif options["quiet"] or options["output"] == "-":
-        print_doubts(doubts_of(result), result.notes)
+        print_doubts(doubts_of(result), notes_of(result))
     else:
         print_result(
             result, shown(target), solution=options["solution"], summary_of_groups=options["group_summary"],
