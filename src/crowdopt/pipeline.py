@@ -24,7 +24,7 @@ from crowdopt.options.verbs import AggregateOptions, ProveOptions, belongs_to_ag
 from crowdopt.options.words import in_python_words
 from crowdopt.results.answers import ANSWER_COLUMNS, check_kept
 from crowdopt.results.beside_consensus import beside_consensus, what_to_compare
-from crowdopt.results.doubts import doubts_of, warn_of
+from crowdopt.results.doubts import doubts_of, notes_of, warn_of
 from crowdopt.results.found_classes import checked_n_classes, with_found_classes
 from crowdopt.results.groups.solve_groups import OnGroup, aggregate_groups, prove_groups
 from crowdopt.results.solution import Solution
@@ -176,7 +176,7 @@ def prove(
 
 def _doubted(result: _R) -> _R:
     """A result, after warnings of what is odd about the rows, and of what there is to doubt in it."""
-    warn_of(doubts_of(result), result.notes)
+    warn_of(doubts_of(result), notes_of(result))
     return result
 
 

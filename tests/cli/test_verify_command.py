@@ -116,7 +116,7 @@ def test_what_is_confirmed_is_said(crowdopt, tmp_path):
     lines = data.read_text(encoding="utf-8").replace("yes", "", 1)
     data.write_text(lines, encoding="utf-8")
     crowdopt("prove", data, "--missing", "drop", "--solution", saved)
-    assert "; 1 incomplete rows left out\n" in crowdopt("verify", saved, data)
+    assert "; 1 incomplete row left out\n" in crowdopt("verify", saved, data)
     changed = json.loads(saved.read_text(encoding="utf-8"))
     changed["certificate"]["objective"] += 1
     saved.write_text(json.dumps(changed), encoding="utf-8")

@@ -154,7 +154,8 @@ MOST = [(None, "w", "x"), ("a", "v", "x"), ("b", "v", "y"), *[("c", f"w{at}", No
         (MOST, {}, r'name it with label="COL", or else add missing="drop-all" to leave all these rows out$'),
         ([(task, None, "x") for task in range(3)], {}, r"3 of 3 rows are incomplete: 3 have no worker \(column 'wo"),
         ([(None, "w", "x"), ("a", "w", "x"), (None, "w", "y")], {}, r"2 of 3 .*2 have no task .* with task=\"COL\""),
-        ([("a", "w", "?"), ("a", "v", "?"), ("b", "w", "x")], {"na": ["?"]}, r"2 of 3 .*2 have no label"),
+        ([("a", "w", "?"), ("a", "v", "?"), ("b", "w", "x")], {"na": ["?"]}, r"2 of 3 .*2 have no label; if texts"),
+        ([("a", "w", "NA"), ("a", "v", "NA"), ("b", "w", "x")], {"tidy": True}, "words that tidy=True leaves out"),
     ],
 )  # fmt: skip
 def test_more_than_half_incomplete_is_an_error(rows, options, said):

@@ -12,7 +12,8 @@ from crowdopt.data.notes import label_notes
 from crowdopt.data.reading import Reading
 from crowdopt.data.spelling import RARE, RARE_SHARE, equal_labels, onto, rare_labels, spell
 from crowdopt.errors import InputError
-from crowdopt.model.letters import BLANKS, is_missing_word, look_key, same_key, trimmed
+from crowdopt.model.letters import BLANKS, is_missing_word, look_key, same_key, shown_apart, trimmed
+from crowdopt.options.words import python_words
 
 PLAIN, TIDY, VERBATIM = Reading(), Reading(tidy=True), Reading(verbatim=True)
 READINGS = {"plain": PLAIN, "tidy": TIDY, "verbatim": VERBATIM}
@@ -126,7 +127,36 @@ def test_rare_labels_are_few_by_number_and_by_share():
     assert rare_labels({"a": 5000, "b": 5000, "c": 2, "d": 1}) == ["d", "c"]
     assert rare_labels({"a": 5000, "b": 5000, "c": 2, "d": 1}, ["d"]) == ["c"]
     assert rare_labels({"a": 9000, "b": 1}) == []  # how often a filter says yes
-    assert rare_labels(dict.fromkeys("abc", 2000) | dict.fromkeys("defgh", 2)) == []  # where few is the rule
+    assert rare_labels({"a": 5000, "b": 27, "yess": 1, "nno": 1, "maybe": 2}) == ["nno", "yess", "maybe"]
+    rest = [f"c{at}" for at in range(12)]
+    assert rare_labels({"a": 5000, "b": 900} | dict.fromkeys(rest, 5)) == []  # where few is the rule
+    assert len(rare_labels({"a": 5000, "b": 940} | dict.fromkeys(rest, 5))) == 12
+
+
+def test_a_slip_is_named_beside_all_that_is_named_otherwise():
+    counts = {"no": 3140, "yes": 1871, "no\u200b": 4, "\ufeffno": 1, "yes\u200b": 3, "N/A": 4, "none": 3, "maybe": 1}
+    notes = label_notes(spell(counts, PLAIN), PLAIN)
+    assert notes[0].startswith(r"'no', 'no\u200b' and '\ufeffno' look alike and are 3 labels (3,140, 4 and 1 ")
+    assert "so do other labels (3 responses); --tidy takes them for one" in notes[0]
+    assert notes[-1] == "'maybe' has 1 of 5,027 responses; if it is a slip, --na maybe leaves it out"
+
+
+def test_all_words_for_a_missing_label_are_named_with_what_leaves_them_out():
+    words = ["-", "N/A", "NA", "nan", "none", "null"]
+    (note,) = label_notes(spell(dict.fromkeys(words, 2) | {"a": 50, "b": 60}, PLAIN), PLAIN)
+    assert all(f"{word!r} (2 responses)" in note for word in words)
+    assert '--na "-,N/A,NA,nan,none,null" leaves them out, and so does --tidy' in note
+    assert python_words(note).endswith(
+        'na=["-", "N/A", "NA", "nan", "none", "null"] leaves them out, and so does tidy=True'
+    )
+
+
+def test_long_texts_are_shown_where_they_differ():
+    path = "https://example.com/a/folder/of/many/pictures/of/cats/"
+    one, other = shown_apart([f"{path}Photo.jpg", f"{path}photo.jpg"])
+    assert one.endswith("cats/Photo.jpg'")
+    assert other.endswith("cats/photo.jpg'")
+    assert max(len(one), len(other)) <= 42
 
 
 def test_notes_are_few_and_short_whatever_the_labels():
@@ -148,10 +178,11 @@ def test_a_note_says_what_was_taken_for_one_label():
     found = spell({"caf\u00e9": 3, "cafe\u0301": 2, "Tea": 1, "tea": 9, " TEA": 1, "TEA": 1}, PLAIN)
     (note,) = label_notes(found, PLAIN)
     assert note == (
-        "'tea', ' TEA' and 2 other spellings were taken for one label, 'tea': 9, 1 and 2 responses, and so were the "
-        "spellings of 1 more label; --verbatim keeps them apart"
+        "'tea', ' TEA' and 2 other spellings were taken for one label, 'tea': 9, 1 and 2 responses, and so were "
+        "spellings of 1 more label (2 responses); --verbatim keeps them apart"
     )
-    assert r"'caf\xe9' and 'cafe\u0301'" in label_notes(spell({"caf\u00e9": 3, "cafe\u0301": 2}, PLAIN), PLAIN)[0]
+    (note,) = label_notes(spell({"caf\u00e9": 3, "cafe\u0301": 2}, PLAIN), PLAIN)
+    assert note.startswith(r"'caf\xe9' and 'cafe\u0301' were taken for one label, 'café': ")
 
 
 def test_advice_that_would_do_something_else_is_not_given():

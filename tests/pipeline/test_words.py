@@ -53,6 +53,7 @@ def test_no_message_names_an_option_in_python(place, said):
         ("for example --bins 0.5,", "for example bins=[0.5]"),
         ("--bins 0.3,0.7; or not", "bins=[0.3, 0.7]; or not"),
         ("did you mean --task 'my item'? (columns: x)", 'did you mean task="my item"? (columns: x)'),
+        ('if so, --na "N/A,-" leaves it out', 'if so, na=["N/A", "-"] leaves it out'),
         ("did you mean --class tier?", 'did you mean class_="tier"?'),
         ("leave out --wide", "leave out wide=True"),
         ("--from toloka reads it", 'tool="toloka" reads it'),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from crowdopt import Solution, aggregate, prove, verify
+from crowdopt.errors import DataWarning
 from crowdopt.options.words import python_words
 from crowdopt.results import beside_consensus
 from crowdopt.results.words.contradicted import NAMED, Contradicted
@@ -65,7 +66,7 @@ def test_one_wrong_label_that_exchanges_the_names_of_a_proof_is_named(crowdopt, 
     assert (result.verdict.value, result.check) == ("CONFIRMED", tuple(map(python_words, solution.doubts)))
 
 
-def test_the_consensus_keeps_the_names_and_says_that_it_learnt_nothing(crowdopt, tmp_path):
+def test_the_consensus_keeps_the_names_and_says_that_it_learnt_nothing(invoke, tmp_path):
     free = aggregate(to_pandas(ROWS))
     solution = aggregate(to_pandas(ROWS), gold={"t05": wrong_label(5)})
     assert agreement(solution) == pytest.approx(agreement(free), abs=0.01)
@@ -76,6 +77,13 @@ def test_the_consensus_keeps_the_names_and_says_that_it_learnt_nothing(crowdopt,
         "1 known label teaches nothing about the other tasks: most workers contradict it ('t05': known "
         f"{wrong_label(5)!r}, answered {LABELS[TRUTH[5]]!r} by all 4); look at it"
     )
+    with pytest.warns(DataWarning) as caught:
+        aggregate(to_pandas(ROWS), gold={"t05": wrong_label(5)})
+    assert [str(one.message) for one in caught] == [f"note: {advice}"]
+    (tmp_path / "gold.csv").write_text(f"task,label\nt05,{wrong_label(5)}\n")
+    to_pandas(ROWS).to_csv(tmp_path / "r.csv", index=False)
+    _, _, said = invoke("aggregate", tmp_path / "r.csv", "--gold", tmp_path / "gold.csv", "-q")
+    assert said == f"crowdopt: note: {advice}\n"
     loaded = Solution.from_dict(solution.to_dict()).with_source(solution.source)
     assert loaded.advice == (advice,)
     assert verify(solution, to_pandas(ROWS)).verdict.value == "REPRODUCED"

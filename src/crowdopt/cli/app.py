@@ -48,6 +48,9 @@ SOME_FAILED = 4
 SHARES = {("aggregate", "--selectivity"): "--label-shares", ("prove", "--label-shares"): "--selectivity"}
 """What known shares of the labels are called, by verb and the name that the other verb has for them."""
 
+GONE = {"--ignore-gold": "known labels of an export are pinned only by --gold export now: leave it out"}
+"""Options that there were, and what to do without them."""
+
 UsageError: Any = typer.BadParameter.__mro__[1]
 """What Typer raises about options, whichever package it takes that from."""
 
@@ -63,6 +66,8 @@ def _usage_in_one_line() -> Iterator[None]:
         said = error.format_message().rstrip(".")
         where = f"see {error.ctx.command_path if error.ctx else 'crowdopt'} --help"
         verb, option = error.ctx.info_name if error.ctx else "", getattr(error, "option_name", "")
+        if option in GONE:
+            raise InputError(f"there is no {option} any more: {GONE[option]}") from None
         if (verb, option) in SHARES or (verb == "aggregate" and _is_option_of_prove(option)):
             said = said.partition(" (")[0]
         if verb == "aggregate" and _is_option_of_prove(option):
@@ -195,7 +200,7 @@ def prove(inputs: Inputs, **options: Unpack[ProveCommand]) -> None:
 def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any], *, progress: bool = False) -> None:
     """Runs one of the two verbs, writes what is wanted, and prints the summary."""
     from crowdopt.cli.console import Console, print_doubts, print_failures, print_result
-    from crowdopt.results.doubts import doubts_of
+    from crowdopt.results.doubts import doubts_of, notes_of
 
     data, target = _checked(inputs, options)
     with Console(quiet=options["quiet"]) as console:
@@ -208,7 +213,7 @@ def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any
     if options["as_json"]:
         print_json(result.summary())
     elif options["quiet"] or options["output"] == "-":
-        print_doubts(doubts_of(result), result.notes)
+        print_doubts(doubts_of(result), notes_of(result))
     else:
         print_result(
             result, shown(target), solution=options["solution"], summary_of_groups=options["group_summary"],

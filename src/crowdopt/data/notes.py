@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crowdopt.data.spelling import rare_labels
-from crowdopt.model.letters import has_blanks, shown, shown_apart
+from crowdopt.model.letters import has_blanks, same_key, shown, shown_apart
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 EXAMPLES = 3
 """Texts that a note names at most."""
+
+MOST_WORDS = 6
+"""Words for a missing label that a note names at most."""
+
+LONGEST_OPTION = 60
+"""Characters of the value of an option in a note."""
 
 
 def label_notes(found: Spelling, reading: Reading, named: Collection[str] = ()) -> tuple[str, ...]:
@@ -37,7 +43,8 @@ def label_notes(found: Spelling, reading: Reading, named: Collection[str] = ()) 
         notes.append(f"{_labels(invisible, found.counts)} {holds} characters that nobody sees; --tidy takes them away")
     if found.words:
         notes.append(_words(found, reading))
-    if rare := rare_labels(found.counts, {*named, *found.words}):
+    already = {*found.words, *found.invisible, *(label for same in found.alike for label in same)}
+    if rare := rare_labels(found.counts, {*named, *already}):
         notes.append(rare_note(found.counts, rare, reading))
     return tuple(notes)
 
@@ -63,10 +70,15 @@ def _merged(merged: Mapping[str, Mapping[str, int]]) -> str:
     numbers = [merged[label][text] for text in shown_ones]
     texts = shown_apart([*shown_ones, *([] if label in shown_ones else [label])])
     names, new = texts[: len(shown_ones)], texts[shown_ones.index(label) if label in shown_ones else -1]
+    if len(set(map(same_key, spellings))) == 1:  # whose letters look as they should
+        new = shown(label)
     if len(shown_ones) < len(spellings):
         names.append(f"{len(spellings) - len(shown_ones)} other spellings")
         numbers.append(sum(merged[label].values()) - sum(numbers))
-    more = f", and so were the spellings of {_several(len(merged) - 1, 'more label')}" if len(merged) > 1 else ""
+    changed = _responses(sum(others.values()) - others[label])
+    more = (
+        f", and so were spellings of {_several(len(merged) - 1, 'more label')} ({changed})" if len(merged) > 1 else ""
+    )
     if len(spellings) == 1:
         return f"{names[0]} was taken for {new}: {_responses(numbers[0])}{more}; --verbatim keeps labels as they are"
     counted = _and([f"{n:,}" for n in numbers])
@@ -77,7 +89,7 @@ def left_out_note(left_out: Mapping[str, int]) -> str:
     """What to say of words that were taken for missing labels, given how often each occurs."""
     labels = sorted(left_out, key=lambda label: (-left_out[label], label))
     said = "was taken for a missing label" if len(labels) == 1 else "were taken for missing labels"
-    return f"{_labels(labels, left_out)} {said}"
+    return f"{_labels(labels, left_out, MOST_WORDS)} {said}"
 
 
 def _alike(found: Spelling) -> str:
@@ -86,7 +98,8 @@ def _alike(found: Spelling) -> str:
     labels = sorted(same, key=lambda label: (-found.counts.get(label, 0), label))
     few = labels[:EXAMPLES]
     counted = _and([f"{found.counts.get(label, 0):,}" for label in few])
-    more = f"; so do {_several(len(found.alike) - 1, 'more set')} of labels" if len(found.alike) > 1 else ""
+    others = _responses(sum(_smaller(one, found.counts) for one in found.alike if one != same))
+    more = f"; so do other labels ({others})" if len(found.alike) > 1 else ""
     return (
         f"{_and(shown_apart(few))} look alike and are {len(labels)} labels ({counted} responses){more}; "
         "--tidy takes them for one"
@@ -102,22 +115,22 @@ def _words(found: Spelling, reading: Reading) -> str:
     words = sorted(found.words, key=lambda label: (-found.counts[label], label))
     said = "is a label here; if it means" if len(words) == 1 else "are labels here; if they mean"
     tidy = "" if reading.verbatim else ", and so does --tidy"
-    return f"{_labels(words, found.counts)} {said} that there is no answer, {_na(words, reading)}{tidy}"
+    return f"{_labels(words, found.counts, MOST_WORDS)} {said} that there is no answer, {_na(words, reading)}{tidy}"
 
 
-def _labels(labels: Sequence[str], counts: Mapping[str, int]) -> str:
+def _labels(labels: Sequence[str], counts: Mapping[str, int], most: int = EXAMPLES) -> str:
     """Some labels and their responses."""
-    listed = [f"{shown(label)} ({_responses(counts.get(label, 0))})" for label in labels[:EXAMPLES]]
-    return _and(listed) if len(labels) <= EXAMPLES else f"{len(labels)} labels, such as {_and(listed)},"
+    listed = [f"{shown(label)} ({_responses(counts.get(label, 0))})" for label in labels[:most]]
+    return _and(listed) if len(labels) <= most else f"{len(labels)} labels, such as {_and(listed)},"
 
 
 def _na(labels: Sequence[str], reading: Reading) -> str:
     """The option that leaves labels out, as far as it can be written in a line."""
-    texts = list(labels[:EXAMPLES])
-    if any("," in text or '"' in text or has_blanks(text) or not text.isprintable() for text in texts):
+    joined = ",".join(labels)
+    odd = any("," in text or '"' in text or has_blanks(text) or not text.isprintable() for text in labels)
+    if odd or len(joined) > LONGEST_OPTION:
         option = "--na TEXT"
     else:
-        joined = ",".join(texts)
         option = f"--na {joined}" if joined.replace(",", "").isalnum() else f'--na "{joined}"'
     also = " --missing drop" if reading.missing == "error" else ""
     return f"{option}{also} leaves {'it' if len(labels) == 1 else 'them'} out"

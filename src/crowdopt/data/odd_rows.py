@@ -81,11 +81,10 @@ class Incomplete:
         if reading.missing != "drop" or 2 * (self.n - self.empty) <= self.rows - self.empty:
             return
         worst = max(self.parts, key=lambda role: self.parts[role])
-        column = {"class": reading.class_column} | {role: getattr(reading, role, "") for role in self.parts}
-        named = f" (column {column[worst]!r})" if column.get(worst) else ""
+        have = "has" if self.parts[worst] == 1 else "have"
         raise InputError(
-            f"{self._said()} are incomplete: {self.parts[worst]:,} have no {worst}{named}; if that is another column, "
-            f"name it with --{worst} COL, or else add --missing drop-all to leave all these rows out"
+            f"{self._said()} {'is' if self.n == 1 else 'are'} incomplete: {self.parts[worst]:,} {have} no {worst}"
+            f"{_what_else(worst, reading)}add --missing drop-all to leave all these rows out"
         )
 
     def _said(self) -> str:
@@ -150,6 +149,19 @@ class Repeats:
     def _who(found: Found) -> str:
         task, worker, *_ = _parts(found)
         return f"{'' if found.n == 1 else 'for example '}worker {worker}, task {task}"
+
+
+def _what_else(role: str, reading: Reading) -> str:
+    """What may be meant where most rows lack something, and how to say that."""
+    if role == "label" and reading.tidy:
+        return "; if words that --tidy leaves out are answers, do without it, or else "
+    if role == "label" and reading.na:
+        return "; if texts that --na names are answers, do without them, or else "
+    if reading.tool:
+        return "; if you mean another question, name it with --question NAME, or else " if reading.question else "; "
+    column = reading.class_column if role == "class" else getattr(reading, role, "")
+    named = f" (column {column!r})" if column else ""
+    return f"{named}; if that is another column, name it with --{role} COL, or else "
 
 
 NO_REPEATS = Repeats()

@@ -32,6 +32,9 @@ RARE = 5
 RARE_SHARE = 500
 """And one in how many responses it has at most."""
 
+RARE_TOGETHER = 100
+"""One in how many responses all rare labels have together at most: where more are rare, that is how the data are."""
+
 
 @dataclass(frozen=True)
 class Spelling:
@@ -154,8 +157,8 @@ def _alike(labels: Iterable[str], named: Collection[str]) -> tuple[tuple[str, ..
 def rare_labels(counts: Mapping[str, int], known: Collection[str] = ()) -> list[str]:
     """The labels with very few responses, the fewest first: a slip, or an answer that hardly anybody gives.
 
-    They have at most RARE responses and one in RARE_SHARE; at least two other labels have more, and no fewer labels
-    than are rare: where most labels have few responses, that is how these data are.
+    They have at most RARE responses and one in RARE_SHARE, and together at most one in RARE_TOGETHER; at least two
+    labels have more.
 
     Args:
         counts: The labels and their responses.
@@ -167,8 +170,8 @@ def rare_labels(counts: Mapping[str, int], known: Collection[str] = ()) -> list[
     total = sum(counts.values())
     few = [label for label, n in counts.items() if 0 < n <= RARE and n * RARE_SHARE <= total]
     rare = [label for label in few if label not in known]
-    enough = len(counts) - len(few) >= max(2, len(rare))
-    return sorted(rare, key=lambda label: (counts[label], label)) if enough else []
+    slips = len(counts) - len(few) >= 2 and sum(counts[label] for label in rare) * RARE_TOGETHER <= total
+    return sorted(rare, key=lambda label: (counts[label], label)) if slips else []
 
 
 def pooled(spellings: Sequence[Spelling]) -> Spelling:

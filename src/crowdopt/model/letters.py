@@ -133,9 +133,22 @@ def shown_apart(texts: list[str]) -> list[str]:
     >>> shown_apart(["caf\u00e9", "tea"]), shown_apart(["yes", "y\u0435s"])
     (["'café'", "'tea'"], ["'yes'", "'y\\u0435s'"])
     """
+    texts = _where_they_differ(texts)
     bare = [re.sub(r"\s", " ", text.translate(_WITHOUT_INVISIBLE)) for text in texts]
     looks = [normalize("NFKD", text).translate(_LOOKS) for text in bare]
     return [
         ascii(text if len(text) <= 40 else text[:39]) if looks.count(look) > 1 else shown(text)
         for text, look in zip(texts, looks, strict=True)
     ]
+
+
+def _where_they_differ(texts: list[str], limit: int = 40) -> list[str]:
+    """The texts without most of what they begin with in common, where that would be all that is shown of them."""
+    low, high = min(texts), max(texts)
+    same = next((at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))
+    start = same - limit // 2
+    return (
+        [f"…{text[start:]}" for text in texts]
+        if start > 0 and low != high and len(max(texts, key=len)) > limit
+        else texts
+    )

@@ -57,7 +57,7 @@ NO_VALUES = frozenset({
 NUMBERS = re.compile(r"-?[\d.]+|\[[\d., e+-]+\]")
 """A number, or a list of numbers."""
 
-QUOTED = r"'[^']*'"
+QUOTED = "'[^']*'|\"[^\"]*\""
 WORD = r"(?!-+[a-z])[^\s,;:()'\"](?:[^\s;:()'\"]*[^\s,;:.?()'\"])?"
 
 
@@ -117,7 +117,7 @@ def _argument(found: re.Match[str]) -> str:
     behind = found["value"] or ""
     if kind is bool:
         return f"{name}=True{behind}"
-    word = shlex.split(behind)[0] if behind[1:2] == "'" else behind[1:]
+    word = shlex.split(behind)[0] if behind[1:2] in {"'", '"'} else behind[1:]
     choices = _choices(kind)
     if not word or behind[1:] in NO_VALUES or (choices and not choices.issuperset(word.split("|"))):
         return f"{name}{behind}"

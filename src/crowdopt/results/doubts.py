@@ -130,6 +130,12 @@ def doubts_of(result: Solution | Solutions[Any]) -> tuple[str, ...]:
     return doubts_about_groups(result) if isinstance(result, Mapping) else result.doubts
 
 
+def notes_of(result: Solution | Solutions[Any]) -> tuple[str, ...]:
+    """What is odd about the data: the notes on the rows, and known labels from which a consensus learns nothing."""
+    idle = () if isinstance(result, Mapping) or result.kind != "consensus" else result.advice
+    return (*result.notes, *idle)
+
+
 def warn_of(doubts: Iterable[str], notes: Iterable[str] = ()) -> None:
     """Warns whoever called this package of doubts and of notes about the data; the command line prints them itself."""
     if not python_speaks():

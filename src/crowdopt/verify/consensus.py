@@ -16,6 +16,7 @@ from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.errors import InputError
 from crowdopt.results.solve_consensus import solve_consensus
 from crowdopt.results.source_consensus import tasks_of
+from crowdopt.results.words.summary import left_out_in_words
 from crowdopt.results.words.summary_consensus import expectation, given_words
 from crowdopt.verify.verdict import Verdict, Verification, about_notes
 
@@ -67,10 +68,9 @@ def check_consensus(
 
 def _claim(found: ConsensusSolution) -> str:
     """What a consensus says, and about how much of the data."""
-    dropped = found.totals.n_dropped
-    left_out = f"; {dropped:,} incomplete rows left out" if dropped else ""
-    said = f"{expectation(found)}{given_words(found)}"
-    return f"CONSENSUS: {said}; computed again from the data, nothing is proved{left_out}"
+    left_out = left_out_in_words(found.totals.n_dropped)
+    said = f"{expectation(found)}{given_words(found)}; computed again from the data, nothing is proved"
+    return f"CONSENSUS: {said}{f'; {left_out}' if left_out else ''}"
 
 
 def _about_responses(stored: ConsensusSolution, counted: CountedProblem) -> Iterator[str]:

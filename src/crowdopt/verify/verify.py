@@ -131,9 +131,10 @@ def _checked(solution: Solution, source: Source, time_limit: float) -> tuple[Ver
 def _claim(solution: ProofSolution) -> str:
     """What was said to be proved, and about how much of the data; not how it came about, which no data can tell."""
     from crowdopt.results.words.sentences import headline
+    from crowdopt.results.words.summary import left_out_in_words
 
-    dropped = solution.totals.n_dropped
-    return headline(solution, run=False) + (f"; {dropped:,} incomplete rows left out" if dropped else "")
+    left_out = left_out_in_words(solution.totals.n_dropped)
+    return headline(solution, run=False) + (f"; {left_out}" if left_out else "")
 
 
 def _is_solution_file(data: Any) -> bool:

@@ -99,7 +99,7 @@ def test_known_labels_measure_and_change_nothing(tool, verb, tmp_path):
 def test_one_known_label(tool, tmp_path):
     write, _ = WRITTEN[tool]
     said = crowdopt.aggregate(write(tmp_path, {0: "dog"})).words().facts["known labels"]
-    assert said.startswith("accuracy on the 1 task of known label that the export brings: 0.000 (")
+    assert said.startswith("accuracy on the only task of known label that the export brings: 0.000 (")
     assert ("it was not used" in said) == (tool == "toloka")
 
 
@@ -239,7 +239,11 @@ def test_a_file_of_that_name_is_a_file(name, monkeypatch, tmp_path):
         crowdopt.aggregate("toloka.tsv", gold=name)
 
 
-def test_the_option_that_is_gone():
+def test_the_option_that_is_gone(fails):
+    for verb in ("aggregate", "prove"):
+        said = fails(verb, "data.csv", "--ignore-gold", files={"data.csv": b"task,worker,label\na,x,y\n"})
+        assert "there is no --ignore-gold any more: " in said
+        assert "pinned only by --gold export" in said
     with pytest.raises(TypeError, match="ignore_gold"):
         crowdopt.aggregate(SAMPLES / "toloka.tsv", ignore_gold=True)
 

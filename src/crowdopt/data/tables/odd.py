@@ -41,9 +41,16 @@ def odd_among(ids: Iterable[tuple[str, ...]]) -> OddIds:
     found: dict[tuple[str, ...], list[str]] = {}
     blank = []
     for *others, text in ids:
-        found.setdefault((*others, normalize("NFC", trimmed(text)).lower()), []).append(text)
+        found.setdefault((*others, _small(trimmed(text))), []).append(text)
         if has_blanks(text):
             blank.append(text)
     several = [same for same in found.values() if len(same) > 1]
     pair = min(((min(same), max(same)) for same in several), default=())
     return OddIds(len(blank), min(blank, default=""), sum(map(len, several)), pair)
+
+
+def _small(text: str) -> str:
+    """The text in small letters, one by one, as databases do it: which letters stand beside one plays no part."""
+    if text.isascii():
+        return text.lower()
+    return "".join(map(str.lower, normalize("NFC", text).replace("\u0130", "i")))

@@ -79,9 +79,18 @@ def input_facts(solution: Solution, workers: str, per_task: str) -> dict[str, st
         + _but(totals.n_no_response, "without a response"),
         "workers": workers,
         "responses": f"{totals.n_responses:,}, {per_task} per task"
-        + _but(totals.n_dropped, "incomplete rows left out"),
+        + (f" ({left_out})" if (left_out := left_out_in_words(totals.n_dropped)) else ""),
         "agreement": _agreement(solution),
     }
+
+
+def left_out_in_words(number: int) -> str:
+    """How many rows were left out as they lack something; nothing if none was.
+
+    >>> left_out_in_words(1), left_out_in_words(0)
+    ('1 incomplete row left out', '')
+    """
+    return f"{plural(number, 'incomplete row')} left out" if number else ""
 
 
 def accuracy_in_words(solution: Solution) -> dict[str, str]:
@@ -102,7 +111,8 @@ def export_accuracy_in_words(accuracy: Accuracy) -> str:
     unused = f"{'it was' if one else 'they were'} not used"
     if accuracy.answered:
         unused = "not pinned; the annotations that say so count as responses"
-    said = f"accuracy on the {plural(accuracy.n_tasks, 'task')} of known label that the export brings: "
+    on = "only task" if one else f"{accuracy.n_tasks:,} tasks"
+    said = f"accuracy on the {on} of known label that the export brings: "
     said += f"{accuracy.value:.3f} ({unused})"
     if accuracy.vote is not None:
         said += f"; majority vote, ties shared, {accuracy.vote:.3f}"
