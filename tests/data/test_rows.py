@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdopt import Consensus, GlobalOptimum, Solution, Solutions, aggregate, compare, prove, verify
+from crowdopt.data.odd_rows import Incomplete
+from crowdopt.data.reading import Reading
 from crowdopt.errors import DataWarning, DuplicateError, InputError
 from crowdopt.options.words import python_words
 from crowdopt.verify.verdict import Verdict
@@ -162,6 +164,22 @@ def test_more_than_half_incomplete_is_an_error(rows, options, said):
     for brought in (to_pandas(rows), to_polars(rows), duckdb.from_arrow(to_arrow(rows))):
         with pytest.raises(InputError, match=said):
             aggregate(brought, **options)
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        (
+            "comments",
+            "have no label; if you mean another question, name it with --question NAME, or else add --missing ",
+        ),
+        ("", "have no label; add --missing drop-all to leave all these rows out"),
+    ],
+)
+def test_an_export_has_questions_and_no_columns(question, said):
+    nothing = Incomplete(rows=9, n=9, empty=0, without_id=0, parts={"task": 0, "worker": 0, "label": 9})
+    with pytest.raises(InputError, match=said):
+        nothing.check_few(Reading(tool="toloka", question=question))
 
 
 def test_who_insists_may_leave_out_most_rows():
