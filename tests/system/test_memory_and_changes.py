@@ -77,7 +77,7 @@ def test_a_file_that_unpacks_a_thousandfold_stays_below_the_limit(name, tmp_path
         for _ in range(UNPACKED // len(block)):
             file.write(block)
     assert (tmp_path / name).stat().st_size < UNPACKED / 100
-    limit = 400 if "jsonl" in name else 200  # each thread has room for two records of JSON
+    limit = 500 if "jsonl" in name else 200  # each thread has room for two records of JSON
     command = [*RUN, "aggregate", name, "-o", "answers.csv", "--memory-limit", f"{limit}MB", "--threads", "2"]
     errors = tmp_path / "errors"
     with errors.open("w") as file:
