@@ -2,7 +2,7 @@
 
 The driver fits the population to a sample of the tasks, as everywhere. The executors hold the responses in parts of
 whole tasks, look at all of them, and label all tasks. What comes to the driver are the sample, the tasks of known
-label, and sums; it does not grow with tasks, workers or responses.
+label, and sums; it does not grow with tasks, workers or responses, but for some bytes for each part.
 """
 
 from __future__ import annotations
