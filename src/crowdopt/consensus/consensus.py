@@ -7,13 +7,15 @@ say. There is nothing to set, and nothing random.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from crowdopt.consensus.kinds import fit_kinds, kinds_states
+from crowdopt.consensus.given import GivenLabels
 from crowdopt.consensus.parameters import Parameters
-from crowdopt.consensus.teaching import crossed_labels, idle_labels
+from crowdopt.consensus.skills import fit_skills, fit_votes
+from crowdopt.consensus.teaching import crossed_given, crossed_labels, idle_given, idle_labels
 from crowdopt.consensus.tilted import fit_tilted, tilted_states
 from crowdopt.consensus.vote import fit_vote, vote_labels, vote_labels_without
 from crowdopt.consensus.work import Work
@@ -33,11 +35,9 @@ WEIGHTS = {"vote": 0.25, "tilted": 0.5, "kinds": 0.25}
 PASSES = 4
 """How often all responses are looked at for the parameters of all workers, after a fit to a sample of the tasks."""
 
-_FITS: dict[str, Callable[[Rows, Floats | None, Callable[[], None]], Fitted]] = {
-    "vote": fit_vote,
-    "tilted": fit_tilted,
-    "kinds": fit_kinds,
-}
+_Fits: TypeAlias = "dict[str, Callable[[Rows, Floats | None, Callable[[], None]], Fitted]]"
+_FITS: _Fits = {"vote": fit_vote, "tilted": fit_tilted, "kinds": fit_kinds}
+_FITS_OF_SKILLS: _Fits = {"vote": fit_votes, "skill": fit_skills}
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +98,7 @@ def fit_consensus(
     *,
     shares: Floats | None = None,
     on_share: OnShare | None = None,
+    by_skill: bool = False,
 ) -> tuple[Parameters, dict[str, int]]:
     """The parameters of all workers, and how many rounds each member took.
 
@@ -106,18 +107,20 @@ def fit_consensus(
         all_rows: All responses then. What describes the population follows from ``rows`` alone.
         shares: See :func:`find_consensus`.
         on_share: See :func:`find_consensus`.
+        by_skill: Whether workers have a skill and not a matrix; see ``skills.py``.
     """
     if not len(rows.worker):
         raise InputError("there is no response with a label; give at least one")
     if all_rows is None:
-        used, idle = rows.labels_used, idle_labels(crossed_labels(rows.votes, rows.known))
+        used, idle = rows.labels_used, _idle(rows, by_skill=by_skill)
     else:
         used, idle = all_rows.labels_used, all_rows.idle
     labels = np.flatnonzero(used) if shares is None else np.arange(rows.n_labels)
     parameters, rounds = Parameters({}, {}), {}
     few = rows.without_known(idle).with_evidence().with_labels(labels)
-    work = Work(len(few.worker), all_rows.n_responses if all_rows else 0, on_share or (lambda _: None))
-    for name, fit in _FITS.items():
+    fits = _FITS_OF_SKILLS if by_skill else _FITS
+    work = Work(len(few.worker), all_rows.n_responses if all_rows else 0, on_share or (lambda _: None), tuple(fits))
+    for name, fit in fits.items():
         work.begin(name)
         fitted = fit(few, shares, work.on_round)
         found, rounds[name] = fitted.parameters, fitted.n_rounds
@@ -126,6 +129,12 @@ def fit_consensus(
             found = fitted.spread(watched, found.aligned(all_rows.place), PASSES)
         parameters = parameters.joined(found)
     return parameters.with_all_labels(labels, rows.n_labels), rounds
+
+
+def _idle(rows: Rows, *, by_skill: bool) -> Bools:
+    if by_skill:
+        return idle_given([crossed_given(GivenLabels.of(rows), rows.known)], rows.n_labels)
+    return idle_labels(crossed_labels(rows.votes, rows.known))
 
 
 class Judge:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
 
 from crowdopt.consensus.grid import on_grid
+from crowdopt.consensus.teaching import teaches
 from crowdopt.data.responses import by_name
 from crowdopt.results.answers import NO_ROW, PREDICTED_COLUMNS
 from crowdopt.results.labelling import Labelled, numeric_scores, probability_columns
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from crowdopt.data.tables.table import Table
     from crowdopt.model.scale import Scale
     from crowdopt.results.accuracy import Accuracy
+    from crowdopt.results.given_tasks import GivenTasks
 
 SURE = 1e-4
 """A log-loss takes confidences to be this far from 0 and 1: one wrong task must not decide it."""
@@ -110,7 +112,7 @@ class ConsensusTasks:
     def placed(self, counts: TaskCounts) -> Table:
         """The tasks with their number, ``row``; without those of known label and without a response."""
         row = np.where(self.known < 0, np.arange(len(self.names)), NO_ROW)
-        return by_name([(self.names, {"row": row})], {"row": NO_ROW}, counts).filter(nw.col("row") != NO_ROW)
+        return placed_rows(by_name([(self.names, {"row": row})], {"row": NO_ROW}, counts))
 
     def columns(self, *, probabilities: bool) -> dict[str, Any]:
         """The columns of the answers by task."""
@@ -127,15 +129,60 @@ class ConsensusTasks:
 
     def scored(self, accuracy: Accuracy) -> Accuracy:
         """An accuracy (see ``accuracy_of``) with the log-loss of the confidences, and that of majority vote."""
-        if accuracy.by_row is None:
-            return accuracy
-        true, labels = accuracy.by_row[:-1].T, self.labels[:, None]  # truths off the scale are right for nobody
-        right = np.take_along_axis(true, labels, axis=1)[:, 0]
-        confidence = np.clip(self.labelled.confidence, SURE, 1 - SURE)
-        loss = right @ np.log(confidence) + (accuracy.by_row.sum(axis=0) - right) @ np.log1p(-confidence)
+        return scored_by(self, accuracy)
+
+    @cached_property
+    def seconds(self) -> tuple[Ints, Floats]:
+        """The label of each task that is the most probable of all others, and how probable it is."""
+        others = self.probabilities.copy()
+        others[np.arange(len(others)), self.labels] = -1.0
+        return others.argmax(axis=1), others.max(axis=1)
+
+    @property
+    def top_voters(self) -> tuple[Ints, Ints, Ints]:
+        """Of each task how many workers give a label, how many give the most frequent one, and which one that is."""
+        return self.voters.sum(axis=1), self.voters.max(axis=1, initial=0), self.voters.argmax(axis=1)
+
+    @property
+    def taught(self) -> Bools:
+        """Which tasks have a known label that teaches how workers answer."""
+        return teaches(self.votes, self.known)
+
+    def vote_shares_of(self, labels: Ints, tasks: Ints) -> Floats:
+        """The share that labels have of the labels with the most responses to some tasks."""
         top = self.votes == self.votes.max(axis=1, keepdims=True)
-        vote = (true * top / top.sum(axis=1, keepdims=True)).sum()
-        return replace(accuracy, log_loss=float(-loss / accuracy.n_tasks), vote=float(vote / accuracy.n_tasks))
+        return np.where(labels >= 0, top[tasks, labels] / top.sum(axis=1)[tasks], 0.0)
+
+    @property
+    def vote_is_tied(self) -> Bools:
+        """Whether several labels have the most responses."""
+        top = self.votes == self.votes.max(axis=1, keepdims=True)
+        return np.asarray(top.sum(axis=1) > 1)
+
+
+AnyTasks: TypeAlias = "ConsensusTasks | GivenTasks"
+"""The tasks of a consensus, of few labels or of many."""
+
+
+def placed_rows(table: Table) -> Table:
+    """Tasks with their number, without those that have none."""
+    return table.filter(nw.col("row") != NO_ROW)
+
+
+def scored_by(tasks: AnyTasks, accuracy: Accuracy) -> Accuracy:
+    """An accuracy with the log-loss of the confidences of its tasks, and that of majority vote."""
+    if (compared := accuracy.compared) is None:
+        return accuracy
+    right = compared.right(tasks.labels)
+    confidence = np.clip(tasks.labelled.confidence[compared.row], SURE, 1 - SURE)
+    loss = compared.n @ np.where(right, np.log(confidence), np.log1p(-confidence))
+    vote = compared.n @ tasks.vote_shares_of(compared.true, compared.row)
+    return replace(accuracy, log_loss=float(-loss / accuracy.n_tasks), vote=float(vote / accuracy.n_tasks))
+
+
+def label_order(scale: Scale, votes: Ints) -> Ints:
+    """Labels in the order in which they are taken where they are tied; see :func:`label_probabilities`."""
+    return np.arange(scale.n_labels) if scale.kind == "ordinal" else np.lexsort((np.array(scale.labels), -votes))
 
 
 def label_probabilities(probabilities: Floats, scale: Scale, votes: Ints) -> Labelled:
@@ -149,7 +196,7 @@ def label_probabilities(probabilities: Floats, scale: Scale, votes: Ints) -> Lab
         scale: The labels.
         votes: Responses by label, of all tasks together.
     """
-    order = np.arange(scale.n_labels) if scale.kind == "ordinal" else np.lexsort((np.array(scale.labels), -votes))
+    order = label_order(scale, votes)
     near = probabilities >= probabilities.max(axis=1, keepdims=True) - TIED
     labels = order[near[:, order].argmax(axis=1)]
     explained = np.ones(len(probabilities), bool)

@@ -11,8 +11,9 @@ import numpy as np
 
 from crowdopt.errors import CheckWarning, DataWarning
 from crowdopt.model.agreement import excess_over_chance
+from crowdopt.model.sparse_agreement import SparseVotes, sparse_excess
 from crowdopt.options.words import python_speaks, python_words
-from crowdopt.results.consensus_tasks import ConsensusTasks
+from crowdopt.results.given_tasks import GivenTasks
 from crowdopt.results.words.contradicted import Contradicted
 from crowdopt.results.words.sentences import overruling
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from crowdopt._arrays import Ints
     from crowdopt.model.scale import Scale
+    from crowdopt.results.consensus_tasks import AnyTasks
     from crowdopt.results.solution import Solution
     from crowdopt.results.solution_proof import ProofSolution
     from crowdopt.results.solutions import Solutions
@@ -36,7 +38,7 @@ PROVEN = 0.5
 """Share of the responses from which on workers who answered tasks of known label vouch for a crowd."""
 
 
-def doubts_about_crowd(parts: Iterable[ConsensusTasks], share_proven: float) -> tuple[str, ...]:
+def doubts_about_crowd(parts: Iterable[AnyTasks], share_proven: float) -> tuple[str, ...]:
     """Why no labels of this crowd can be relied on; empty if nothing speaks against them.
 
     A worker who repeats an answer does not agree with anybody. Tasks of known label tell how good workers are, too.
@@ -45,23 +47,30 @@ def doubts_about_crowd(parts: Iterable[ConsensusTasks], share_proven: float) -> 
         parts: All tasks.
         share_proven: The share of the responses to tasks of unknown label from workers who answered some of known one.
     """
-    held: list[ConsensusTasks] = []
+    held: list[Any] = []
     said = _about_agreement((_kept(tasks, held) for tasks in parts), share_proven)
-    return (*said, *_about_known(Contradicted.in_tasks(ConsensusTasks.joined(held))))
+    return (*said, *_about_known(Contradicted.in_tasks(type(held[0]).joined(held))))
 
 
-def _kept(tasks: ConsensusTasks, held: list[ConsensusTasks]) -> ConsensusTasks:
+def _kept(tasks: AnyTasks, held: list[Any]) -> AnyTasks:
     """The same tasks; those of known label are kept in a list."""
     held.append(tasks.taken(~tasks.free))
     return tasks
 
 
-def _about_agreement(parts: Iterable[ConsensusTasks], share_proven: float) -> tuple[str, ...]:
-    kinds = []
+def _about_agreement(parts: Iterable[AnyTasks], share_proven: float) -> tuple[str, ...]:
+    kinds, sparse, proven = [], [], share_proven > PROVEN
     for tasks in parts:
-        kinds.append(np.unique(tasks.voters[tasks.free], axis=0, return_counts=True))
+        if isinstance(tasks, GivenTasks):
+            sparse.append(tasks.free_voters)
+        else:
+            kinds.append(np.unique(tasks.voters[tasks.free], axis=0, return_counts=True))
+    if sparse:
+        voters = SparseVotes.joined(sparse)
+        found = [sparse_excess(voters, metric) for metric in ("nominal", tasks.scale.kind)]
+        return _about_excess(found, int((voters.totals > 1).sum()), proven=proven)
     votes, weights = map(np.concatenate, zip(*kinds, strict=True))
-    return _about_chance(votes, weights, tasks.scale, proven=share_proven > PROVEN)
+    return _about_chance(votes, weights, tasks.scale, proven=proven)
 
 
 def _about_known(found: Contradicted) -> tuple[str, ...]:
@@ -118,10 +127,19 @@ def _exchanged(found: Contradicted, solution: ProofSolution) -> bool:
 
 
 def _about_chance(votes: Ints, weights: Ints, scale: Scale, *, proven: bool) -> tuple[str, ...]:
-    """Whether workers agree more than by chance, or else, if they are not proven, why that cannot be asked."""
     found = [excess_over_chance(votes, metric, weights) for metric in ("nominal", scale.kind)]
-    excess, paired = max((one for one in found if one is not None), default=None), votes.sum(axis=1) > 1
-    n_tasks = int(weights[paired].sum())
+    return _about_excess(found, int(weights[votes.sum(axis=1) > 1].sum()), proven=proven)
+
+
+def _about_excess(found: Iterable[float | None], n_tasks: int, *, proven: bool) -> tuple[str, ...]:
+    """Whether workers agree more than by chance, or else, if they are not proven, why that cannot be asked.
+
+    Args:
+        found: By how many standard errors they do, as categories and on the scale.
+        n_tasks: How many tasks two workers answered.
+        proven: Whether workers are known by tasks of known label.
+    """
+    excess = max((one for one in found if one is not None), default=None)
     if (excess is None and proven) or (excess is not None and excess > CHANCE_ERRORS):
         return ()
     if not n_tasks:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Floats, Ints
     from crowdopt.data.load import Source
     from crowdopt.data.tables.table import Table
+    from crowdopt.results.given_tasks import GivenTasks
     from crowdopt.results.solution_proof import ProofSolution
 
 
@@ -38,6 +39,8 @@ class JudgedTasks:
         n_unknown_workers: Workers of whom the solution knows nothing; None where it tells no workers apart.
         names: The tasks as an Arrow array of texts, if rows are tasks; None if rows are buckets.
         scores: The labels as numbers, where their mean means something; else None.
+        given: The tasks and the labels that they received, if there are many labels: then the probabilities are those
+            of the label, of the next one, and of all others, and so are the matrices, one for each row.
     """
 
     source: Source
@@ -49,6 +52,7 @@ class JudgedTasks:
     n_unknown_workers: int | None = None
     names: Any = None
     scores: Floats | None = None
+    given: GivenTasks | None = None
 
     def table(self, columns: Mapping[str, Sequence[Any]], first: Sequence[str]) -> Table:
         """Columns by row as a table with a row for each task, sorted, and what is to be kept."""

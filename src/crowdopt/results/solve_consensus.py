@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crowdopt.data.parts import EncodedParts
 from crowdopt.errors import CrowdoptError, InputError
-from crowdopt.model.agreement import agreement
+from crowdopt.model.agreement import Agreement, agreement
 from crowdopt.model.objective import read_shares
+from crowdopt.model.scale import named_labels
+from crowdopt.model.sparse_agreement import SparseVotes, sparse_agreement
 from crowdopt.results.doubts import doubts_about_crowd
+from crowdopt.results.given_tasks import GivenTasks
 from crowdopt.results.kinds import UNCERTAIN_BELOW
-from crowdopt.results.solution_consensus import ConsensusSolution
+from crowdopt.results.solution_consensus import ConsensusSolution, expected_shape
 from crowdopt.results.source_consensus import SourceConsensus
 from crowdopt.results.words.contradicted import that_teach_nothing
 
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     from crowdopt.data.counts import CountedProblem
     from crowdopt.data.encode import Encoded
     from crowdopt.model.scale import Scale
-    from crowdopt.results.consensus_tasks import ConsensusTasks
+    from crowdopt.results.consensus_tasks import AnyTasks
 
 
 def solve_consensus(
@@ -51,7 +54,7 @@ def solve_consensus(
         totals=counted.totals,
         reading=counted.reading,
         notes=counted.notes,
-        crowd=agreement(counted.buckets.counts, counted.buckets.weights, metric=scale.kind),
+        crowd=found.agreement(counted),
         parameters=consensus.parameters,
         worker_names=tuple(parts.workers.to_pylist()),
         given_shares=() if shares is None else tuple(shares.tolist()),
@@ -77,17 +80,26 @@ class _Sums:
     n_uncertain: int = 0
     n_tied: int = 0
     doubts: tuple[str, ...] = ()
+    votes: list[SparseVotes] = field(default_factory=list)
 
     @classmethod
     def of(cls, consensus: SourceConsensus) -> _Sums:
         """Looks at every part once."""
         n_labels = consensus.scale.n_labels
-        sums = cls(np.zeros(n_labels, np.int64), np.zeros((n_labels, n_labels)))
+        sums = cls(np.zeros(n_labels, np.int64), np.zeros(expected_shape(n_labels, consensus.parameters)))
         sums.doubts = doubts_about_crowd(map(sums.added, consensus), consensus.share_proven)
         return sums
 
-    def added(self, tasks: ConsensusTasks) -> ConsensusTasks:
+    def agreement(self, counted: CountedProblem) -> Agreement:
+        """How far the workers agree, by what was counted; of many labels by the votes on all tasks."""
+        if counted.scale.has_many_labels:
+            return sparse_agreement(SparseVotes.joined(self.votes), counted.scale.kind)
+        return agreement(counted.buckets.counts, counted.buckets.weights, metric=counted.scale.kind)
+
+    def added(self, tasks: AnyTasks) -> AnyTasks:
         """The same tasks, which are now part of the sums."""
+        if tasks.scale.has_many_labels and isinstance(tasks, GivenTasks):
+            self.votes.append(tasks.all_votes)
         free, labelled = tasks.free, tasks.labelled
         confidence = labelled.confidence[free]
         self.label_tasks += np.bincount(labelled.labels[free], minlength=len(self.label_tasks))
@@ -119,6 +131,6 @@ def read_label_shares(given: Any, scale: Scale) -> Floats | None:
         return None
     shares = np.array(read_shares(given, scale.labels, "label_shares"))
     if not ((shares > 0) & (shares <= 1)).all() or abs(shares.sum() - 1) > 1e-6:
-        raise InputError(f"the label shares must be above 0 and sum to 1, not {shares.tolist()}")
+        raise InputError(f"the label shares must be above 0 and sum to 1, not {named_labels([*map(str, shares)])}")
     exact = abs(shares.sum() - 1) < 1e-12  # as those of a solution file are, which must come out as they were
     return shares if exact else np.asarray(shares / shares.sum())

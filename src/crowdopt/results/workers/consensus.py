@@ -8,10 +8,14 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.consensus.consensus import WEIGHTS, Judge, mean_of
+from crowdopt.consensus.given import GivenLabels
+from crowdopt.consensus.skill_judge import SkillJudge
+from crowdopt.consensus.skills import WEIGHTS as SKILL_WEIGHTS
 from crowdopt.data.tables.table import small_table, with_texts
 from crowdopt.results.consensus_tasks import label_probabilities
-from crowdopt.results.source_consensus import consensus_rows, encode_tasks
-from crowdopt.results.workers.skill import JudgedResponses, measure_skill, skill_reason
+from crowdopt.results.source_consensus import consensus_rows, encode_tasks, given_tasks
+from crowdopt.results.workers.beside_given import ComparedWithGiven
+from crowdopt.results.workers.skill import ComparedWithAll, JudgedResponses, measure_skill, skill_reason
 from crowdopt.results.workers.table import WORKER_NUMBER, Workers
 
 if TYPE_CHECKING:
@@ -36,19 +40,21 @@ WORKER_TEXT = "crowdopt_worker"
 def consensus_workers(solution: ConsensusSolution, source: Source) -> Workers:
     """Measures the workers of the source that a consensus was made from."""
     encoded, scale = encode_tasks(source).whole, solution.scale
-    rows, judge = consensus_rows(encoded), Judge(solution.parameters)
-    members = judge.members(rows)
-    judged = JudgedResponses(
-        task=rows.task,
-        worker=rows.worker.astype(np.int64),
-        answer=rows.answer.astype(np.int64),
-        n_workers=rows.n_workers,
-        members=[(WEIGHTS[name], posterior) for name, posterior in members.items()],
-        without=judge.probabilities_without(rows),
-        known=rows.known[rows.task] >= 0,
-    )
+    rows = consensus_rows(encoded)
+    answers = np.bincount(rows.answer, minlength=scale.n_labels)
+    judged: JudgedResponses
+    if solution.by_skill:
+        judged, labels = _judged_by_skill(solution, rows), given_tasks(solution.parameters, encoded, scale, answers).labels
+    else:
+        judge = Judge(solution.parameters)
+        members = judge.members(rows)
+        judged = ComparedWithAll(
+            **_responses(rows),
+            right=[(WEIGHTS[name], table[rows.task, rows.answer]) for name, table in members.items()],
+            without=judge.probabilities_without(rows),
+        )
+        labels = label_probabilities(mean_of(members), scale, answers).labels
     skill = measure_skill(judged)
-    labels = label_probabilities(mean_of(members), scale, np.bincount(rows.answer, minlength=scale.n_labels)).labels
     return Workers(
         labels=scale.labels,
         source=source,
@@ -58,6 +64,34 @@ def consensus_workers(solution: ConsensusSolution, source: Source) -> Workers:
         columns=SKILL_COLUMNS,
         reason=lambda number: skill_reason(skill, number, scale.labels),
         worst_by="skill",
+    )
+
+
+def _responses(rows: Rows) -> dict[str, Any]:
+    """The responses, as those who judge workers want them."""
+    return {
+        "task": rows.task,
+        "worker": rows.worker.astype(np.int64),
+        "answer": rows.answer.astype(np.int64),
+        "n_workers": rows.n_workers,
+        "n_labels": rows.n_labels,
+        "known": rows.known[rows.task] >= 0,
+    }
+
+
+def _judged_by_skill(solution: ConsensusSolution, rows: Rows) -> ComparedWithGiven:
+    """The responses, judged by the labels that tasks received."""
+    judge, given = SkillJudge(solution.parameters), GivenLabels.of(rows)
+    place, without = judge.without(rows, given)
+    sizes = np.diff(place)
+    entry = np.arange(place[-1]) + np.repeat(given.start[rows.task] - place[:-1], sizes)
+    members = judge.members(rows, given)
+    return ComparedWithGiven(
+        **_responses(rows),
+        right=[(SKILL_WEIGHTS[name], shares.entries[given.of_row]) for name, shares in members.items()],
+        sizes=sizes,
+        label=given.label[entry],
+        without=without,
     )
 
 
@@ -71,8 +105,8 @@ def _numbered(source: Source, names: Any) -> Table:
 
 def _counts(rows: Rows, labels: Ints) -> dict[str, Ints]:
     """Responses by (number of the worker, label of the task, answer), sorted."""
-    n = rows.n_labels
-    cell, times = np.unique((rows.worker * n + labels[rows.task]) * n + rows.answer, return_counts=True)
+    n, worker = rows.n_labels, rows.worker.astype(np.int64)
+    cell, times = np.unique((worker * n + labels[rows.task]) * n + rows.answer, return_counts=True)
     pair, answer = np.divmod(cell, n)
     number, label = np.divmod(pair, n)
     return {WORKER_NUMBER: number, "label": label, "answer": answer, "n": times}

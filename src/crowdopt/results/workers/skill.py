@@ -14,9 +14,10 @@ worker's answers beside the same answers in random order.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -77,8 +78,8 @@ class Skill:
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedResponses:
-    """Responses, and how probable the labels of their tasks are. All arrays but the members' are by response.
+class JudgedResponses(ABC):
+    """Responses, and how probable the labels of their tasks are. All arrays are by response.
 
     In all sums a response weighs one over the number of responses that its worker gave to its task.
 
@@ -87,18 +88,39 @@ class JudgedResponses:
         worker: The worker.
         answer: The answer.
         n_workers: Number of workers; some may have no response.
-        members: The members of the consensus, each with its weight and its probabilities by (task, label).
-        without: The probabilities of the labels without all responses of this worker to this task.
+        n_labels: Number of labels.
         known: Whether the label of the task is known.
+        right: The members of the consensus: each has a weight, and how probable each answer is.
     """
 
     task: Ints
     worker: Ints
     answer: Ints
     n_workers: int
-    members: Sequence[tuple[float, Floats]]
-    without: Floats
+    n_labels: int
     known: Bools
+    right: Sequence[tuple[float, Floats]]
+
+    @abstractmethod
+    def some(self, kept: Bools) -> JudgedResponses:
+        """Some of them."""
+
+    @abstractmethod
+    def beside_others(self) -> Beside:
+        """Workers beside the labels that tasks have without them."""
+
+    @abstractmethod
+    def favourites(self) -> tuple[Floats, Ints, Floats]:
+        """By worker the number of tasks, the most frequent answer, and to how many tasks it was given."""
+
+    def in_common(self) -> dict[str, Any]:
+        """What does not depend on how probabilities are held."""
+        return {name: getattr(self, name) for name in ("task", "worker", "answer", "n_workers", "n_labels", "known")}
+
+    def of_some(self, kept: Bools) -> dict[str, Any]:
+        """The same for some of the responses."""
+        columns = {name: getattr(self, name)[kept] for name in ("task", "worker", "answer", "known")}
+        return self.in_common() | columns | {"right": [(weight, one[kept]) for weight, one in self.right]}
 
     @cached_property
     def pair(self) -> Ints:
@@ -114,7 +136,7 @@ class JudgedResponses:
     @cached_property
     def share(self) -> Floats:
         """The share of these that are the same answer."""
-        same = _numbered(self.pair * self.without.shape[1] + self.answer)
+        same = _numbered(self.pair * self.n_labels + self.answer)
         return np.bincount(same)[same] * self.weight
 
     def n_responses(self) -> Ints:
@@ -125,13 +147,6 @@ class JudgedResponses:
         """Sums by worker."""
         weights = self.weight * values
         return np.asarray(np.bincount(self.worker, weights=weights, minlength=self.n_workers), np.float64)
-
-    def answers(self) -> Floats:
-        """To how many tasks each worker gave each answer."""
-        shape = (self.n_workers, self.without.shape[1])
-        at = self.worker * shape[1] + self.answer
-        numbers = np.bincount(at, weights=self.weight, minlength=shape[0] * shape[1])
-        return np.asarray(numbers, np.float64).reshape(shape)
 
     def variance(self, right: Floats) -> Floats:
         """The variance of the number of right answers by worker, if each is right with a probability.
@@ -148,9 +163,37 @@ class JudgedResponses:
         first, last = np.full(n_tasks, self.n_workers), np.full(n_tasks, -1)
         np.minimum.at(first, self.task, self.worker)
         np.maximum.at(last, self.task, self.worker)
-        kept = (first < last)[self.task] | self.known
-        rows = (self.task[kept], self.worker[kept], self.answer[kept])
-        return JudgedResponses(*rows, self.n_workers, self.members, self.without[kept], self.known[kept])
+        return self.some((first < last)[self.task] | self.known)
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedWithAll(JudgedResponses):
+    """Responses beside the probabilities of all labels.
+
+    Attributes:
+        without: The probabilities of the labels without all responses of this worker to this task (response, label).
+    """
+
+    without: Floats
+
+    def some(self, kept: Bools) -> ComparedWithAll:
+        """Some of them."""
+        return ComparedWithAll(**self.of_some(kept), without=self.without[kept])
+
+    def answers(self) -> Floats:
+        """To how many tasks each worker gave each answer."""
+        at = self.worker * self.n_labels + self.answer
+        numbers = np.bincount(at, weights=self.weight, minlength=self.n_workers * self.n_labels)
+        return np.asarray(numbers, np.float64).reshape(self.n_workers, self.n_labels)
+
+    def favourites(self) -> tuple[Floats, Ints, Floats]:
+        """By worker the number of tasks, the most frequent answer, and to how many tasks it was given."""
+        answers = self.answers()
+        return answers.sum(axis=1), answers.argmax(axis=1), answers.max(axis=1)
+
+    def beside_others(self) -> Beside:
+        """Workers beside the labels that tasks have without them."""
+        return _beside_all(self)
 
 
 def _numbered(keys: Ints) -> Ints:
@@ -160,13 +203,12 @@ def _numbered(keys: Ints) -> Ints:
 
 def measure_skill(judged: JudgedResponses) -> Skill:
     """The statistics of workers with the given responses."""
-    answers = judged.answers()
-    n = answers.sum(axis=1)
+    n, answer, times = judged.favourites()
     accuracy, variance = _accuracy(judged, n)
     low, high, worth = uncertain_share(accuracy, n, variance)
     average = (accuracy * n).sum() / max(n.sum(), 1.0)
     others = judged.compared()
-    beside = _Beside.the_others(others)
+    beside = others.beside_others()
     compared = np.maximum(beside.n, 1.0)
     agreement = beside.agreed / compared
     agreement_low, agreement_high, _ = uncertain_share(agreement, beside.n, beside.variance)
@@ -184,8 +226,8 @@ def measure_skill(judged: JudgedResponses) -> Skill:
         agreement_high=agreement_high,
         chance=beside.chance / compared,
         flag=beside.flags(),
-        answer=answers.argmax(axis=1),
-        answer_share=answers.max(axis=1) / np.maximum(n, 1.0),
+        answer=answer,
+        answer_share=times / np.maximum(n, 1.0),
     )
 
 
@@ -250,8 +292,8 @@ def _accuracy(judged: JudgedResponses, n: Floats) -> tuple[Floats, Floats]:
     Within a member it is that of the labels; between members that of what they expect.
     """
     n = np.maximum(n, 1.0)
-    weights = np.array([weight for weight, _ in judged.members])[:, None]
-    right = [np.clip(table[judged.task, judged.answer], 0.0, 1.0) for _, table in judged.members]
+    weights = np.array([weight for weight, _ in judged.right])[:, None]
+    right = [np.clip(one, 0.0, 1.0) for _, one in judged.right]
     shares = np.array([judged.sums(each) / n for each in right])
     within = np.array([judged.variance(each) / n**2 for each in right])
     accuracy = np.clip((weights * shares).sum(axis=0), 0.0, 1.0)
@@ -259,7 +301,7 @@ def _accuracy(judged: JudgedResponses, n: Floats) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Beside:
+class Beside:
     """Workers beside the others, from the responses that can be compared.
 
     Attributes:
@@ -284,34 +326,6 @@ class _Beside:
     guessed: Floats
     repeated: Floats
 
-    @classmethod
-    def the_others(cls, judged: JudgedResponses) -> _Beside:
-        """Compares the answers to the labels without the worker."""
-        worker, without, answers = judged.worker, judged.without, judged.answers()
-        n = answers.sum(axis=1)
-        whole = np.maximum(n, 1.0)
-        means = np.stack([judged.sums(column) for column in without.T], axis=1) / whole[:, None]
-        centred = without - means[worker]
-        signal = judged.sums((centred**2).sum(axis=1))
-        agrees = without[np.arange(len(worker)), judged.answer]
-        agreed, chance = judged.sums(agrees), (answers * means).sum(axis=1)
-        beyond = agreed - chance
-        # The others know the label with this probability, and guess else; one half where nothing is known of them.
-        knows = np.clip((beyond.sum() - beyond + 0.5) / (signal.sum() - signal + 1), 0.0, 1.0)
-        likely = means[worker] + knows[worker, None] * centred
-        squares = judged.sums((likely * without**2).sum(axis=1) - (likely * without).sum(axis=1) ** 2)
-        return cls(
-            n=n,
-            mostly=answers.max(axis=1) / whole,
-            agreed=agreed,
-            variance=judged.variance(agrees) / whole**2,
-            chance=chance,
-            deviation=_over_all_orders(judged, centred, answers),
-            typical=knows * signal - Z * np.sqrt(np.maximum(squares, 0.0)),
-            guessed=Z * _over_all_orders(judged, centred, n[:, None] * means),
-            repeated=_repeated(judged, answers.argmax(axis=1)),
-        )
-
     def flags(self) -> Ints:
         """The first flag that applies to each worker, by number."""
         beyond, far = self.agreed - self.chance, Z * self.deviation + NOTHING
@@ -324,7 +338,44 @@ class _Beside:
         return np.select(list(flags.values()), [FLAGS.index(name) for name in flags], 0)
 
 
-def _over_all_orders(judged: JudgedResponses, centred: Floats, answers: Floats) -> Floats:
+def _beside_all(judged: ComparedWithAll) -> Beside:
+    """Compares the answers to the labels without the worker."""
+    worker, without, answers = judged.worker, judged.without, judged.answers()
+    n = answers.sum(axis=1)
+    whole = np.maximum(n, 1.0)
+    means = np.stack([judged.sums(column) for column in without.T], axis=1) / whole[:, None]
+    centred = without - means[worker]
+    signal = judged.sums((centred**2).sum(axis=1))
+    agrees = without[np.arange(len(worker)), judged.answer]
+    agreed, chance = judged.sums(agrees), (answers * means).sum(axis=1)
+    beyond = agreed - chance
+    knows = share_known(beyond, signal)
+    likely = means[worker] + knows[worker, None] * centred
+    squares = judged.sums((likely * without**2).sum(axis=1) - (likely * without).sum(axis=1) ** 2)
+    return Beside(
+        n=n,
+        mostly=answers.max(axis=1) / whole,
+        agreed=agreed,
+        variance=judged.variance(agrees) / whole**2,
+        chance=chance,
+        deviation=_over_all_orders(judged, centred, answers),
+        typical=knows * signal - Z * np.sqrt(np.maximum(squares, 0.0)),
+        guessed=Z * _over_all_orders(judged, centred, n[:, None] * means),
+        repeated=_repeated(judged, answers.argmax(axis=1)),
+    )
+
+
+def share_known(beyond: Floats, signal: Floats) -> Floats:
+    """How probable it is that the others know a label, and do not guess; one half where nothing is known of them.
+
+    Args:
+        beyond: Agreements of each worker beyond chance.
+        signal: What they would be if the worker knew all labels.
+    """
+    return np.clip((beyond.sum() - beyond + 0.5) / (signal.sum() - signal + 1), 0.0, 1.0)
+
+
+def _over_all_orders(judged: ComparedWithAll, centred: Floats, answers: Floats) -> Floats:
     """The standard deviation of the agreements over all orders of each worker's answers, whose numbers are given."""
     n = np.maximum(answers.sum(axis=1), 1.0)
     given = answers[judged.worker]
@@ -332,19 +383,24 @@ def _over_all_orders(judged: JudgedResponses, centred: Floats, answers: Floats) 
     return np.asarray(np.sqrt(np.maximum(squares, 0.0) / np.maximum(n - 1, 1.0)))
 
 
-def _repeated(judged: JudgedResponses, favourite: Ints) -> Floats:
+def _repeated(judged: ComparedWithAll, favourite: Ints) -> Floats:
     """How probable it is that others give a worker's most frequent answer as often as it does where it is wrong.
 
     Tasks of that very label do not count: to answer what is true is no sign of anything.
     """
+    own, rows = favourite[judged.worker], np.arange(len(judged.worker))
+    here, said = judged.without[rows, own], judged.without[rows, judged.answer]
+    return repeated(judged, favourite, here, said, judged.weight @ (1 - judged.without))
+
+
+def repeated(judged: JudgedResponses, favourite: Ints, here: Floats, given: Floats, asked_of_all: Floats) -> Floats:
+    """The same, given how probable the favourite and the given answer are, and how often each label is another."""
     from scipy.special import betainc
 
-    own = favourite[judged.worker]
-    rows, n_labels = np.arange(len(own)), judged.without.shape[1]
-    wrong = 1 - judged.without[rows, own]
+    own, wrong = favourite[judged.worker], 1 - here
     asked, said = judged.sums(wrong), judged.sums(wrong * (judged.answer == own))
-    wrong_if_said = 1 - judged.without[rows, judged.answer]
-    all_said = np.bincount(judged.answer, weights=judged.weight * wrong_if_said, minlength=n_labels)[favourite]
-    all_asked = (judged.weight @ (1 - judged.without))[favourite]
+    weights = judged.weight * (1 - given)
+    all_said = np.bincount(judged.answer, weights=weights, minlength=judged.n_labels)[favourite]
+    all_asked = asked_of_all[favourite]
     usual = (all_said - said + 1) / (all_asked - asked + 2)  # one half where nothing is known
     return np.asarray(betainc(np.maximum(said, NOTHING), np.maximum(asked - said, 0.0) + 1, usual))
