@@ -114,8 +114,9 @@ class ConsensusTasks:
         row = np.where(self.known < 0, np.arange(len(self.names)), NO_ROW)
         return placed_rows(by_name([(self.names, {"row": row})], {"row": NO_ROW}, counts))
 
-    def columns(self, *, probabilities: bool) -> dict[str, Any]:
+    def columns(self, *, probabilities: bool, sparse: bool = False) -> dict[str, Any]:
         """The columns of the answers by task."""
+        del sparse  # no label is without a probability
         labelled, scale = self.labelled, self.scale
         status = np.where(self.known >= 0, "gold", np.where(labelled.tied, "tie", "ok"))
         columns = {

@@ -16,12 +16,13 @@ from crowdopt.consensus.grid import on_grid
 from crowdopt.consensus.teaching import crossed_given, idle_given
 from crowdopt.data.responses import by_name
 from crowdopt.model.sparse_agreement import SparseVotes
-from crowdopt.results.answers import NO_ROW
+from crowdopt.data.tables.sparse import Entries
+from crowdopt.results.answers import ENTRIES, NO_ROW
 from crowdopt.results.consensus_tasks import TIED, as_objects, label_order, placed_rows, scored_by
 from crowdopt.results.labelling import Labelled, numeric_scores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from crowdopt._arrays import Bools, Floats, Ints, SmallInts
     from crowdopt.consensus.given import GivenShares
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 BY_TASK = ("sizes", "other", "known", "n_responses")
 BY_ENTRY = ("label", "votes", "voters", "probabilities")
 """The arrays that have a row for each task, and for each label that it received."""
-
-CELLS_AT_ONCE = 1 << 22
-"""Probabilities of every label that are made at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,16 +102,6 @@ class GivenTasks:
         columns = {name: getattr(self, name)[kept] for name in BY_TASK}
         columns |= {name: getattr(self, name)[entries] for name in BY_ENTRY}
         return replace(self, names=self.names.filter(pa.array(kept)), **columns)
-
-    def pieces(self) -> Iterator[GivenTasks]:
-        """The same tasks, some at a time, so that a number for every label of these is not too many."""
-        n_tasks, step = len(self.sizes), max(1, CELLS_AT_ONCE // self.scale.n_labels)
-        start = np.append(0, np.cumsum(self.sizes))
-        for first in range(0, max(n_tasks, 1), step):
-            last = min(first + step, n_tasks)
-            columns = {name: getattr(self, name)[first:last] for name in BY_TASK}
-            columns |= {name: getattr(self, name)[start[first] : start[last]] for name in BY_ENTRY}
-            yield replace(self, names=self.names.slice(first, last - first), **columns)
 
     @property
     def free(self) -> Bools:
@@ -231,8 +219,8 @@ class GivenTasks:
     def _rows(self) -> Ints:
         return np.where(self.known < 0, np.arange(len(self.names)), NO_ROW)
 
-    def columns(self, *, probabilities: bool) -> dict[str, Any]:
-        """The columns of the answers by task."""
+    def columns(self, *, probabilities: bool, sparse: bool = False) -> dict[str, Any]:
+        """The columns of the answers by task; if ``sparse``, those of probabilities as entries."""
         labelled = self.labelled
         status = np.where(self.known >= 0, "gold", np.where(labelled.tied, "tie", "ok"))
         columns = {
@@ -241,9 +229,9 @@ class GivenTasks:
             "n_responses": self.n_responses,
             "status": status.astype(object),
         }
-        return columns | self.probability_columns(every_label=probabilities)
+        return columns | self.probability_columns(every_label=probabilities, sparse=sparse)
 
-    def probability_columns(self, *, every_label: bool) -> dict[str, Any]:
+    def probability_columns(self, *, every_label: bool, sparse: bool = False) -> dict[str, Any]:
         """What answers say of probabilities beside that of the label; see ``labelling.probability_columns``.
 
         A label that a task did not receive has none: what is left is ``p_other``. In a mean it is where labels are.
@@ -256,7 +244,9 @@ class GivenTasks:
             rest = (self.shares @ scores - score) / np.maximum(1 - share, TIED)
             columns["mean"] = given + self.other * np.clip(rest, scores[0], scores[-1])
         if every_label:
-            columns |= self._of_every_label()
+            entries = Entries(probability_names(self.scale, given=False), self.sizes, self.label, self.probabilities)
+            columns |= {ENTRIES: entries} if sparse else self._of_every_label()
+            columns[other_column(self.scale)] = self.other
         return columns
 
     def _of_every_label(self) -> dict[str, Any]:
@@ -271,7 +261,7 @@ class GivenTasks:
             values, missing = np.zeros(n_tasks), np.ones(n_tasks, bool)
             values[self.task[own]], missing[self.task[own]] = self.probabilities[own], False
             columns[f"p_{name}"] = pa.array(values, mask=missing)
-        return columns | {other_column(self.scale): self.other}
+        return columns
 
     def scored(self, accuracy: Accuracy) -> Accuracy:
         """An accuracy (see ``accuracy_of``) with the log-loss of the confidences, and that of majority vote."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt.data.worker_classes import UNKNOWN
-from crowdopt.results.answers import named_table, task_table
+from crowdopt.results.answers import ENTRIES, named_table, task_table
 from crowdopt.results.labelling import Labelled, label_counts
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ class JudgedTasks:
         """Columns by row as a table with a row for each task, sorted, and what is to be kept."""
         responses, counts = self.source.responses, self.source.counts
         if self.names is not None:
-            answered = {name: column[:-1] for name, column in columns.items()}
-            nobody = {name: column[-1] for name, column in columns.items()}
+            answered = {name: column if name == ENTRIES else column[:-1] for name, column in columns.items()}
+            nobody = {name: column[-1] for name, column in columns.items() if name != ENTRIES}
             return named_table([(self.names, answered)], nobody, responses, counts, first=first)
         if counts.gold is not None:  # whose rows a table by buckets has too
             rows = [*range(len(self.sizes)), *[0] * len(counts.gold.labels)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crowdopt.results.answers import PREDICTED_COLUMNS
+from crowdopt.results.answers import ENTRIES, PREDICTED_COLUMNS
 from crowdopt.results.doubts import warn_of
 from crowdopt.results.kinds import UNCERTAIN_BELOW
 from crowdopt.results.labelling import probability_columns
@@ -58,8 +58,8 @@ class Prediction:
             more = probability_columns(labelled.posterior[:-1], scale, judged.scores, every_label=probabilities)
         else:
             answered = np.arange(len(judged.sizes)) < len(judged.sizes) - 1
-            more = judged.given.taken(answered).probability_columns(every_label=probabilities)
-        columns |= {name: [*column.tolist(), None] for name, column in more.items()}
+            more = judged.given.taken(answered).probability_columns(every_label=probabilities, sparse=True)
+        columns |= {name: column if name == ENTRIES else [*column.tolist(), None] for name, column in more.items()}
         return judged.table(columns, first=PREDICTED_COLUMNS)
 
     def summary(self) -> dict[str, Any]:

@@ -228,10 +228,5 @@ def _next_answers(solution: ConsensusSolution) -> Floats:
 
 def consensus_answer_table(tasks: SourceConsensus, source: Source, *, probabilities: bool = False) -> Table:
     """The answers of all tasks, sorted by task."""
-    pieces = (
-        piece
-        for one in tasks
-        for piece in (one.pieces() if probabilities and isinstance(one, GivenTasks) else [one])
-    )
-    parts = ((one.names, one.columns(probabilities=probabilities)) for one in pieces)
+    parts = ((one.names, one.columns(probabilities=probabilities, sparse=True)) for one in tasks)
     return named_table(parts, NOBODY, source.responses, source.counts, first=PREDICTED_COLUMNS)
