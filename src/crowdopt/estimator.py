@@ -135,11 +135,11 @@ class Consensus(_Estimator):
 
     Attributes:
         labels_: Series ``agg_label`` of labels, indexed by task.
-        probas_: Probability of each label, tasks by labels. Of more than 64 labels zero where a task did not receive it.
+        probas_: Probability of each label, tasks by labels; of more than 64 labels those that the task received.
         skills_: Series ``skill`` of one number for each worker, as ``workers`` has it: the share of right answers.
         priors_: Share of each label.
-        errors_: Probability of each answer, indexed by (worker, label answered), one column per true label; None for more
-            than 64 labels, where a worker has one skill.
+        errors_: Probability of each answer, indexed by (worker, label answered), one column per true label; None where
+            there are more than 64 labels, and a worker has one skill.
         solution_: The whole solution.
 
     >>> import pandas as pd

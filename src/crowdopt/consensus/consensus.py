@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from crowdopt.consensus.kinds import fit_kinds, kinds_states
 from crowdopt.consensus.given import GivenLabels
+from crowdopt.consensus.kinds import fit_kinds, kinds_states
 from crowdopt.consensus.parameters import Parameters
 from crowdopt.consensus.skills import fit_skills, fit_votes
 from crowdopt.consensus.teaching import crossed_given, crossed_labels, idle_given, idle_labels

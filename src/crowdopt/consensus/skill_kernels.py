@@ -1,4 +1,4 @@
-"""The compiled loops over responses of many labels. Only the labels that a task received are looked at; see given.py."""
+"""The compiled loops over responses of many labels, which look only at labels that a task received (see given.py)."""
 
 from __future__ import annotations
 
@@ -61,6 +61,17 @@ def weigh_votes(tasks, precision, prior, shares, other, residual, total):
 
 
 @_loop
+def _pull(j, votes, own, labels, n, away, log_error, drawn):
+    """How much likelier answers are if their task draws to some other label than one, than if it is plain."""
+    pull = 0.0
+    for d in range(len(labels)):
+        if d != j and votes[d] > 1:  # one answer tells nothing of what a task draws to
+            far = (votes[d] - 1) * (away - log_error[labels[d]])
+            pull += np.exp(far + votes[d] * np.log(drawn) - own[d] + (n - votes[d]) * np.log1p(-drawn))
+    return pull
+
+
+@_loop
 def _settle(x, votes, own, base, labels, n, known, tables):
     """Turns the sums of a task into probabilities of its kinds (row) and labels (column; behind them all others).
 
@@ -82,11 +93,7 @@ def _settle(x, votes, own, base, labels, n, known, tables):
         else:
             count, away, prior = 0.0, np.log1p(-usual), np.log(rest) if rest > 0 else -np.inf
         prior -= (n - count) * away
-        pull = 0.0
-        for d in range(size):
-            if d != j and votes[d] > 1:  # one answer tells nothing of what a task draws to
-                far = (votes[d] - 1) * (away - log_error[labels[d]])
-                pull += np.exp(far + votes[d] * np.log(drawn) - own[d] + (n - votes[d]) * np.log1p(-drawn))
+        pull = _pull(j, votes, own, labels, n, away, log_error, drawn)
         for k in range(2):
             x[k, j] += base[k] + prior + log_kind[k]
             top = max(top, x[k, j])
@@ -120,8 +127,8 @@ def expect_labels(tasks, of_workers, tables, shares, other, right, asked, labels
     """The E-step: the probabilities of the labels of every task, and what they add up to.
 
     By worker ``right`` and ``asked`` (of plain tasks), by label ``labels`` and ``wrong`` (answers that are), and
-    ``kinds``: tasks that are plain, hard and misleading. What labels that a task did not receive get of it is counted as
-    how often all shares are added to ``labels``. Returns the largest change of a probability, and that number.
+    ``kinds``: tasks that are plain, hard and misleading. What labels that a task did not receive get of it is counted
+    as how often all shares are added to ``labels``. Returns the largest change of a probability, and that number.
     """
     start, worker, entry, known, first_entry, label = tasks
     (log_odds, log_wrong), share = of_workers, tables[3]
@@ -140,6 +147,8 @@ def expect_labels(tasks, of_workers, tables, shares, other, right, asked, labels
         other[t] = left
         for j in range(size):
             z, p = label[first + j], x[0, j] + x[1, j] + x[2, j]
+            if known[t] >= 0:
+                p = 1.0 if known[t] == z else 0.0
             change = max(change, abs(p - shares[first + j - offset]))
             shares[first + j - offset] = p
             labels[z] += _rounded(p - part * share[z])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from crowdopt._arrays import Floats, Ints
+    from crowdopt._arrays import Floats, Ints, SmallInts
     from crowdopt.consensus.rows import RowParts, Rows
 
 HARD = 0.3
@@ -139,11 +139,11 @@ def fit_skills(rows: Rows, shares: Floats | None, on_round: Callable[[], None]) 
     given = GivenLabels.of(rows)
     found = GivenShares(first_shares(rows, given), np.zeros(rows.n_tasks))
     exact = on_grid(found.entries)
-    votes = np.bincount(given.label, exact, rows.n_labels)
+    votes = _summed(given.label, exact, rows.n_labels)
     prior_labels = LABEL_PULL + SHARE_PULL * votes
-    right = np.bincount(rows.worker, exact[given.of_row], rows.n_workers)
+    right = _summed(rows.worker, exact[given.of_row], rows.n_workers)
     asked = np.bincount(rows.worker, minlength=rows.n_workers).astype(float)
-    wrong = np.bincount(rows.answer, 1 - exact[given.of_row], rows.n_labels)
+    wrong = _summed(rows.answer, 1 - exact[given.of_row], rows.n_labels)
     labels, kinds, skills = votes, KINDS * rows.n_tasks, _Skills(FIRST_SKILL, FIRST_STRENGTH)
     for n_rounds in range(1, MAX_ROUNDS + 1):
         on_round()
@@ -229,6 +229,10 @@ def _tables(population: dict[str, Floats]) -> tuple[Any, ...]:
     shares, errors, kinds = (population[name] for name in ("skill_shares", "skill_error_shares", "skill_kinds"))
     logs = log_table(errors), log_table(1 - errors), on_grid(logs_of_shares(shares))
     return *logs, shares, errors, np.log(np.maximum(kinds, LEAST)), DRAWN, float((shares * errors).sum())
+
+
+def _summed(at: SmallInts, values: Floats, length: int) -> Floats:
+    return np.asarray(np.bincount(at, values, length), np.float64)
 
 
 def _of_sum_one(values: Floats) -> Floats:

@@ -44,14 +44,14 @@ def idle_labels(crossed: Floats) -> Bools:
 
 
 def crossed_given(given: GivenLabels, known: Ints) -> tuple[Ints, Floats]:
-    """The same as :func:`crossed_labels` for many labels: pairs, as known · labels + answered, and how many each has."""
+    """:func:`crossed_labels` of many labels: pairs, as known · labels + answered, and how many tasks each has."""
     task, held = given.task, known >= 0
     most = np.zeros(given.n_tasks, np.int64)
     np.maximum.at(most, task, given.votes)
     top = held[task] & (given.votes > 0) & (given.votes == most[task])
     shares = 1.0 / np.bincount(task[top], minlength=given.n_tasks)[task[top]]
     pairs, at = np.unique(known[task[top]] * given.n_labels + given.label[top], return_inverse=True)
-    return pairs, np.bincount(at.reshape(-1), shares, len(pairs))
+    return pairs, np.asarray(np.bincount(at.reshape(-1), shares, len(pairs)), np.float64)
 
 
 def idle_given(crossed: Iterable[tuple[Ints, Floats]], n_labels: int) -> Bools:

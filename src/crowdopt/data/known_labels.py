@@ -127,8 +127,8 @@ def with_gold(per_task: Table, gold: Sequence[tuple[str, str]], scale: Scale) ->
     if off_scale:
         task, label = off_scale[0]
         raise GoldError(
-            f"the gold label {label!r} of task {task!r} is not on the scale {named_labels(scale.labels)}; name the whole "
-            "scale with --labels"
+            f"the gold label {label!r} of task {task!r} is not on the scale {named_labels(scale.labels)}; name "
+            "the whole scale with --labels"
         )
     tasks, index = [task for task, _ in gold], [scale.index(label) for _, label in gold]
     known = small_table({TASK_TEXT: tasks, GOLD_COLUMN: np.array(index, np.int64)}, like=per_task)

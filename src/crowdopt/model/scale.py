@@ -7,8 +7,8 @@ import decimal
 import itertools
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from decimal import Decimal
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -113,10 +113,10 @@ class Scale:
             raise InputError(
                 f"the order of labels that are texts must be named: --labels, lowest first; they are {_listed(texts)}"
             )
-        kinds = {type(value) for value in by_text.values()}
+        types = {type(value) for value in by_text.values()}
         return cls(
             tuple(texts),
-            tuple(by_text[text] if text in by_text else _like(text, kinds) for text in texts),
+            tuple(by_text[text] if text in by_text else _like(text, types) for text in texts),
             kind or ("ordinal" if named or len(texts) <= 2 or are_ratings(texts) else "nominal"),
             inferred=not named and not kind,
             occurring=frozenset(j for j, text in enumerate(texts) if text in by_text),
@@ -188,7 +188,7 @@ def named_labels(labels: Sequence[str], most: int = MAX_LABELS) -> str:
 def too_many_labels(number: int, some: Sequence[str]) -> InputError:
     """The error for more labels than there can be, given their number and the texts of some of them."""
     why = hint_bins(some) or "; is this column one of free texts or ids?"
-    return InputError(f"{number:,} different labels, such as {_few(some)}; at most {MOST_LABELS:,} are supported{why}")
+    return InputError(f"{number} different labels, such as {_few(some)}; at most {MOST_LABELS:,} are supported{why}")
 
 
 def check_few_labels(scale: Scale) -> None:
@@ -196,7 +196,7 @@ def check_few_labels(scale: Scale) -> None:
     if scale.has_many_labels:
         why = hint_bins(scale.labels) or "; merge some of them, or use crowdopt aggregate"
         raise InputError(
-            f"{scale.n_labels:,} different labels, such as {_few(scale.labels)}; labels are proved among at most "
+            f"{scale.n_labels} different labels, such as {_few(scale.labels)}; labels are proved among at most "
             f"{MAX_LABELS}{why}"
         )
 

@@ -39,8 +39,10 @@ class SparseVotes:
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Those of several parts."""
-        columns = ([getattr(one, name) for one in parts] for name in ("sizes", "label", "count"))
-        return cls(*map(np.concatenate, columns), parts[0].n_labels)
+        sizes, label, count = (
+            np.concatenate([getattr(one, name) for one in parts]) for name in ("sizes", "label", "count")
+        )
+        return cls(sizes, label, count, parts[0].n_labels)
 
     def some(self, tasks: Bools) -> Self:
         """Those of some tasks."""
@@ -65,14 +67,14 @@ def sparse_agreement(votes: SparseVotes, metric: Metric) -> Agreement:
     if not len(size):
         return Agreement(alpha=None, pairwise=None)
     pairwise = float((count * (count - 1)).sum() / (size * (size - 1)).sum())
-    totals = np.bincount(votes.label, count, votes.n_labels)
+    totals = np.asarray(np.bincount(votes.label, count, votes.n_labels), np.float64)
     if np.count_nonzero(totals) < 2:
         return Agreement(alpha=None, pairwise=pairwise)
     place = np.zeros(votes.n_labels) if metric == "nominal" else _ranks(totals)
     apart = _disagreement(votes.task, count, place[votes.label], size, metric)
     observed = math.fsum(apart / (size - 1))
-    whole = np.zeros(votes.n_labels, np.int64), totals, place, np.array([totals.sum()])
-    expected = float(_disagreement(*whole, metric)[0]) / (totals.sum() - 1)
+    whole = _disagreement(np.zeros(votes.n_labels, np.int64), totals, place, np.array([totals.sum()]), metric)
+    expected = float(whole[0]) / (totals.sum() - 1)
     return Agreement(alpha=float(1 - observed / expected), pairwise=pairwise)
 
 
@@ -80,7 +82,7 @@ def sparse_excess(votes: SparseVotes, metric: Metric) -> float | None:
     """See :func:`agreement.excess_over_chance`."""
     votes = votes.some(votes.totals > 1)
     size, count = votes.totals.astype(np.float64), votes.count.astype(np.float64)
-    totals = np.bincount(votes.label, count, votes.n_labels)
+    totals = np.asarray(np.bincount(votes.label, count, votes.n_labels), np.float64)
     used = totals > 0
     if np.count_nonzero(used) < 2:
         return None

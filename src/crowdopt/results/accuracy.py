@@ -94,7 +94,11 @@ def _coded(table: Table, solution: Solution, like: Table, *, same_place: bool) -
     """Known labels as (task, index of the true label), one row per task, in the same place as the answers."""
     codes = _codes(table, solution)
     # DuckDB tables of two connections cannot be joined; other kinds can if they are the same.
-    if len(codes) <= MAX_LABELS and table.implementation == like.implementation and (same_place or not table.implementation.is_duckdb()):
+    if (
+        len(codes) <= MAX_LABELS
+        and table.implementation == like.implementation
+        and (same_place or not table.implementation.is_duckdb())
+    ):
         return table.select("task", coded("label", codes, NO_LABEL).alias("true"))
     rows = fetch(table)
     true = np.array([codes.get(value, NO_LABEL) for value in rows["label"]], np.int64)
@@ -111,7 +115,9 @@ def _check_labels(table: Table, solution: Solution) -> None:
         raise InputError(f"the truth has more than {limit} different labels; the answers have {named_labels(labels)}")
     texts = sorted(map(canonical_text, values))
     if not set(texts) & set(labels):
-        raise InputError(f"the truth's labels ({', '.join(texts[:5])}) are none of the answers' ({named_labels(labels)})")
+        raise InputError(
+            f"the truth's labels ({', '.join(texts[:5])}) are none of the answers' ({named_labels(labels)})"
+        )
 
 
 def _values(table: Table, limit: int) -> list[Any]:

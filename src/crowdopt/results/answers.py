@@ -87,9 +87,7 @@ def _sparse_table(
     columns: Mapping[str, Any],
 ) -> Table:
     """The same where columns are mostly empty: they are spread when all else is done."""
-    spread_names = [
-        name for one in columns for name in (columns[ENTRIES].names if one == ENTRIES else [one])
-    ]
+    spread_names = [name for one in columns for name in (columns[ENTRIES].names if one == ENTRIES else [one])]
     wanted = _all_names(dict.fromkeys(spread_names), responses, first)
     check_answer_columns(wanted, fold=folds_case(counts.table))
     pieces: list[Entries] = []

@@ -15,8 +15,8 @@ from crowdopt.consensus.given import GivenLabels
 from crowdopt.consensus.grid import on_grid
 from crowdopt.consensus.teaching import crossed_given, idle_given
 from crowdopt.data.responses import by_name
-from crowdopt.model.sparse_agreement import SparseVotes
 from crowdopt.data.tables.sparse import Entries
+from crowdopt.model.sparse_agreement import SparseVotes
 from crowdopt.results.answers import ENTRIES, NO_ROW
 from crowdopt.results.consensus_tasks import TIED, as_objects, label_order, placed_rows, scored_by
 from crowdopt.results.labelling import Labelled, numeric_scores
@@ -77,11 +77,11 @@ class GivenTasks:
         once = encoded.coded.one_each()
         at = np.searchsorted(given.task * scale.n_labels + given.label, once.task * scale.n_labels + once.answer)
         voters = np.bincount(at, minlength=len(given.label))
-        small = (column.astype(np.int32) for column in (given.label, given.votes, voters))
+        label, votes, voters = (column.astype(np.int32) for column in (given.label, given.votes, voters))
         sizes = np.diff(given.start)
         n_responses = np.bincount(encoded.coded.task, encoded.coded.times, encoded.coded.n_tasks).astype(np.int64)
-        tables = found.entries, found.other, encoded.known
-        return cls(encoded.tasks, scale, sizes, n_responses, *small, *tables, answers, shares)
+        tasks = encoded.tasks, scale, sizes, n_responses, label, votes, voters
+        return cls(*tasks, found.entries, found.other, encoded.known, answers, shares)
 
     @classmethod
     def joined(cls, parts: Iterable[GivenTasks]) -> GivenTasks:
@@ -91,7 +91,9 @@ class GivenTasks:
         all_ = list(parts)
         if len(all_) == 1:
             return all_[0]
-        columns = {name: np.concatenate([getattr(one, name) for one in all_]) for name in (*BY_TASK, *BY_ENTRY)}
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(one, name) for one in all_]) for name in (*BY_TASK, *BY_ENTRY)
+        }
         return replace(all_[0], names=pa.concat_arrays([one.names for one in all_]), **columns)
 
     def taken(self, kept: Bools) -> GivenTasks:
@@ -99,7 +101,7 @@ class GivenTasks:
         import pyarrow as pa
 
         entries = np.repeat(kept, self.sizes)
-        columns = {name: getattr(self, name)[kept] for name in BY_TASK}
+        columns: dict[str, Any] = {name: getattr(self, name)[kept] for name in BY_TASK}
         columns |= {name: getattr(self, name)[entries] for name in BY_ENTRY}
         return replace(self, names=self.names.filter(pa.array(kept)), **columns)
 
@@ -153,12 +155,12 @@ class GivenTasks:
         rank, best = np.empty(len(order), np.int64), np.full(len(self.sizes), len(order))
         rank[order] = np.arange(len(order))
         np.minimum.at(best, self.task[near], rank[self.label[near]])
-        return np.append(order, -1)[best]
+        return np.asarray(np.append(order, -1)[best])
 
     def _at(self, labels: Ints, values: Floats) -> Floats:
         """The value of one label of each task; zero if the task did not receive it."""
         mine = self.label == labels[self.task]
-        return np.bincount(self.task[mine], values[mine], len(self.sizes))
+        return np.asarray(np.bincount(self.task[mine], values[mine], len(self.sizes)), np.float64)
 
     def expected_answers(self) -> Floats:
         """How many responses to tasks of each label are expected to be that label, and another one (label, 2).
@@ -192,7 +194,8 @@ class GivenTasks:
     def taught(self) -> Bools:
         """Which tasks have a known label that teaches how workers answer."""
         start = np.append(0, np.cumsum(self.sizes))
-        given = GivenLabels(start, self.label.astype(np.int64), self.votes, np.zeros(0, np.int64), self.scale.n_labels)
+        label, votes = self.label.astype(np.int64), self.votes.astype(np.int64)
+        given = GivenLabels(start, label, votes, np.zeros(0, np.int64), self.scale.n_labels)
         idle = idle_given([crossed_given(given, self.known)], self.scale.n_labels)
         return np.asarray((self.known >= 0) & ~idle[self.known])
 
@@ -293,8 +296,8 @@ def probability_names(scale: Scale, *, given: bool) -> list[str]:
 def next_answers_by_skill(tasks: GivenTasks, skill: float, errors: Floats) -> Floats:
     """How the next worker answers tasks whose label is the first, the second, or another one (task, label, answer).
 
-    All others are one row, and what they answer rightly one column: two answers that are different labels of these would
-    else agree. So what further responses are worth is never said to be more than it is.
+    All others are one label, of which a worker answers no other one: two answers that are different labels would else
+    agree. So what further responses are worth is never said to be more than it is.
 
     Args:
         tasks: The tasks.

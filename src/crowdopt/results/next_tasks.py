@@ -162,7 +162,10 @@ def look_ahead(n_labels: int) -> int:
 
 
 def _value(posterior: Floats, rows: Floats, n_responses: int) -> Floats:
-    """The expected probability of the most probable label after some responses by a matrix (true, answer), or by many."""
+    """The expected probability of the most probable label after some responses by a matrix (true, answer).
+
+    Each row may have a matrix of its own.
+    """
     value = np.zeros(len(posterior))
     for outcome in _outcomes(rows.shape[-1], n_responses):
         orders = math.factorial(n_responses) / math.prod(math.factorial(n) for n in outcome)

@@ -183,4 +183,7 @@ class Server:
 def _theirs(of_class: str | None, label: Any) -> list[str]:
     """The conditions that a response is of a class and a label."""
     value = literal(label) if isinstance(label, str) else str(label)
-    return ["label IS NOT NULL" if label is None else f"label = {value}", *([f"class = {literal(of_class)}"] if of_class is not None else [])]
+    return [
+        "label IS NOT NULL" if label is None else f"label = {value}",
+        *([f"class = {literal(of_class)}"] if of_class is not None else []),
+    ]

@@ -193,9 +193,13 @@ def table_of_parts(parts: Iterable[Mapping[str, Any]], *, like: LazyFrame[Any]) 
 
 
 def with_listed(
-    table: LazyFrame[Any], wanted: Sequence[str], places: Mapping[str, int], listed: str, values: str
+    table: LazyFrame[Any],
+    wanted: Sequence[str],
+    places: Mapping[str, int],
+    listed: str,
+    values: str,
 ) -> LazyFrame[Any]:
-    """Columns of a table, and some that are made of two lists: the numbers of those that a row has, and their values."""
+    """Columns of a table, and some made of two lists: the numbers of those that a row has, and their values."""
 
     def column(name: str) -> str:
         if name not in places:

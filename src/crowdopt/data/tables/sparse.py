@@ -1,4 +1,4 @@
-"""Columns of which most rows have no value: they are carried through joins and sorts as few numbers, and spread last."""
+"""Columns of which most rows have no value: joins and sorts carry a few numbers in their place, and they come last."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def shapes(n_labels: int, *, by_skill: bool) -> tuple[dict[str, tuple[int, ...]]
     r = n_labels
     if by_skill:
         skills: dict[str, tuple[int, ...]] = {"vote_precision": (), "skill": ()}
-        of_labels = {name: (r,) for name in ("vote_shares", "skill_shares", "skill_error_shares")}
+        of_labels = dict.fromkeys(("vote_shares", "skill_shares", "skill_error_shares"), (r,))
         return of_labels | {"skill_kinds": (3,)} | skills, skills
     worker: dict[str, tuple[int, ...]] = {
         "vote_precision": (),

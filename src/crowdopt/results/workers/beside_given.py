@@ -35,8 +35,8 @@ class ComparedWithGiven(JudgedResponses):
     def some(self, kept: Bools) -> ComparedWithGiven:
         """Some of them."""
         entries = np.repeat(kept, self.sizes)
-        tables = {"label": self.label[entries], "without": self.without[entries]}
-        return ComparedWithGiven(**self.of_some(kept), sizes=self.sizes[kept], **tables)
+        label, without = self.label[entries], self.without[entries]
+        return ComparedWithGiven(**self.of_some(kept), sizes=self.sizes[kept], label=label, without=without)
 
     def favourites(self) -> tuple[Floats, Ints, Floats]:
         """By worker the number of tasks, the most frequent answer, and to how many tasks it was given."""
@@ -55,7 +55,7 @@ class ComparedWithGiven(JudgedResponses):
 
 
 class _Tables:
-    """Sparse tables: an entry for each response and label of its task, a pair for each worker and label of its tasks."""
+    """Sparse tables: entries for each response and label of its task, pairs for each worker and label of its tasks."""
 
     def __init__(self, judged: ComparedWithGiven) -> None:
         self.judged = judged
@@ -73,20 +73,20 @@ class _Tables:
     def answers(self) -> Floats:
         """To how many tasks each worker gave each answer (pair)."""
         at = np.searchsorted(self.pairs, self.judged.worker * self.judged.n_labels + self.judged.answer)
-        return np.bincount(at, self.judged.weight, len(self.pairs))
+        return np.asarray(np.bincount(at, self.judged.weight, len(self.pairs)), np.float64)
 
     def by_row(self, values: Floats) -> Floats:
         """Sums over the entries of each response."""
-        return np.bincount(self.row, values, len(self.judged.worker))
+        return np.asarray(np.bincount(self.row, values, len(self.judged.worker)), np.float64)
 
     def by_worker(self, values: Floats) -> Floats:
         """Sums over the pairs of each worker."""
-        return np.bincount(self.pair_worker, values, self.judged.n_workers)
+        return np.asarray(np.bincount(self.pair_worker, values, self.judged.n_workers), np.float64)
 
     def probability_of(self, labels: Ints) -> Floats:
         """How probable one label of each response is; zero if the task did not receive it."""
         mine = self.judged.label == labels[self.row]
-        return np.bincount(self.row[mine], self.judged.without[mine], len(labels))
+        return np.asarray(np.bincount(self.row[mine], self.judged.without[mine], len(labels)), np.float64)
 
     def beside(self) -> Beside:
         """Compares the answers to the labels without the worker; see ``skill._beside_all``."""

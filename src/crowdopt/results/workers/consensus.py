@@ -44,7 +44,10 @@ def consensus_workers(solution: ConsensusSolution, source: Source) -> Workers:
     answers = np.bincount(rows.answer, minlength=scale.n_labels)
     judged: JudgedResponses
     if solution.by_skill:
-        judged, labels = _judged_by_skill(solution, rows), given_tasks(solution.parameters, encoded, scale, answers).labels
+        judged, labels = (
+            _judged_by_skill(solution, rows),
+            given_tasks(solution.parameters, encoded, scale, answers).labels,
+        )
     else:
         judge = Judge(solution.parameters)
         members = judge.members(rows)

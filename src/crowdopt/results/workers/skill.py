@@ -372,7 +372,7 @@ def share_known(beyond: Floats, signal: Floats) -> Floats:
         beyond: Agreements of each worker beyond chance.
         signal: What they would be if the worker knew all labels.
     """
-    return np.clip((beyond.sum() - beyond + 0.5) / (signal.sum() - signal + 1), 0.0, 1.0)
+    return np.asarray(np.clip((beyond.sum() - beyond + 0.5) / (signal.sum() - signal + 1), 0.0, 1.0))
 
 
 def _over_all_orders(judged: ComparedWithAll, centred: Floats, answers: Floats) -> Floats:
