@@ -38,7 +38,7 @@ class _Estimator(ABC):
     labels_: pd.Series[Any]
     probas_: pd.DataFrame
     priors_: pd.Series[Any]
-    errors_: pd.DataFrame
+    errors_: pd.DataFrame | None
 
     def _set(self, labels: Sequence[Any] | None, options: Any) -> None:
         self.labels = labels
@@ -46,8 +46,11 @@ class _Estimator(ABC):
             setattr(self, name, value)
 
     @abstractmethod
-    def _solved(self, data: pd.DataFrame, options: Any) -> tuple[Solution, Floats, Floats]:
-        """The solution, the shares of labels, and how each worker (in order of appearance) answers each label."""
+    def _solved(self, data: pd.DataFrame, options: Any) -> tuple[Solution, Floats, Floats | None]:
+        """The solution, the shares of labels, and how each worker (in order of appearance) answers each label.
+
+        The last are None where workers have a skill, and no matrix.
+        """
 
     def fit(self, data: pd.DataFrame) -> Self:
         """Finds the labels, their probabilities, and how workers answer; warns where they should be checked."""
@@ -62,6 +65,10 @@ class _Estimator(ABC):
         self.labels_ = answers["label"].rename("agg_label")
         self.probas_ = answers[[f"p_{label}" for label in labels]].set_axis(values, axis=1)
         self.priors_ = pandas.Series(shares, index=pandas.Index(values, name="label"), name="prior")
+        self.errors_ = None
+        if matrices is None:
+            self.probas_ = self.probas_.fillna(0.0)
+            return self
         index = pandas.MultiIndex.from_product([_workers_of(data), values], names=["worker", "label"])
         blocks = np.swapaxes(matrices, 1, 2).reshape(-1, len(values))  # worker, answered; true
         self.errors_ = pandas.DataFrame(blocks, index=index, columns=values)
@@ -84,7 +91,7 @@ class _Estimator(ABC):
         """Probability of every label for the tasks of new responses, by what was fitted."""
         names = [f"p_{label}" for label in self._fitted().scale.labels]
         probabilities: pd.DataFrame = self._predicted(data)[names].set_axis(list(self._fitted().scale.values), axis=1)
-        return probabilities
+        return probabilities.fillna(0.0) if self.errors_ is None else probabilities
 
     def _predicted(self, data: pd.DataFrame) -> pd.DataFrame:
         predicted: pd.DataFrame = self._fitted().predict(data, probabilities=True).set_index("task")
@@ -128,10 +135,11 @@ class Consensus(_Estimator):
 
     Attributes:
         labels_: Series ``agg_label`` of labels, indexed by task.
-        probas_: Probability of each label, tasks by labels.
+        probas_: Probability of each label, tasks by labels; of more than 64 labels those that the task received.
         skills_: Series ``skill`` of one number for each worker, as ``workers`` has it: the share of right answers.
         priors_: Share of each label.
-        errors_: Probability of each answer, indexed by (worker, label answered), one column per true label.
+        errors_: Probability of each answer, indexed by (worker, label answered), one column per true label; None where
+            there are more than 64 labels, and a worker has one skill.
         solution_: The whole solution.
 
     >>> import pandas as pd
@@ -148,9 +156,11 @@ class Consensus(_Estimator):
     def __init__(self, labels: Sequence[Any] | None = None, **options: Unpack[ConsensusEstimatorOptions]) -> None:
         self._set(labels, options)
 
-    def _solved(self, data: pd.DataFrame, options: Any) -> tuple[Solution, Floats, Floats]:
+    def _solved(self, data: pd.DataFrame, options: Any) -> tuple[Solution, Floats, Floats | None]:
         self.solution_ = solution = aggregate(data, **options)
         self.skills_ = solution.workers().set_index("worker")["skill"]
+        if solution.by_skill:
+            return solution, solution.parameters.population["skill_shares"], None
         index = {name: at for at, name in enumerate(solution.worker_names)}
         places = [
             index.get(canonical_text(worker), -1) for worker in _workers_of(data)

@@ -19,6 +19,7 @@ from crowdopt.data.reading import Reading
 from crowdopt.engines.base import Limits, OnProgress
 from crowdopt.errors import ClassError, InputError
 from crowdopt.model.offsets import checked_number
+from crowdopt.model.scale import check_few_labels
 from crowdopt.options.model import SolveOptions
 from crowdopt.options.verbs import AggregateOptions, ProveOptions, belongs_to_aggregate, belongs_to_prove
 from crowdopt.options.words import in_python_words
@@ -248,6 +249,7 @@ class _Job:
     def prove(self, on_progress: OnProgress | None) -> ProofSolution:
         """Reads, counts and solves one problem."""
         options, source, wanted = self.options, self.load(), self.wanted
+        check_few_labels(source.responses.scale)
         check_kept(source.reading, ANSWER_COLUMNS)
         consensus = None
         if (n_classes := options["find_classes"]) is not None:

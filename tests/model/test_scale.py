@@ -13,7 +13,7 @@ from crowdopt.errors import InputError
 from crowdopt.model.agreement import agreement
 from crowdopt.model.buckets import Buckets
 from crowdopt.model.certificate import Space
-from crowdopt.model.scale import MAX_LABELS, Scale, canonical_text
+from crowdopt.model.scale import MAX_LABELS, MOST_LABELS, Scale, canonical_text, check_few_labels
 from crowdopt.results.advice import advise_scale
 from crowdopt.results.solve_counts import space_of
 from crowdopt.results.words.sentences import headline
@@ -284,19 +284,30 @@ def test_the_estimator_takes_a_scale():
     assert GlobalOptimum(engine="vote", scale="nominal").fit(data).solution_.scale.kind == "nominal"
 
 
-@pytest.mark.parametrize(("n", "named"), [(MAX_LABELS, False), (MAX_LABELS, True)])
-def test_up_to_64_labels(n, named):
-    labels = [str(j) for j in range(n)]
-    assert Scale.of(labels, labels if named else ()).n_labels == 64
-    with pytest.raises(InputError, match="65 different labels; at most 64"):
-        Scale.of([*labels, "64"], [*labels, "64"] if named else ())
+@pytest.mark.parametrize("named", [False, True])
+def test_up_to_ten_thousand_labels(named):
+    labels = [str(j) for j in range(MOST_LABELS)]
+    scale = Scale.of(labels, labels if named else ())
+    assert scale.n_labels == 10_000
+    assert scale.index("9999") == 9999
+    with pytest.raises(InputError, match=r"10001 different labels, such as .*; at most 10,000 are supported"):
+        Scale.of([*labels, "10000"], [*labels, "10000"] if named else ())
+
+
+def test_up_to_64_labels_are_few():
+    labels = [f"label {j}" for j in range(MAX_LABELS + 1)]
+    check_few_labels(Scale.of(labels[:-1]))
+    with pytest.raises(
+        InputError, match=r"^65 different labels, such as .*; labels are proved among at most 64; merge"
+    ):
+        check_few_labels(Scale.of(labels))
 
 
 def test_too_many_scores_need_bins_and_too_many_texts_do_not():
     with pytest.raises(InputError, match=r"scores need --bins \(--bins 5 makes five of equal width\)$"):
-        Scale.of([j / 7 for j in range(65)])
-    with pytest.raises(InputError, match=r"^65 different labels; at most 64 are supported: .* \(65 in all\)$"):
-        Scale.of([f"label {j}" for j in range(65)])
+        Scale.of([j / 7 for j in range(10_001)])
+    with pytest.raises(InputError, match=r"^10001 different labels.*; is this column one of free texts or ids\?$"):
+        Scale.of([f"label {j}" for j in range(10_001)])
 
 
 @pytest.mark.parametrize(

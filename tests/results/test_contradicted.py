@@ -138,7 +138,8 @@ def test_how_workers_contradict_in_words():
     scale = prove(to_pandas(ROWS)).scale
 
     def said(*voters):
-        found = Contradicted.of(["t"], np.array([0]), np.array([voters]), scale)
+        who = np.array([sum(voters)]), np.array([max(voters)]), np.array([np.argmax(voters)])
+        found = Contradicted.of(["t"], np.array([0]), who, scale)
         return found.n_clear, found.that_labels_follow() if found.cases else ""
 
     assert said(0, 0, 0) == (0, "")

@@ -10,10 +10,10 @@ import pytest
 from scipy.special import betainc, betaincinv
 
 from crowdopt.results.workers.skill import (
-    JudgedResponses,
-    _Beside,
+    ComparedWithAll,
     _own_sums,
     _summed,
+    beside_others,
     measure_skill,
     skill_reason,
     uncertain_share,
@@ -27,7 +27,10 @@ def judged(task, worker, answer, members, without, *, n_workers=None, known=None
     """Responses as lists, or arrays; members as (weight, probabilities)."""
     columns = [np.asarray(column, np.int64) for column in (task, worker, answer)]
     some = np.zeros(len(columns[0]), bool) if known is None else np.asarray(known)
-    return JudgedResponses(*columns, n_workers or int(max(worker)) + 1, members, np.asarray(without, float), some)
+    right = [(weight, np.asarray(table)[columns[0], columns[2]]) for weight, table in members]
+    table = np.asarray(without, float)
+    sizes = n_workers or int(max(worker)) + 1, table.shape[1]
+    return ComparedWithAll(*columns, *sizes, some, right, table)
 
 
 def by_oracle(task, worker, answer, matrices, shares):
@@ -258,7 +261,7 @@ def test_chance_is_the_mean_over_all_orders_and_a_flag_needs_more_than_their_spr
     rows = judged(task, worker, np.tile(answer, 2), [(1.0, without)], np.tile(without, (2, 1)))
     orders = [sum(without[i, a] for i, a in enumerate(order)) for order in itertools.permutations(answer.tolist())]
     assert measure_skill([rows]).chance[0] == pytest.approx(np.mean(orders) / 7)
-    beside = _Beside.the_others([rows], _summed([rows], _own_sums))
+    beside = beside_others([rows], _summed([rows], _own_sums))
     assert beside.deviation[0] == pytest.approx(np.std(orders))
 
 

@@ -345,7 +345,7 @@ def print_summary(summary: Summary, labels: list[str], written: str) -> None:
     tables = _fitting(console, summary.matrices, labels) if len(summary.matrices) <= MAX_MATRICES else []
     for table in tables:
         console.print(table)
-    if not tables:
+    if summary.matrices and not tables:
         console.print("How workers answer does not fit here; the report has it (--report FILE.html).", soft_wrap=True)
     for warning in summary.warnings:
         console.print(Text.assemble(("warning: ", "bold yellow"), warning), soft_wrap=True)

@@ -53,8 +53,8 @@ class AnswerCells:
     @classmethod
     def none(cls, parts: Iterable[Rows], n_workers: int, n_labels: int) -> AnswerCells:
         """No pairs at all."""
-        del parts
-        nothing = np.zeros((n_workers, n_labels), bool)
+        del parts, n_labels
+        nothing = np.zeros((n_workers, 0), bool)
         return cls.of(nothing, nothing)
 
     @classmethod

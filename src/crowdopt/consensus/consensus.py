@@ -7,14 +7,16 @@ say. There is nothing to set, and nothing random.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from crowdopt.consensus.given import GivenLabels
 from crowdopt.consensus.kinds import fit_kinds, kinds_states
 from crowdopt.consensus.learning import learn_about_all
 from crowdopt.consensus.parameters import Parameters
-from crowdopt.consensus.teaching import crossed_labels, idle_labels
+from crowdopt.consensus.skills import fit_skills, fit_votes
+from crowdopt.consensus.teaching import crossed_given, crossed_labels, idle_given, idle_labels
 from crowdopt.consensus.tilted import fit_tilted, tilted_states
 from crowdopt.consensus.vote import fit_vote, vote_labels, vote_labels_without
 from crowdopt.consensus.work import Work
@@ -31,11 +33,10 @@ if TYPE_CHECKING:
 WEIGHTS = {"vote": 0.25, "tilted": 0.5, "kinds": 0.25}
 """The members and their weights."""
 
-_FITS: dict[str, Callable[[Rows, Floats | None, Callable[[], None]], Fitted]] = {
-    "vote": fit_vote,
-    "tilted": fit_tilted,
-    "kinds": fit_kinds,
-}
+_Fits: TypeAlias = "dict[str, Callable[[Rows, Floats | None, Callable[[], None]], Fitted]]"
+MATRIX_FITS: _Fits = {"vote": fit_vote, "tilted": fit_tilted, "kinds": fit_kinds}
+SKILL_FITS: _Fits = {"vote": fit_votes, "skill": fit_skills}
+"""How members are fitted, where workers have matrices and where they have skills."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +97,7 @@ def fit_consensus(
     *,
     shares: Floats | None = None,
     on_share: OnShare | None = None,
+    by_skill: bool = False,
 ) -> tuple[Parameters, dict[str, int]]:
     """The parameters of all workers, and how many rounds each member took.
 
@@ -104,17 +106,19 @@ def fit_consensus(
         all_rows: All responses then. What describes the population follows from ``rows`` alone.
         shares: See :func:`find_consensus`.
         on_share: See :func:`find_consensus`.
+        by_skill: Whether workers have a skill and not a matrix; see ``skills.py``.
     """
     if not len(rows.worker):
         raise InputError("there is no response with a label; give at least one")
     if all_rows is None:
-        used, idle = rows.labels_used, idle_labels(crossed_labels(rows.votes, rows.known))
+        used, idle = rows.labels_used, _idle(rows, by_skill=by_skill)
     else:
         used, idle = all_rows.labels_used, all_rows.idle
     labels = labels_to_fit(used, shares)
     parameters, rounds = Parameters({}, {}), {}
-    work = Work(len(rows.worker), all_rows.n_responses if all_rows else 0, on_share or (lambda _: None))
-    for name, fitted in fit_members(rows.without_known(idle).with_labels(labels), shares, work):
+    fits = SKILL_FITS if by_skill else MATRIX_FITS
+    work = Work(len(rows.worker), all_rows.n_responses if all_rows else 0, on_share or (lambda _: None), tuple(fits))
+    for name, fitted in fit_members(rows.without_known(idle).with_labels(labels), shares, work, fits):
         found, rounds[name] = fitted.parameters, fitted.n_rounds
         if all_rows is not None:
             watched, learner = work.watched(all_rows.parts.without_known(idle).with_labels(labels)), fitted.learner
@@ -129,12 +133,20 @@ def labels_to_fit(used: Bools, shares: Floats | None) -> Ints:
     return np.flatnonzero(used) if shares is None else np.arange(len(used))
 
 
-def fit_members(rows: Rows, shares: Floats | None, work: Work) -> Iterator[tuple[str, Fitted]]:
+def fit_members(
+    rows: Rows, shares: Floats | None, work: Work, fits: _Fits = MATRIX_FITS
+) -> Iterator[tuple[str, Fitted]]:
     """Fits one member after the other, by name, to rows of the labels that can have tasks."""
     few = rows.with_evidence()
-    for name, fit in _FITS.items():
+    for name, fit in fits.items():
         work.begin(name)
         yield name, fit(few, shares, work.on_round)
+
+
+def _idle(rows: Rows, *, by_skill: bool) -> Bools:
+    if by_skill:
+        return idle_given([crossed_given(GivenLabels.of(rows), rows.known)], rows.n_labels)
+    return idle_labels(crossed_labels(rows.votes, rows.known))
 
 
 class Judge:

@@ -24,6 +24,10 @@ class Parameters:
         population: ``vote_shares`` (R), ``vote_precision`` (), ``tilted_shares`` (R), ``tilted_kinds`` (R, R + 1; the
             last column: no tilt), ``tilted_matrix`` (R, R), ``kinds_shares`` (2R), ``kinds_matrix`` (2R, R).
         workers: ``vote_precision`` (W), ``tilted_matrix`` (W, R, R), ``kinds_matrix`` (W, 2R, R).
+
+    Where workers have a skill, and no matrices (see ``skills.py``), the population has ``vote_shares``,
+    ``vote_precision``, ``skill_shares`` (R), ``skill_error_shares`` (R), ``skill_kinds`` (3) and ``skill`` (), and the
+    workers ``vote_precision`` and ``skill``.
     """
 
     population: dict[str, Floats]

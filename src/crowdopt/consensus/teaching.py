@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from crowdopt._arrays import Bools, Floats, Ints
+    from crowdopt.consensus.given import GivenLabels
 
 
 def crossed_labels(votes: Ints, known: Ints) -> Floats:
@@ -38,6 +41,28 @@ def idle_labels(crossed: Floats) -> Bools:
     confirmed = np.diag(crossed)
     others = crossed - np.diag(confirmed)
     return np.asarray(np.any(others > confirmed[:, None] + confirmed + CLOSE, axis=1))
+
+
+def crossed_given(given: GivenLabels, known: Ints) -> tuple[Ints, Floats]:
+    """:func:`crossed_labels` of many labels: pairs, as known · labels + answered, and how many tasks each has."""
+    task, held = given.task, known >= 0
+    most = np.zeros(given.n_tasks, np.int64)
+    np.maximum.at(most, task, given.votes)
+    top = held[task] & (given.votes > 0) & (given.votes == most[task])
+    shares = 1.0 / np.bincount(task[top], minlength=given.n_tasks)[task[top]]
+    pairs, at = np.unique(known[task[top]] * given.n_labels + given.label[top], return_inverse=True)
+    return pairs, np.asarray(np.bincount(at.reshape(-1), shares, len(pairs)), np.float64)
+
+
+def idle_given(crossed: Iterable[tuple[Ints, Floats]], n_labels: int) -> Bools:
+    """The same as :func:`idle_labels` for many labels, of the sum of all that :func:`crossed_given` gives."""
+    keys, numbers = map(np.concatenate, zip(*crossed, strict=True))
+    pairs, at = np.unique(keys, return_inverse=True)
+    totals = np.bincount(at.reshape(-1), numbers, len(pairs))
+    known, answered = np.divmod(pairs, n_labels)
+    confirmed = np.bincount(known, totals * (known == answered), n_labels)
+    against = (known != answered) & (totals > confirmed[known] + confirmed[answered] + CLOSE)
+    return np.bincount(known, against, n_labels) > 0
 
 
 def teaches(votes: Ints, known: Ints) -> Bools:

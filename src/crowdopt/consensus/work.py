@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 OnShare = Callable[[float], None]
 """Called now and then with the share of the work that is done, from 0 to 1."""
 
-COSTS = {"vote": 1.0, "tilted": 8.0, "kinds": 3.0}
+COSTS = {"vote": 1.0, "tilted": 8.0, "kinds": 3.0, "skill": 4.0}
 """How long a look at a response takes each member of the consensus, compared with the others."""
 
 ROUNDS, LOOKS = 40, 5
@@ -29,11 +29,13 @@ class Work:
         n_responses: The responses that members learn from.
         n_all: All responses, if these are a sample; else 0.
         on_share: Called whenever more of it is done.
+        members: The members that are to be fitted.
     """
 
     n_responses: int
     n_all: int
     on_share: OnShare
+    members: tuple[str, ...]
     _done: float = 0.0
     _cost: float = 0.0
     _until: float = 0.0
@@ -63,5 +65,5 @@ class Work:
         self._tell()
 
     def _tell(self) -> None:
-        total = sum(COSTS.values()) * (ROUNDS * self.n_responses + LOOKS * self.n_all)
+        total = sum(COSTS[name] for name in self.members) * (ROUNDS * self.n_responses + LOOKS * self.n_all)
         self.on_share(min(self._done / max(total, 1.0), 1.0))

@@ -51,7 +51,7 @@ def encode_by_group(responses: Table, scales: Mapping[str, Scale]) -> dict[str, 
         if name in scales:
             own = [np.unique(code[part], return_inverse=True) for code in codes]
             tasks, workers, texts = (all_.take(few) for all_, (few, _) in zip(names, own, strict=True))
-            labels = np.array([scales[name].labels.index(text) for text in texts.to_pylist()])
+            labels = np.array([scales[name].places[text] for text in texts.to_pylist()])
             task, worker, answer = (code.reshape(-1) for _, code in own)
             encoded[name] = Encoded.of(Coded.of(task, worker, labels[answer], scales[name].n_labels), tasks, workers)
     return encoded

@@ -30,7 +30,7 @@ from crowdopt.data.tables.table import Table, fetch, settle_by, small_table, wit
 from crowdopt.data.worker_classes import MAX_CLASSES, WorkerClass, classed, ordered_class_names
 from crowdopt.errors import ClassError, InputError
 from crowdopt.model.buckets import Buckets
-from crowdopt.model.scale import MAX_LABELS, Scale, canonical_text, sorted_texts
+from crowdopt.model.scale import MOST_LABELS, Scale, canonical_text, sorted_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,7 +117,7 @@ class GroupedSource:
         """The buckets of a group as rows of counts, and behind them the one of tasks without any response."""
         counted = self.groups[group]
         rows = np.zeros((counted.buckets.n_buckets + 1, *self.shape), np.int64)
-        rows[:-1, : counted.buckets.n_classes, : counted.scale.n_labels] = counted.buckets.counts
+        rows[:-1, : counted.buckets.n_classes, : counted.buckets.n_labels] = counted.buckets.counts
         return rows.reshape(len(rows), -1)
 
 
@@ -254,8 +254,8 @@ class _Groups:
     def _labels(self) -> dict[str, list[Any]]:
         """The labels of every group, in no particular order; of more than there may be only some."""
         distinct = self.usable.select("group", "label").unique()
-        many = [group for group, numbers in self.numbers.items() if numbers["n_labels"] > MAX_LABELS]
-        some = {group: fetch(distinct.filter(nw.col("group") == group).head(MAX_LABELS))["label"] for group in many}
+        many = [group for group, numbers in self.numbers.items() if numbers["n_labels"] > MOST_LABELS]
+        some = {group: fetch(distinct.filter(nw.col("group") == group).head(MOST_LABELS))["label"] for group in many}
         if many:
             distinct = distinct.join(small_table({"group": many}, like=distinct), on="group", how="anti")
         rows = fetch(distinct)
@@ -308,6 +308,11 @@ def _by_group(table: Table) -> dict[Any, dict[str, int]]:
     return {group: {name: int(rows[name][at]) for name in names} for at, group in enumerate(rows["group"])}
 
 
+def _n_places(known: Facts) -> int:
+    """How many places of a scale are counted apart: many labels are counted together."""
+    return 1 if known.scale.has_many_labels else known.scale.n_labels
+
+
 class _Counting:
     """One GROUP BY over the tasks of all groups, and one over the counts that come out.
 
@@ -318,7 +323,7 @@ class _Counting:
         self.prepared, self.facts = prepared, facts
         self.classed = classed(prepared.reading)
         n_classes = max(len(known.classes) for known in facts.values())
-        self.shape = (max(n_classes, 1), max(known.scale.n_labels for known in facts.values()))
+        self.shape = (max(n_classes, 1), max(map(_n_places, facts.values())))
         self.columns = {f"c{at}": at for at in range(self.shape[0] * self.shape[1])}
 
     def per_task(self, table: Table, folder: Path | None) -> Table:
@@ -343,7 +348,8 @@ class _Counting:
             group: known.scale.labels if of == LABEL_TEXT else [one.name for one in known.classes]
             for group, known in self.facts.items()
         }
-        rows = [(group, text, j) for group, own in names.items() for j, text in enumerate(own)]
+        last = {group: _n_places(known) - 1 if of == LABEL_TEXT else np.inf for group, known in self.facts.items()}
+        rows = [(group, text, min(j, last[group])) for group, own in names.items() for j, text in enumerate(own)]
         groups, texts, codes = zip(*rows, strict=True)
         return small_table({"group": groups, of: texts, code: np.array(codes, np.int64)}, like=like)
 
@@ -374,7 +380,7 @@ class _Counting:
         }
 
     def _problem(self, known: Facts, counts: Ints, weights: Ints) -> CountedProblem:
-        own = counts[:, : max(len(known.classes), 1), : known.scale.n_labels]
+        own = counts[:, : max(len(known.classes), 1), : _n_places(known)]
         buckets, _ = Buckets.from_arrays(own, weights)
         silent = int(weights[counts.sum(axis=(1, 2)) == 0].sum())
         totals = Totals(

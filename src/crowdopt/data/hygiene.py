@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from crowdopt.data.readers.postgres_counts import Server
     from crowdopt.data.reading import Reading
 
-MAX_SPELLINGS = 5_000
+MAX_SPELLINGS = 20_000
 """Labels that one problem may have before those that are one are put together."""
 
 MAX_GROUPED_SPELLINGS = 200_000
@@ -126,7 +126,7 @@ def _with_one_spelling(
         if server is not None:
             server.replace_labels(whole.changes)
     many = reading.group and len(whole.counts) > MAX_LABELS  # groups have labels of their own, all of them rare
-    return prepared, overview, label_notes(whole, reading, whole.counts if many else [*named, *reading.labels])
+    return prepared, overview, label_notes(whole, reading, whole.counts if many else {*named, *reading.labels})
 
 
 def _label_counts(overview: Overview, limit: int) -> dict[str, int]:

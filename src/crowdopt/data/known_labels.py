@@ -29,7 +29,7 @@ from crowdopt.data.tables.table import (
 from crowdopt.data.tables.texts import replaced
 from crowdopt.errors import GoldError, InputError
 from crowdopt.model.letters import HAS_BLANKS, trimmed
-from crowdopt.model.scale import canonical_text
+from crowdopt.model.scale import canonical_text, named_labels
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -57,7 +57,7 @@ class GoldCounts:
 
     Attributes:
         labels: The label of each row.
-        counts: Answers by class and label.
+        counts: Answers by class and label; of many labels, all answers together.
         weights: How many tasks have this label and these counts.
     """
 
@@ -82,6 +82,16 @@ class GoldCounts:
         responses = np.zeros((self.counts.shape[2], *self.counts.shape[1:]), np.int64)
         np.add.at(responses, self.labels, self.counts * self.weights[:, None, None])
         return responses
+
+    @property
+    def n_responses(self) -> int:
+        """The number of all of them."""
+        return int(self.counts.sum(axis=(1, 2)) @ self.weights)
+
+    @property
+    def n_tasks(self) -> int:
+        """Their number."""
+        return int(self.weights.sum())
 
     @property
     def tasks(self) -> Ints:
@@ -113,12 +123,12 @@ def with_gold(per_task: Table, gold: Sequence[tuple[str, str]], scale: Scale) ->
     Raises:
         GoldError: If a label is not on the scale, or a task is not in the data.
     """
-    off_scale = [(task, label) for task, label in gold if label not in scale.labels]
+    off_scale = [(task, label) for task, label in gold if label not in scale.places]
     if off_scale:
         task, label = off_scale[0]
         raise GoldError(
-            f"the gold label {label!r} of task {task!r} is not on the scale {', '.join(scale.labels)}; name the whole "
-            "scale with --labels"
+            f"the gold label {label!r} of task {task!r} is not on the scale {named_labels(scale.labels)}; name "
+            "the whole scale with --labels"
         )
     tasks, index = [task for task, _ in gold], [scale.index(label) for _, label in gold]
     known = small_table({TASK_TEXT: tasks, GOLD_COLUMN: np.array(index, np.int64)}, like=per_task)

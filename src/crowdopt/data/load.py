@@ -94,13 +94,13 @@ class Source:
     def totals(self) -> Totals:
         """The numbers of what went in."""
         gold = self.counts.gold
-        n_gold = int(gold.tasks.sum()) if gold else 0
+        n_gold = gold.n_tasks if gold else 0
         return Totals(
             n_tasks=self.counts.buckets.n_tasks + self.counts.n_no_response + n_gold,
             n_gold=n_gold,
             n_no_response=self.counts.n_no_response,
             n_workers=self.responses.n_workers,
-            n_responses=self.counts.buckets.n_responses + (int(gold.responses.sum()) if gold else 0),
+            n_responses=self.counts.buckets.n_responses + (gold.n_responses if gold else 0),
             n_dropped=self.responses.n_dropped,
         )
 

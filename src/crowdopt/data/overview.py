@@ -13,7 +13,7 @@ from crowdopt.data.tables.table import Table, distinct_rows, fetch, settle
 from crowdopt.data.worker_classes import WorkerClass, classed, list_classes
 from crowdopt.errors import InputError
 from crowdopt.model.letters import HAS_BLANKS
-from crowdopt.model.scale import MAX_LABELS, canonical_text, hint_bins
+from crowdopt.model.scale import MOST_LABELS, canonical_text, too_many_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -87,8 +87,8 @@ class Overview:
 
     def labels(self) -> list[Any]:
         """The labels that occur, in no particular order."""
-        labels = fetch(distinct_rows(self.usable.select("label")).head(MAX_LABELS + 1))["label"]
-        if len(labels) > MAX_LABELS:
+        labels = fetch(distinct_rows(self.usable.select("label")).head(MOST_LABELS + 1))["label"]
+        if len(labels) > MOST_LABELS:
             check_n_labels(labels, int(fetch(self.usable.select(nw.col("label").n_unique()))["label"][0]))
         check_n_labels(labels, len(labels))
         return labels
@@ -130,9 +130,5 @@ def check_n_labels(labels: Sequence[Any], number: int) -> None:
     """Raises if there are no labels, or too many: ``labels`` are some of them, ``number`` says how many there are."""
     if not number:
         raise InputError("there are no responses: no row has a task, a worker and a label")
-    if number > MAX_LABELS:
-        texts = [canonical_text(label) for label in labels]
-        shown = ", ".join(sorted(repr(text[:40]) for text in texts)[:5])
-        raise InputError(
-            f"{number} different labels, such as {shown}; at most {MAX_LABELS} are supported{hint_bins(texts)}"
-        )
+    if number > MOST_LABELS:
+        raise too_many_labels(number, [canonical_text(label) for label in labels])

@@ -73,7 +73,8 @@ class TaskCounts:
         table: One row per task: task, a count column for every label that occurs (of every class), and the gold label
             if there are any.
         columns: The count columns, and for each the place of its class and label among all: class * labels + label.
-        buckets: The distinct counts.
+            Of many labels there is one column, for all of them together.
+        buckets: The distinct counts: of many labels the distinct numbers of responses.
         n_no_response: Tasks without any usable response; they are in ``table`` but in no bucket.
         gold: Tasks of known label, if there are any; they are in ``table`` but in no bucket either.
     """
@@ -164,7 +165,7 @@ def count_tasks(responses: Responses, workspace: Workspace | None = None, server
     scale = responses.scale
     places = {f"c{at}": place for at, place in _places(responses)}
     columns = {name: int(name[1:]) for name in places}
-    shape = (max(len(responses.classes), 1), scale.n_labels)
+    shape = (1, 1) if scale.has_many_labels else (max(len(responses.classes), 1), scale.n_labels)
     if server is not None:
         per_task = server.per_task(places, complete=not responses.n_dropped)
     else:
@@ -205,8 +206,14 @@ def _check_fit(per_task: Table, columns: Sequence[str], n_bytes: int) -> None:
 
 
 def _places(responses: Responses) -> Iterator[tuple[int, tuple[str | None, Any]]]:
-    """For each class and occurring label: where they are counted in a row of counts, and what they are."""
+    """For each class and occurring label: where they are counted in a row of counts, and what they are.
+
+    Of many labels there is one place, of any label.
+    """
     scale = responses.scale
+    if scale.has_many_labels:
+        yield 0, (None, None)
+        return
     for k, name in enumerate([one.name for one in responses.classes] or [None]):
         for j in sorted(scale.occurring):
             yield k * scale.n_labels + j, (name, scale.values[j])
@@ -214,7 +221,7 @@ def _places(responses: Responses) -> Iterator[tuple[int, tuple[str | None, Any]]
 
 def _indicator(of_class: str | None, label: Any) -> nw.Expr:
     """One where a response is theirs."""
-    theirs = nw.col("label") == label
+    theirs = ~nw.col("label").is_null() if label is None else nw.col("label") == label
     if of_class is not None:
         theirs &= nw.col("class") == of_class
     return nw.when(theirs).then(nw.lit(1))

@@ -97,17 +97,18 @@ def spell(
 
 def _spelled(counts: Mapping[str, int], reading: Reading, named: Sequence[str]) -> dict[str, str | None]:
     """The new spelling of each label; None if it is empty, or a text that stands for a missing label."""
-    missing = {"", *map(trimmed, reading.na)}.difference(named)
+    missing, given = {"", *map(trimmed, reading.na)}.difference(named), set(named)
     plain = without_invisible if reading.tidy else trimmed
     kept = [label for label in counts if trimmed(label) not in missing and plain(label)]
     found: dict[str, str | None] = dict.fromkeys(counts)
+    known = set(kept)
     for family in _families([*kept, *named], tidy=reading.tidy):
-        heads = sorted(family.intersection(named))
+        heads = sorted(family & given)
         spellings: Counter[str] = Counter()
-        for label in family.intersection(kept):
+        for label in family & known:
             spellings[plain(label)] += counts[label]
         common = min(spellings, key=lambda text: (-spellings[text], text), default="")
-        found |= {label: _head(label, heads) if heads else common for label in family.intersection(kept)}
+        found |= {label: _head(label, heads) if heads else common for label in family & known}
     return found
 
 
@@ -199,8 +200,8 @@ def onto(labels: Iterable[str], scale: Sequence[str], reading: Reading) -> dict[
 
     Others stay, so that whoever compares them can say that they are not on the scale.
     """
-    changes = spell(dict.fromkeys(labels, 0), reading, scale).changes
-    return {label: new for label, new in changes.items() if new is None or new in scale}
+    changes, known = spell(dict.fromkeys(labels, 0), reading, scale).changes, set(scale)
+    return {label: new for label, new in changes.items() if new is None or new in known}
 
 
 def equal_labels(one: str, other: str, reading: Reading) -> bool:

@@ -24,7 +24,7 @@ import numpy as np
 from crowdopt.errors import InputError
 from crowdopt.model.buckets import blocks_of
 from crowdopt.model.offsets import checked_number
-from crowdopt.model.scale import canonical_text
+from crowdopt.model.scale import canonical_text, named_labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -287,18 +287,19 @@ def read_shares(given: Any, labels: Sequence[str], option: str, others: str = ""
         raise InputError(f"{option} must be {others}a dict with the share of each label, not {given!r}")
     shares = {canonical_text(name): share for name, share in given.items()}
     if set(shares) != set(labels):
-        raise InputError(f"{option} must give a share for each of {', '.join(labels)}")
+        raise InputError(f"{option} must give a share for each of {named_labels(labels)}")
     return tuple(checked_number(shares[label], "a share") for label in labels)
 
 
 def _parse_shares(text: str, labels: Sequence[str], option: str, others: str) -> tuple[float, ...]:
     shares: dict[str, float] = {}
+    known = set(labels)
     for item in text.split(","):
         name, equals, share = item.rpartition("=")
         name = name.strip()
-        if not equals or name not in labels:
+        if not equals or name not in known:
             raise InputError(
-                f"cannot read {item!r} in {option}: it takes {others}LABEL=P,… for the labels {', '.join(labels)}"
+                f"cannot read {item!r} in {option}: it takes {others}LABEL=P,… for the labels {named_labels(labels)}"
             )
         if name in shares:
             raise InputError(f"{option} names the label {name!r} twice")
@@ -307,5 +308,5 @@ def _parse_shares(text: str, labels: Sequence[str], option: str, others: str) ->
         except ValueError:
             raise InputError(f"{option}: {share!r} is not a number") from None
     if missing := [label for label in labels if label not in shares]:
-        raise InputError(f"{option} must give a share for every label; missing: {', '.join(missing)}")
+        raise InputError(f"{option} must give a share for every label; missing: {named_labels(missing)}")
     return tuple(shares[label] for label in labels)

@@ -8,6 +8,7 @@ import itertools
 import math
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 MAX_LABELS = 64
+"""Labels up to which labels can be proved, and counts, matrices and probabilities are held for every label."""
+
+MOST_LABELS = 10_000
+"""Labels that there can be at all."""
 
 ScaleKind = Literal["ordinal", "nominal"]
 """Whether the order of the labels means something."""
@@ -94,15 +99,13 @@ class Scale:
         if named:
             if unknown := sorted(set(by_text) - set(named)):
                 raise InputError(
-                    f"{_count(len(unknown), 'label')} not on the scale {', '.join(named)}: {_listed(unknown)}"
+                    f"{_count(len(unknown), 'label')} not on the scale {named_labels(named)}: {_listed(unknown)}"
                 )
             texts = list(named)
         else:
             texts = sorted_texts(by_text)
-        if len(texts) > MAX_LABELS:
-            raise InputError(
-                f"{len(texts)} different labels; at most {MAX_LABELS} are supported: {_listed(texts)}{hint_bins(texts)}"
-            )
+        if len(texts) > MOST_LABELS:
+            raise too_many_labels(len(texts), texts)
         if not named and kind != "nominal":
             _check_distinct(texts)
         sortable = bool(named) or len(texts) <= 2 or all(as_number(text) is not None for text in texts)
@@ -110,9 +113,10 @@ class Scale:
             raise InputError(
                 f"the order of labels that are texts must be named: --labels, lowest first; they are {_listed(texts)}"
             )
+        types = {type(value) for value in by_text.values()}
         return cls(
             tuple(texts),
-            tuple(by_text.get(text, _like(text, by_text)) for text in texts),
+            tuple(by_text[text] if text in by_text else _like(text, types) for text in texts),
             kind or ("ordinal" if named or len(texts) <= 2 or are_ratings(texts) else "nominal"),
             inferred=not named and not kind,
             occurring=frozenset(j for j, text in enumerate(texts) if text in by_text),
@@ -123,12 +127,22 @@ class Scale:
         """Number of labels."""
         return len(self.labels)
 
+    @property
+    def has_many_labels(self) -> bool:
+        """Whether there are too many labels for counts, matrices and probabilities of every label."""
+        return self.n_labels > MAX_LABELS
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The index of each label by its canonical text."""
+        return {text: j for j, text in enumerate(self.labels)}
+
     def index(self, text: str) -> int:
         """Index of a label by its canonical text; raises for a label that is not on the scale."""
         try:
-            return self.labels.index(text)
-        except ValueError:
-            raise InputError(f"label {text!r} is not on the scale {', '.join(self.labels)}") from None
+            return self.places[text]
+        except KeyError:
+            raise InputError(f"label {text!r} is not on the scale {named_labels(self.labels)}") from None
 
 
 def as_number(text: str) -> float | None:
@@ -161,15 +175,44 @@ def are_ratings(texts: Sequence[str]) -> bool:
     return n in RATINGS and begins and numbers == [first + step for step in range(n)]
 
 
+def named_labels(labels: Sequence[str], most: int = MAX_LABELS) -> str:
+    """Labels in words; of very many the first ones.
+
+    >>> named_labels("abc"), named_labels("abc", 2)
+    ('a, b, c', 'a, b, … (3 in all)')
+    """
+    more = f", … ({len(labels):,} in all)" if len(labels) > most else ""
+    return ", ".join(labels[:most]) + more
+
+
+def too_many_labels(number: int, some: Sequence[str]) -> InputError:
+    """The error for more labels than there can be, given their number and the texts of some of them."""
+    why = hint_bins(some) or "; is this column one of free texts or ids?"
+    return InputError(f"{number} different labels, such as {_few(some)}; at most {MOST_LABELS:,} are supported{why}")
+
+
+def check_few_labels(scale: Scale) -> None:
+    """Raises if labels are too many to be proved."""
+    if scale.has_many_labels:
+        why = hint_bins(scale.labels) or "; merge some of them, or use crowdopt aggregate"
+        raise InputError(
+            f"{scale.n_labels} different labels, such as {_few(scale.labels)}; labels are proved among at most "
+            f"{MAX_LABELS}{why}"
+        )
+
+
+def _few(texts: Sequence[str]) -> str:
+    return ", ".join(sorted(repr(text[:40]) for text in texts)[:5])
+
+
 def hint_bins(texts: Sequence[str]) -> str:
     """What to say behind "too many labels" if they are scores; empty if they are not."""
     scores = all(as_number(text) is not None for text in texts)
     return "; scores need --bins (--bins 5 makes five of equal width)" if scores else ""
 
 
-def _like(text: str, by_text: dict[str, Any]) -> Any:
+def _like(text: str, kinds: set[type]) -> Any:
     """A named label that never occurs, as the type that the others have."""
-    kinds = {type(value) for value in by_text.values()}
     if kinds == {bool} and text in {"true", "false"}:
         return text == "true"
     number = as_number(text)

@@ -116,7 +116,6 @@ def _why(solution: ProofSolution, value: float, mapping: Ints) -> str:
 
 def share_right(solution: ProofSolution, mapping: Ints) -> float | None:
     """The share of right labels that another mapping of the same buckets has; None if no truth was given."""
-    if solution.accuracy is None or solution.accuracy.by_row is None:
+    if solution.accuracy is None or (compared := solution.accuracy.compared) is None:
         return None
-    table = solution.accuracy.by_row
-    return float(table[mapping, np.arange(len(mapping))].sum() / table.sum())
+    return float(compared.n @ compared.right(mapping) / compared.n.sum())

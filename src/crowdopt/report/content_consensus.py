@@ -9,6 +9,7 @@ import numpy as np
 from crowdopt.report.content_shared import (
     how_to_repeat,
     least_certain,
+    most_frequent,
     plain_numbers,
     shared_content,
     truth_by_label,
@@ -37,6 +38,7 @@ def gather_consensus(solution: ConsensusSolution, command: str = "") -> dict[str
     return shared_content(solution) | {
         "mean_confidence": solution.mean_confidence,
         "matrix": _answers_by_label(solution),
+        "answers": ["this label", "another one"] if solution.by_skill else list(map(isolated, solution.scale.labels)),
         "tasks": unsure,
         "vote": _beside_vote(solution),
         "accuracy": truth_by_label(solution, solution.need_tasks().labels) if solution.accuracy else None,
@@ -46,7 +48,10 @@ def gather_consensus(solution: ConsensusSolution, command: str = "") -> dict[str
 
 
 def _answers_by_label(solution: ConsensusSolution) -> list[dict[str, Any]]:
-    """The expected answers to the tasks of each label, as shares and as numbers, and how many tasks have the label."""
+    """The expected answers to the tasks of each label, as shares and as numbers, and how many tasks have the label.
+
+    Of many labels the most frequent ones.
+    """
     shares, counts = solution.answer_shares, solution.expected_answers
     return [
         {
@@ -55,7 +60,7 @@ def _answers_by_label(solution: ConsensusSolution) -> list[dict[str, Any]]:
             "shares": plain_numbers(shares[at]),
             "counts": plain_numbers(counts[at]),
         }
-        for at, label in enumerate(solution.scale.labels)
+        for at, label in most_frequent(solution.scale.labels, solution.label_tasks)
     ]
 
 
@@ -67,13 +72,13 @@ def _seconds(solution: ConsensusSolution, names: Sequence[str]) -> list[dict[str
     found: list[dict[str, Any]] = [{"second": "", "p_second": None} for _ in names]
     if solution.scale.n_labels == 1:
         return found
-    wanted, labels = pa.array(names, pa.string()), [isolated(label) for label in solution.scale.labels]
+    wanted, labels = pa.array(names, pa.string()), solution.scale.labels
     for tasks in solution.need_parts():
-        at = pc.index_in(wanted, value_set=tasks.names).fill_null(-1).to_numpy()
+        at, seconds = pc.index_in(wanted, value_set=tasks.names).fill_null(-1).to_numpy(), tasks.seconds
         for place in np.flatnonzero(at >= 0):
-            others = tasks.probabilities[at[place]].copy()
-            others[tasks.labels[at[place]]] = -1.0
-            found[place] = {"second": labels[others.argmax()], "p_second": float(others.max())}
+            label, probability = (column[at[place]].item() for column in seconds)
+            if label >= 0:
+                found[place] = {"second": isolated(labels[label]), "p_second": probability}
     return found
 
 
@@ -82,34 +87,34 @@ def _beside_vote(solution: ConsensusSolution) -> dict[str, Any]:
 
     Labels that share the most responses are all labels of the vote: each is right for its part.
     """
-    by_row = solution.accuracy.by_row if solution.accuracy else None
+    compared = solution.accuracy.compared if solution.accuracy else None
     facts: dict[str, Any] = {"n_tasks": 0, "n_different": 0, "n_tied": 0}
-    if solution.accuracy and by_row is not None:
+    if solution.accuracy and compared is not None:
         facts |= {"accuracy": solution.accuracy.vote, "n_truth": 0, "n_right": 0, "n_vote_right": 0.0}
     end = 0
     for tasks in solution.need_parts():
-        labels, rows = tasks.labels, np.arange(len(tasks.labels))
-        top = tasks.votes == tasks.votes.max(axis=1, keepdims=True)
-        outvoted = tasks.free & ~top[rows, labels]
+        labels = tasks.labels
+        outvoted = tasks.free & (tasks.vote_shares_of(labels, np.arange(len(labels))) == 0)
         facts["n_tasks"] += int(tasks.free.sum())
         facts["n_different"] += int(outvoted.sum())
-        facts["n_tied"] += int((tasks.free & (top.sum(axis=1) > 1)).sum())
-        start, end = end, end + len(rows)
-        if by_row is not None:
-            true, top = by_row[:, start:end][:, outvoted], top[outvoted]
-            facts["n_truth"] += int(true.sum())
-            facts["n_right"] += int(true[labels[outvoted], np.arange(len(top))].sum())
-            facts["n_vote_right"] += float((true[:-1].T * top / top.sum(axis=1, keepdims=True)).sum())
+        facts["n_tied"] += int((tasks.free & tasks.vote_is_tied).sum())
+        start, end = end, end + len(labels)
+        if compared is not None:
+            here = compared.of_rows(start, end)
+            n = here.n * outvoted[here.row]
+            facts["n_truth"] += int(n.sum())
+            facts["n_right"] += int(n @ here.right(labels))
+            facts["n_vote_right"] += float(n @ tasks.vote_shares_of(here.true, here.row))
     return facts
 
 
 def calibration(solution: ConsensusSolution) -> list[dict[str, Any]] | None:
     """Labels by their confidence: how many should be right, and how many are; None if no truth was given."""
-    if solution.accuracy is None or solution.accuracy.by_row is None:
+    if solution.accuracy is None or (compared := solution.accuracy.compared) is None:
         return None
-    tasks, true = solution.need_tasks(), solution.accuracy.by_row
-    confidence, known = tasks.labelled.confidence, true.sum(axis=0)
-    right = true[tasks.labels, np.arange(len(tasks.labels))]
+    tasks = solution.need_tasks()
+    confidence, known = tasks.labelled.confidence[compared.row], compared.n
+    right = compared.n * compared.right(tasks.labels)
     place = np.searchsorted(CONFIDENCE_EDGES[1:-1], confidence, side="right")
     numbers = [np.bincount(place, weights, len(CONFIDENCE_EDGES) - 1) for weights in (known, known * confidence, right)]
     return [

@@ -14,7 +14,7 @@ import numpy as np
 from crowdopt._version import __version__
 from crowdopt.data.reading import Reading
 from crowdopt.data.tables.table import fetch
-from crowdopt.model.scale import canonical_text
+from crowdopt.model.scale import MAX_LABELS, canonical_text
 from crowdopt.report.safe_text import clip, isolated, visible, with_safe_names
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 MAX_TASKS, MAX_WORKERS = 2_000, 1_000
 """Rows of the two tables; the page says how many there are in all."""
+
+MAX_ROWS = 20
+"""Labels of a table, if there are many."""
 
 MAX_KEPT = 12
 """Kept columns on the page."""
@@ -127,26 +130,38 @@ def _workers(solution: Solution) -> dict[str, Any]:
 def truth_by_label(solution: Solution, labels: Ints) -> dict[str, Any] | None:
     """How many tasks of each true label got which label; None if no truth was given.
 
+    Of many labels the most frequent ones are told, and whether they got it or another one.
+
     Args:
         solution: The solution.
         labels: The label of each of its rows.
     """
-    if solution.accuracy is None or solution.accuracy.by_row is None:
+    if solution.accuracy is None or (compared := solution.accuracy.compared) is None:
         return None
-    table, names = solution.accuracy.by_row, map(isolated, solution.scale.labels)
-    crossed = np.zeros((len(table), solution.scale.n_labels), np.int64)
-    np.add.at(crossed.T, labels, table.T)
+    scale, many = solution.scale, solution.scale.has_many_labels
+    got = np.where(compared.right(labels), 0, 1) if many else labels[compared.row]
+    crossed = np.zeros((scale.n_labels + 1, 2 if many else scale.n_labels), np.int64)
+    np.add.at(crossed, (compared.true, got), compared.n)  # NO_LABEL, for truths off the scale, is the last row
+    named = [*most_frequent(scale.labels, crossed[:-1].sum(axis=1)), (-1, "a label that is not on the scale")]
     return {
+        "answers": ["right", "wrong"] if many else list(map(isolated, scale.labels)),
         "value": solution.accuracy.value,
         "n_tasks": solution.accuracy.n_tasks,
         "n_unknown": solution.accuracy.n_unknown,
         "n_without": _n_labelled(solution) - solution.accuracy.n_tasks,
         "rows": [
-            {"label": name, "counts": row.tolist()}
-            for name, row in zip([*names, "a label that is not on the scale"], crossed, strict=True)
-            if row.sum()
+            {"label": isolated(name) if at >= 0 else name, "counts": crossed[at].tolist()}
+            for at, name in named
+            if crossed[at].sum()
         ],
     }
+
+
+def most_frequent(labels: Sequence[str], tasks: Sequence[int] | Ints) -> list[tuple[int, str]]:
+    """The labels with their index; of many those that most tasks have."""
+    if len(labels) <= MAX_LABELS:
+        return list(enumerate(labels))
+    return [(at, labels[at]) for at in np.argsort(-np.asarray(tasks), kind="stable")[:MAX_ROWS].tolist()]
 
 
 def how_to_repeat(solution: Solution, command: str, fingerprint: str, **more: str) -> dict[str, Any]:

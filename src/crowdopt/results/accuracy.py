@@ -11,11 +11,11 @@ import numpy as np
 from crowdopt.data.known_labels import KnownBy, agreed_labels, labelled_tasks, without_gold
 from crowdopt.data.tables.table import Table, coded, fetch, fetch_integers, small_table, with_texts
 from crowdopt.errors import InputError
-from crowdopt.model.scale import MAX_LABELS, canonical_text
+from crowdopt.model.scale import MAX_LABELS, MOST_LABELS, canonical_text, named_labels
 from crowdopt.results.answers import NO_ROW
 
 if TYPE_CHECKING:
-    from crowdopt._arrays import Ints
+    from crowdopt._arrays import Bools, Ints
     from crowdopt.results.solution import Solution
 
 NO_LABEL = -1
@@ -37,7 +37,7 @@ def accuracy_of(solution: Solution, truth: Any, *, same_place: bool) -> Accuracy
         raise InputError("all tasks of the truth are gold: their labels were given, and nothing is left to compare")
     if (found["row"] == NO_ROW).all():
         raise InputError(f"the truth names none of the tasks that have answers; {_first_tasks(known, answers)}")
-    return solution.scored(_counted(solution, found, labels), known, answers)
+    return solution.scored(_counted(found, labels), known, answers)
 
 
 def export_accuracy_of(solution: Solution) -> Accuracy | None:
@@ -53,7 +53,7 @@ def export_accuracy_of(solution: Solution) -> Accuracy | None:
     found = _compared(known, answers)
     if (found["row"] == NO_ROW).all():
         return None
-    scored = solution.scored(_counted(solution, found, labels), known, answers)
+    scored = solution.scored(_counted(found, labels), known, answers)
     return replace(scored, n_two_labels=n_two_labels, answered=given.answered)
 
 
@@ -63,15 +63,13 @@ def _compared(known: Table, answers: Table) -> dict[str, Ints]:
     return fetch_integers(joined.group_by("true", "row").agg(nw.len().alias("n")))
 
 
-def _counted(solution: Solution, found: dict[str, Ints], labels: Ints) -> Accuracy:
+def _counted(found: dict[str, Ints], labels: Ints) -> Accuracy:
     """The accuracy, given what was compared and the label of each row."""
-    n_truth, compared = int(found["n"].sum()), found["row"] != NO_ROW
-    by_row = np.zeros((solution.scale.n_labels + 1, len(labels)), np.int64)
-    # NO_LABEL, for truths off the scale, is the last row.
-    np.add.at(by_row, tuple(found[name][compared] for name in ("true", "row")), found["n"][compared])
-    n_compared = int(by_row.sum())
-    n_right = int(by_row[labels, np.arange(len(labels))].sum())
-    return Accuracy(n_right / n_compared, n_compared, n_truth - n_compared, by_row)
+    here = found["row"] != NO_ROW
+    compared = Compared(*(found[name][here] for name in ("true", "row", "n")))
+    n_truth, n_compared = int(found["n"].sum()), int(compared.n.sum())
+    n_right = int(compared.n @ compared.right(labels))
+    return Accuracy(n_right / n_compared, n_compared, n_truth - n_compared, compared)
 
 
 def known_labels(solution: Solution, truth: Any, tasks: Table, *, same_place: bool) -> tuple[Table, Table]:
@@ -98,7 +96,11 @@ def _coded(table: Table, solution: Solution, like: Table, *, same_place: bool) -
     """Known labels as (task, index of the true label), one row per task, in the same place as the answers."""
     codes = _codes(table, solution)
     # DuckDB tables of two connections cannot be joined; other kinds can if they are the same.
-    if table.implementation == like.implementation and (same_place or not table.implementation.is_duckdb()):
+    if (
+        len(codes) <= MAX_LABELS
+        and table.implementation == like.implementation
+        and (same_place or not table.implementation.is_duckdb())
+    ):
         return table.select("task", coded("label", codes, NO_LABEL).alias("true"))
     rows = fetch(table)
     true = np.array([codes.get(value, NO_LABEL) for value in rows["label"]], np.int64)
@@ -107,15 +109,17 @@ def _coded(table: Table, solution: Solution, like: Table, *, same_place: bool) -
 
 def _check_labels(table: Table, solution: Solution) -> None:
     """Raises if the labels of the truth cannot be those of the answers."""
-    limit = 10 * MAX_LABELS
+    limit = 2 * MOST_LABELS
     values, labels = _values(table, limit), solution.scale.labels
     if not values:
         raise InputError("the truth has no rows with a task and a label")
     if len(values) > limit:
-        raise InputError(f"the truth has more than {limit} different labels; the answers have {', '.join(labels)}")
+        raise InputError(f"the truth has more than {limit} different labels; the answers have {named_labels(labels)}")
     texts = sorted(map(canonical_text, values))
     if not set(texts) & set(labels):
-        raise InputError(f"the truth's labels ({', '.join(texts[:5])}) are none of the answers' ({', '.join(labels)})")
+        raise InputError(
+            f"the truth's labels ({', '.join(texts[:5])}) are none of the answers' ({named_labels(labels)})"
+        )
 
 
 def _values(table: Table, limit: int) -> list[Any]:
@@ -125,9 +129,9 @@ def _values(table: Table, limit: int) -> list[Any]:
 
 def _codes(table: Table, solution: Solution) -> dict[Any, int]:
     """The known labels that are on the scale, and the index of each."""
-    labels = solution.scale.labels
+    places = solution.scale.places
     texts = {value: canonical_text(value) for value in fetch(table.select("label").unique())["label"]}
-    return {value: labels.index(text) for value, text in texts.items() if text in labels}
+    return {value: places[text] for value, text in texts.items() if text in places}
 
 
 def _same_tasks(known: Table, answers: Table) -> tuple[Table, Table]:
@@ -144,6 +148,30 @@ def _first_tasks(known: Table, answers: Table) -> str:
     return f"it begins with {theirs}, the tasks with {ours}"
 
 
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Tasks with a known truth, in as few rows as tell them apart.
+
+    Attributes:
+        true: The true label, or NO_LABEL if it is not on the scale.
+        row: The row of the solution.
+        n: How many tasks have both.
+    """
+
+    true: Ints
+    row: Ints
+    n: Ints
+
+    def right(self, labels: Ints) -> Bools:
+        """Whether labels, of all rows of the solution, are the true ones."""
+        return np.asarray(labels[self.row] == self.true)
+
+    def of_rows(self, start: int, end: int) -> Compared:
+        """The tasks of some rows, which are numbered from the first of these."""
+        here = (start <= self.row) & (self.row < end)
+        return Compared(self.true[here], self.row[here] - start, self.n[here])
+
+
 @dataclass(frozen=True)
 class Accuracy:
     """How many of the tasks with a known truth got it right.
@@ -152,8 +180,8 @@ class Accuracy:
         value: Share of right labels among the tasks that have a truth and a label.
         n_tasks: Number of those tasks.
         n_unknown: Tasks of the truth file that have no label here.
-        by_row: Those tasks by (true label, row of the solution), a last row for truths that are not on the scale: from
-            these follows the accuracy of any other labels of the rows. None where groups were compared all at once.
+        compared: Those tasks by their true label and row of the solution: from these follows the accuracy of any other
+            labels of the rows. None where groups were compared all at once.
         log_loss: Mean of −ln of the confidence of labels that are right, and of one minus it of those that are wrong.
             None where confidences are not meant to be probabilities of being right.
         vote: The same share for majority vote, ties shared; None where it was not asked for.
@@ -164,7 +192,7 @@ class Accuracy:
     value: float
     n_tasks: int
     n_unknown: int
-    by_row: Ints | None = field(default=None, repr=False, compare=False)
+    compared: Compared | None = field(default=None, repr=False, compare=False)
     log_loss: float | None = None
     vote: float | None = None
     n_two_labels: int = 0

@@ -11,11 +11,12 @@ import numpy as np
 from crowdopt.data.columns import check_answer_columns
 from crowdopt.data.known_labels import TASK_TEXT, with_text
 from crowdopt.data.responses import by_name, by_task
+from crowdopt.data.tables.sparse import Entries, spread
 from crowdopt.data.tables.table import Table, folds_case, with_types
 from crowdopt.model.scale import canonical_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from crowdopt._arrays import Floats
     from crowdopt.data.known_labels import GoldCounts
@@ -30,6 +31,9 @@ ANSWER_COLUMNS = ("task", "label", "confidence", "margin", "margin_kind", "n_res
 
 PREDICTED_COLUMNS = ("task", "label", "confidence", "n_responses", "status")
 """The columns of predictions; ``mean``, p_LABEL, and what is kept from the source, stand behind them."""
+
+ENTRIES = "crowdopt_entries"
+"""Stands for columns that are mostly empty, among columns by task."""
 
 NO_ROW = -1
 """Stands for the row of a task that has no answer of its own."""
@@ -63,10 +67,46 @@ def named_table(
     counts: TaskCounts,
     first: Sequence[str] = ("task",),
 ) -> Table:
-    """Columns by task (see :func:`by_name`) as a table with a row for each task, sorted, and what is to be kept."""
+    """Columns by task (see :func:`by_name`) as a table with a row for each task, sorted, and what is to be kept.
+
+    Where columns are mostly empty, parts have ``Entries`` of them, under the name ENTRIES.
+    """
     names, columns = next(rest := iter(parts))
+    parts = chain([(names, columns)], rest)
+    if ENTRIES in columns:
+        return _sparse_table(parts, nobody, responses, counts, first, columns)
     _check_names(columns, responses, counts, first)
-    return _sorted_table(by_name(chain([(names, columns)], rest), nobody, counts), columns, responses, first)
+    return _sorted_table(by_name(parts, nobody, counts), columns, responses, first)
+
+
+def _sparse_table(
+    parts: Iterable[tuple[Any, Mapping[str, Any]]],
+    nobody: Mapping[str, Any],
+    responses: Responses,
+    counts: TaskCounts,
+    first: Sequence[str],
+    columns: Mapping[str, Any],
+) -> Table:
+    """The same where columns are mostly empty: they are spread when all else is done."""
+    spread_names = [name for one in columns for name in (columns[ENTRIES].names if one == ENTRIES else [one])]
+    wanted = _all_names(dict.fromkeys(spread_names), responses, first)
+    check_answer_columns(wanted, fold=folds_case(counts.table))
+    pieces: list[Entries] = []
+    carried: dict[str, Any] = {}
+
+    def with_carried() -> Iterator[tuple[Any, Mapping[str, Any]]]:
+        n_rows = 0
+        for names, found in parts:
+            entries = found[ENTRIES]
+            carried.update(entries.carried(n_rows, like=counts.table))
+            n_rows += len(entries.sizes)
+            if not (pieces and folds_case(counts.table)):  # a database has the rest
+                pieces.append(entries)
+            yield names, {name: found[name] for name in found if name != ENTRIES} | dict(carried)
+
+    joined = by_name(with_carried(), nobody, counts)
+    narrow = {name: None for name in (*columns, *carried) if name != ENTRIES}
+    return spread(_sorted_table(joined, narrow, responses, first), pieces, wanted)
 
 
 def joined_table(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
 from crowdopt.consensus.grid import on_grid
+from crowdopt.consensus.teaching import teaches
 from crowdopt.results.kinds import UNCERTAIN_BELOW
 from crowdopt.results.labelling import Labelled, numeric_scores, probability_columns
 
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Bools, Floats, Ints
     from crowdopt.data.coded import Coded, Encoded
     from crowdopt.model.scale import Scale
+    from crowdopt.model.sparse_agreement import SparseVotes
     from crowdopt.results.accuracy import Accuracy
+    from crowdopt.results.given_tasks import GivenTasks
 
 SURE = 1e-4
 """A log-loss takes confidences to be this far from 0 and 1: one wrong task must not decide it."""
@@ -103,8 +107,9 @@ class ConsensusTasks:
         """
         return np.asarray(on_grid(self.probabilities).T @ self.votes)
 
-    def columns(self, *, probabilities: bool) -> dict[str, Any]:
+    def columns(self, *, probabilities: bool, sparse: bool = False) -> dict[str, Any]:
         """The columns of the answers by task."""
+        del sparse  # no label is without a probability
         labelled, scale = self.labelled, self.scale
         status = np.where(self.known >= 0, "gold", np.where(labelled.tied, "tie", "ok"))
         columns = {
@@ -118,15 +123,55 @@ class ConsensusTasks:
 
     def scored(self, accuracy: Accuracy) -> Accuracy:
         """An accuracy (see ``accuracy_of``) with the log-loss of the confidences, and that of majority vote."""
-        if accuracy.by_row is None:
-            return accuracy
-        true, labels = accuracy.by_row[:-1].T, self.labels[:, None]  # truths off the scale are right for nobody
-        right = np.take_along_axis(true, labels, axis=1)[:, 0]
-        confidence = np.clip(self.labelled.confidence, SURE, 1 - SURE)
-        loss = right @ np.log(confidence) + (accuracy.by_row.sum(axis=0) - right) @ np.log1p(-confidence)
+        return scored_by(self, accuracy)
+
+    @cached_property
+    def seconds(self) -> tuple[Ints, Floats]:
+        """The label of each task that is the most probable of all others, and how probable it is."""
+        others = self.probabilities.copy()
+        others[np.arange(len(others)), self.labels] = -1.0
+        return others.argmax(axis=1), others.max(axis=1)
+
+    @property
+    def top_voters(self) -> tuple[Ints, Ints, Ints]:
+        """Of each task how many workers give a label, how many give the most frequent one, and which one that is."""
+        return self.voters.sum(axis=1), self.voters.max(axis=1, initial=0), self.voters.argmax(axis=1)
+
+    @property
+    def taught(self) -> Bools:
+        """Which tasks have a known label that teaches how workers answer."""
+        return teaches(self.votes, self.known)
+
+    def vote_shares_of(self, labels: Ints, tasks: Ints) -> Floats:
+        """The share that labels have of the labels with the most responses to some tasks."""
         top = self.votes == self.votes.max(axis=1, keepdims=True)
-        vote = (true * top / top.sum(axis=1, keepdims=True)).sum()
-        return replace(accuracy, log_loss=float(-loss / accuracy.n_tasks), vote=float(vote / accuracy.n_tasks))
+        return np.where(labels >= 0, top[tasks, labels] / top.sum(axis=1)[tasks], 0.0)
+
+    @property
+    def vote_is_tied(self) -> Bools:
+        """Whether several labels have the most responses."""
+        top = self.votes == self.votes.max(axis=1, keepdims=True)
+        return np.asarray(top.sum(axis=1) > 1)
+
+
+AnyTasks: TypeAlias = "ConsensusTasks | GivenTasks"
+"""The tasks of a consensus, of few labels or of many."""
+
+
+def scored_by(tasks: AnyTasks, accuracy: Accuracy) -> Accuracy:
+    """An accuracy with the log-loss of the confidences of its tasks, and that of majority vote."""
+    if (compared := accuracy.compared) is None:
+        return accuracy
+    right = compared.right(tasks.labels)
+    confidence = np.clip(tasks.labelled.confidence[compared.row], SURE, 1 - SURE)
+    loss = compared.n @ np.where(right, np.log(confidence), np.log1p(-confidence))
+    vote = compared.n @ tasks.vote_shares_of(compared.true, compared.row)
+    return replace(accuracy, log_loss=float(-loss / accuracy.n_tasks), vote=float(vote / accuracy.n_tasks))
+
+
+def label_order(scale: Scale, votes: Ints) -> Ints:
+    """Labels in the order in which they are taken where they are tied; see :func:`label_probabilities`."""
+    return np.arange(scale.n_labels) if scale.kind == "ordinal" else np.lexsort((np.array(scale.labels), -votes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +186,7 @@ class TaskSums:
         n_tied: Tasks where another label is as probable.
         voters: How many workers give each label to a task: the distinct rows of ``ConsensusTasks.voters``.
         weights: How many tasks have these.
+        sparse: Of tasks of many labels the same, and how many responses give each label, in their place.
     """
 
     label_tasks: Floats
@@ -150,33 +196,40 @@ class TaskSums:
     n_tied: Floats
     voters: Ints
     weights: Ints
+    sparse: tuple[tuple[SparseVotes, SparseVotes], ...] = ()
 
     @classmethod
-    def of(cls, tasks: ConsensusTasks) -> Self:
+    def of(cls, tasks: AnyTasks) -> Self:
         """Of some tasks."""
         free, labelled = tasks.free, tasks.labelled
         confidence = labelled.confidence[free]
+        rows: dict[str, Any] = {"voters": np.zeros(0, np.int64), "weights": np.zeros(0, np.int64)}
+        if isinstance(tasks, ConsensusTasks):
+            rows["voters"], rows["weights"] = np.unique(tasks.voters[free], axis=0, return_counts=True)
+        else:
+            rows["sparse"] = ((tasks.free_voters, tasks.all_votes),)
         return cls(
             np.bincount(labelled.labels[free], minlength=tasks.scale.n_labels).astype(float),
             tasks.expected_answers(),
             on_grid(confidence).sum(),
             np.array(float((confidence < UNCERTAIN_BELOW).sum())),
             np.array(float(labelled.tied[free].sum())),
-            *np.unique(tasks.voters[free], axis=0, return_counts=True),
+            **rows,
         )
 
     @classmethod
     def joined(cls, parts: Iterable[Self]) -> Self:
         """Of all tasks of several parts."""
-        total: dict[str, Floats] = {}
-        voters, weights = zip(*(one.added_to(total) for one in parts), strict=True)
-        return cls(**total, voters=np.concatenate(voters), weights=np.concatenate(weights))
+        total: dict[str, Any] = {}
+        voters, weights, sparse = zip(*(one.added_to(total) for one in parts), strict=True)
+        rows = np.concatenate(voters), np.concatenate(weights)
+        return cls(**total, voters=rows[0], weights=rows[1], sparse=tuple(chain.from_iterable(sparse)))
 
-    def added_to(self, total: dict[str, Floats]) -> tuple[Ints, Ints]:
+    def added_to(self, total: dict[str, Floats]) -> tuple[Ints, Ints, tuple[Any, ...]]:
         """Adds the numbers to others of the same names; gives the rest."""
         for name in NUMBERS:
             total[name] = total.get(name, 0.0) + getattr(self, name)
-        return self.voters, self.weights
+        return self.voters, self.weights, self.sparse
 
     def by_key(self) -> dict[bytes, float]:
         """Every number by a key of its own, under which those of all parts can be added up anywhere."""
@@ -195,10 +248,11 @@ class TaskSums:
         rows = sorted(key for key in values if key.startswith(b"v"))
         voters = np.array([np.frombuffer(row[1:], np.int32) for row in rows], np.int64).reshape(-1, n_labels)
         weights = np.array([round(values[row]) for row in rows], np.int64)
-        return cls(**dict(zip(NUMBERS, numbers, strict=True)), voters=voters, weights=weights)
+        summed: dict[str, Any] = dict(zip(NUMBERS, numbers, strict=True))
+        return cls(**summed, voters=voters, weights=weights)
 
 
-NUMBERS = tuple(field.name for field in fields(TaskSums) if field.name not in {"voters", "weights"})
+NUMBERS = tuple(field.name for field in fields(TaskSums) if field.name not in {"voters", "weights", "sparse"})
 """What is added up; of voters and weights the rows are joined."""
 
 
@@ -213,7 +267,7 @@ def label_probabilities(probabilities: Floats, scale: Scale, votes: Ints) -> Lab
         scale: The labels.
         votes: Responses by label, of all tasks together.
     """
-    order = np.arange(scale.n_labels) if scale.kind == "ordinal" else np.lexsort((np.array(scale.labels), -votes))
+    order = label_order(scale, votes)
     near = probabilities >= probabilities.max(axis=1, keepdims=True) - TIED
     labels = order[near[:, order].argmax(axis=1)]
     explained = np.ones(len(probabilities), bool)

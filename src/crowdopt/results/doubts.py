@@ -11,7 +11,9 @@ import numpy as np
 
 from crowdopt.errors import CheckWarning, DataWarning
 from crowdopt.model.agreement import excess_over_chance
+from crowdopt.model.sparse_agreement import SparseVotes, sparse_excess
 from crowdopt.options.words import python_speaks, python_words
+from crowdopt.results.consensus_tasks import TaskSums
 from crowdopt.results.words.contradicted import Contradicted
 from crowdopt.results.words.sentences import overruling
 
@@ -41,9 +43,17 @@ def doubts_about_crowd(consensus: SourceConsensus | ClusterConsensus) -> tuple[s
 
     A worker who repeats an answer does not agree with anybody. Tasks of known label tell how good workers are, too.
     """
-    sums, proven = consensus.sums, consensus.share_proven > PROVEN
-    said = _about_chance(sums.voters, sums.weights, consensus.scale, proven=proven)
+    said = _about_agreement(consensus.sums, consensus.scale, proven=consensus.share_proven > PROVEN)
     return (*said, *_about_known(Contradicted.in_tasks(consensus.of_known_label)))
+
+
+def _about_agreement(sums: TaskSums, scale: Scale, *, proven: bool) -> tuple[str, ...]:
+    """Whether workers agree with each other more than by chance."""
+    if not sums.sparse:
+        return _about_chance(sums.voters, sums.weights, scale, proven=proven)
+    voters = SparseVotes.joined([one for one, _ in sums.sparse])
+    found = [sparse_excess(voters, metric) for metric in ("nominal", scale.kind)]
+    return _about_excess(found, int((voters.totals > 1).sum()), proven=proven)
 
 
 def _about_known(found: Contradicted) -> tuple[str, ...]:
@@ -78,8 +88,7 @@ def doubts_about_proof(
     tasks, here = consensus.whole, rows >= 0
     overruled = (mapping[rows[here]] != tasks.labels[here]) & ~tasks.labelled.tied[here]
     shares["the consensus"] = float(overruled.mean()) if len(overruled) else 0.0
-    voters = np.unique(tasks.voters[tasks.free], axis=0, return_counts=True)
-    said = _about_chance(*voters, solution.scale, proven=consensus.share_proven > PROVEN)
+    said = _about_agreement(TaskSums.of(tasks), solution.scale, proven=consensus.share_proven > PROVEN)
     return (*said, *_following(Contradicted.in_tasks(tasks), shares, solution))
 
 
@@ -101,10 +110,19 @@ def _exchanged(found: Contradicted, solution: ProofSolution) -> bool:
 
 
 def _about_chance(votes: Ints, weights: Ints, scale: Scale, *, proven: bool) -> tuple[str, ...]:
-    """Whether workers agree more than by chance, or else, if they are not proven, why that cannot be asked."""
     found = [excess_over_chance(votes, metric, weights) for metric in ("nominal", scale.kind)]
-    excess, paired = max((one for one in found if one is not None), default=None), votes.sum(axis=1) > 1
-    n_tasks = int(weights[paired].sum())
+    return _about_excess(found, int(weights[votes.sum(axis=1) > 1].sum()), proven=proven)
+
+
+def _about_excess(found: Iterable[float | None], n_tasks: int, *, proven: bool) -> tuple[str, ...]:
+    """Whether workers agree more than by chance, or else, if they are not proven, why that cannot be asked.
+
+    Args:
+        found: By how many standard errors they do, as categories and on the scale.
+        n_tasks: How many tasks two workers answered.
+        proven: Whether workers are known by tasks of known label.
+    """
+    excess = max((one for one in found if one is not None), default=None)
     if (excess is None and proven) or (excess is not None and excess > CHANCE_ERRORS):
         return ()
     if not n_tasks:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt.data.worker_classes import UNKNOWN
-from crowdopt.results.answers import named_table, task_table
+from crowdopt.results.answers import ENTRIES, named_table, task_table
 from crowdopt.results.labelling import Labelled, label_counts
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Floats, Ints
     from crowdopt.data.load import Source
     from crowdopt.data.tables.table import Table
+    from crowdopt.results.given_tasks import GivenTasks
     from crowdopt.results.solution_proof import ProofSolution
 
 
@@ -38,6 +39,8 @@ class JudgedTasks:
         n_unknown_workers: Workers of whom the solution knows nothing; None where it tells no workers apart.
         names: The tasks as an Arrow array of texts, if rows are tasks; None if rows are buckets.
         scores: The labels as numbers, where their mean means something; else None.
+        given: The tasks and the labels that they received, if there are many labels: then the probabilities are those
+            of the label, of the next one, and of all others, and so are the matrices, one for each row.
     """
 
     source: Source
@@ -49,13 +52,14 @@ class JudgedTasks:
     n_unknown_workers: int | None = None
     names: Any = None
     scores: Floats | None = None
+    given: GivenTasks | None = None
 
     def table(self, columns: Mapping[str, Sequence[Any]], first: Sequence[str]) -> Table:
         """Columns by row as a table with a row for each task, sorted, and what is to be kept."""
         responses, counts = self.source.responses, self.source.counts
         if self.names is not None:
-            answered = {name: column[:-1] for name, column in columns.items()}
-            nobody = {name: column[-1] for name, column in columns.items()}
+            answered = {name: column if name == ENTRIES else column[:-1] for name, column in columns.items()}
+            nobody = {name: column[-1] for name, column in columns.items() if name != ENTRIES}
             return named_table([(self.names, answered)], nobody, responses, counts, first=first)
         if counts.gold is not None:  # whose rows a table by buckets has too
             rows = [*range(len(self.sizes)), *[0] * len(counts.gold.labels)]

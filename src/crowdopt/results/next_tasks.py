@@ -136,7 +136,7 @@ def expected_gains(posterior: Floats, matrix: Floats, classes: Floats) -> Gains:
 
     Args:
         posterior: Probability of each label.
-        matrix: How workers answer: (class, true label, answer).
+        matrix: How workers answer: (class, true label, answer), or (class, task, true label, answer).
         classes: The share of responses that come from each class. Who answers next is not known, so a gain is the mean
             over classes, all further responses to a task coming from one.
     """
@@ -162,11 +162,14 @@ def look_ahead(n_labels: int) -> int:
 
 
 def _value(posterior: Floats, rows: Floats, n_responses: int) -> Floats:
-    """The expected probability of the most probable label after some responses by a matrix (true, answer)."""
+    """The expected probability of the most probable label after some responses by a matrix (true, answer).
+
+    Each row may have a matrix of its own.
+    """
     value = np.zeros(len(posterior))
     for outcome in _outcomes(rows.shape[-1], n_responses):
         orders = math.factorial(n_responses) / math.prod(math.factorial(n) for n in outcome)
-        value += orders * (posterior * np.prod(rows**outcome, axis=1)).max(axis=1)
+        value += orders * (posterior * np.prod(rows**outcome, axis=-1)).max(axis=1)
     return value
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crowdopt.results.answers import PREDICTED_COLUMNS
+from crowdopt.results.answers import ENTRIES, PREDICTED_COLUMNS
 from crowdopt.results.doubts import warn_of
 from crowdopt.results.kinds import UNCERTAIN_BELOW
 from crowdopt.results.labelling import probability_columns
@@ -54,8 +54,12 @@ class Prediction:
             "n_responses": judged.sizes,
             "status": self.status,
         }
-        more = probability_columns(labelled.posterior[:-1], scale, judged.scores, every_label=probabilities)
-        columns |= {name: [*column.tolist(), None] for name, column in more.items()}
+        if judged.given is None:
+            more = probability_columns(labelled.posterior[:-1], scale, judged.scores, every_label=probabilities)
+        else:
+            answered = np.arange(len(judged.sizes)) < len(judged.sizes) - 1
+            more = judged.given.taken(answered).probability_columns(every_label=probabilities, sparse=True)
+        columns |= {name: column if name == ENTRIES else [*column.tolist(), None] for name, column in more.items()}
         return judged.table(columns, first=PREDICTED_COLUMNS)
 
     def summary(self) -> dict[str, Any]:
@@ -67,7 +71,7 @@ class Prediction:
         return {
             "n_tasks": int(weights.sum()) + self.source.counts.n_no_response,
             "n_no_response": self.source.counts.n_no_response,
-            "n_responses": self.source.counts.buckets.n_responses,
+            "n_responses": self.source.n_responses,
             **({"n_unknown_workers": unknown} if unknown is not None else {}),
             "labels": {label: int(n) for label, n in zip(labels, tasks, strict=True)},
             "n_uncertain": int(weights[uncertain].sum()),

@@ -116,7 +116,12 @@ class Solution(ABC):
         from crowdopt.results.reread import as_frame
 
         table = self.answers_table(probabilities=True)
-        return as_frame(table.select("task", *(f"p_{label}" for label in self.scale.labels)), self.need_source())
+        return as_frame(table.select("task", *self.probability_names), self.need_source())
+
+    @property
+    def probability_names(self) -> list[str]:
+        """The columns that the probabilities of all labels have."""
+        return [f"p_{label}" for label in self.scale.labels]
 
     def write(
         self,

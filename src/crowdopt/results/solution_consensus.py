@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from crowdopt.consensus.skill_judge import is_by_skill
 from crowdopt.errors import CrowdoptError, InputError
 from crowdopt.options.words import speaking_python
 from crowdopt.results.solution import Solution
@@ -21,12 +22,17 @@ if TYPE_CHECKING:
     from crowdopt.model.agreement import Agreement
     from crowdopt.results.accuracy import Accuracy
     from crowdopt.results.cluster.consensus import ClusterConsensus
-    from crowdopt.results.consensus_tasks import ConsensusTasks
+    from crowdopt.results.consensus_tasks import AnyTasks
     from crowdopt.results.judged_tasks import JudgedTasks
     from crowdopt.results.kinds import Kind
     from crowdopt.results.source_consensus import SourceConsensus
     from crowdopt.results.words.summary import Summary
     from crowdopt.results.workers.table import Workers
+
+
+def expected_shape(n_labels: int, parameters: Parameters) -> tuple[int, int]:
+    """The shape of ``expected_answers``."""
+    return (n_labels + 1, 2) if is_by_skill(parameters) else (n_labels, n_labels)
 
 
 LEAST_EXPECTED = 1e-3
@@ -44,7 +50,8 @@ class ConsensusSolution(Solution):
         given_shares: The known shares of the labels, if they were given.
         label_tasks: Tasks by label, without those of known label.
         expected_answers: How many responses of each answer tasks of each label are expected to have got, by
-            (label, answer): of all tasks together.
+            (label, answer): of all tasks together. Where workers have skills: how many are that label, and how many
+            another one, by (label, 2), and behind them those to tasks of labels that they did not receive.
         mean_confidence: The mean probability of the labels of these tasks: the share that is expected to be right.
         n_uncertain: Those whose label is less probable than UNCERTAIN_BELOW.
         n_tied: Those where another label is as probable.
@@ -94,11 +101,16 @@ class ConsensusSolution(Solution):
         total = self.expected_answers.sum(axis=1, keepdims=True)
         return np.asarray(self.expected_answers / np.where(total < LEAST_EXPECTED, np.nan, total))
 
-    def need_tasks(self) -> ConsensusTasks:
+    @property
+    def by_skill(self) -> bool:
+        """Whether workers have a skill, and no matrix: there are very many labels, or workers."""
+        return is_by_skill(self.parameters)
+
+    def need_tasks(self) -> AnyTasks:
         """All tasks at once; raises if the data are not there."""
         return self._need_consensus().whole
 
-    def need_parts(self) -> Iterator[ConsensusTasks]:
+    def need_parts(self) -> Iterator[AnyTasks]:
         """The tasks part by part, as many as fit into memory; raises if the data are not there."""
         return iter(self._need_consensus().here)
 
@@ -117,6 +129,13 @@ class ConsensusSolution(Solution):
 
         columns = self.need_tasks().columns(probabilities=probabilities)
         return {name: [*column.tolist(), NOBODY.get(name)] for name, column in columns.items()}
+
+    @property
+    def probability_names(self) -> list[str]:
+        """The columns that the probabilities of all labels have."""
+        from crowdopt.results.given_tasks import probability_names
+
+        return probability_names(self.scale, given=self.by_skill)
 
     def judged(self, source: Source) -> JudgedTasks:
         """The tasks of other data, judged by the last step of the consensus; unknown workers are average ones."""

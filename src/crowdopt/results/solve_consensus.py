@@ -8,8 +8,10 @@ import numpy as np
 
 from crowdopt.data.parts import EncodedParts
 from crowdopt.errors import CrowdoptError, InputError
-from crowdopt.model.agreement import agreement
+from crowdopt.model.agreement import Agreement, agreement
 from crowdopt.model.objective import read_shares
+from crowdopt.model.scale import named_labels
+from crowdopt.model.sparse_agreement import SparseVotes, sparse_agreement
 from crowdopt.results.doubts import doubts_about_crowd
 from crowdopt.results.solution_consensus import ConsensusSolution
 from crowdopt.results.source_consensus import SourceConsensus
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from crowdopt.data.load import Source
     from crowdopt.model.scale import Scale
     from crowdopt.results.cluster.consensus import ClusterConsensus
+    from crowdopt.results.consensus_tasks import TaskSums
 
 
 def solve_consensus(
@@ -51,7 +54,7 @@ def solve_consensus(
         totals=counted.totals,
         reading=counted.reading,
         notes=counted.notes,
-        crowd=agreement(counted.buckets.counts, counted.buckets.weights, metric=scale.kind),
+        crowd=_agreement(counted, sums),
         learnt=consensus.learnt,
         given_shares=() if shares is None else tuple(shares.tolist()),
         label_tasks=tuple(map(int, sums.label_tasks)),
@@ -77,6 +80,13 @@ def found_consensus(
     return ClusterConsensus.of(parts, shares, on_share)
 
 
+def _agreement(counted: CountedProblem, sums: TaskSums) -> Agreement:
+    """How far the workers agree, by what was counted; of many labels by the votes on all tasks."""
+    if counted.scale.has_many_labels:
+        return sparse_agreement(SparseVotes.joined([votes for _, votes in sums.sparse]), counted.scale.kind)
+    return agreement(counted.buckets.counts, counted.buckets.weights, metric=counted.scale.kind)
+
+
 def find_group_consensus(item: tuple[CountedProblem, Encoded, Any]) -> ConsensusSolution | str:
     """The consensus of one group, given the known shares of its labels; a text says why there is none."""
     counted, encoded, label_shares = item
@@ -98,6 +108,6 @@ def read_label_shares(given: Any, scale: Scale) -> Floats | None:
         return None
     shares = np.array(read_shares(given, scale.labels, "label_shares"))
     if not ((shares > 0) & (shares <= 1)).all() or abs(shares.sum() - 1) > 1e-6:
-        raise InputError(f"the label shares must be above 0 and sum to 1, not {shares.tolist()}")
+        raise InputError(f"the label shares must be above 0 and sum to 1, not {named_labels([*map(str, shares)])}")
     exact = abs(shares.sum() - 1) < 1e-12  # as those of a solution file are, which must come out as they were
     return shares if exact else np.asarray(shares / shares.sum())

@@ -12,6 +12,7 @@ from crowdopt.model.certificate import Space
 from crowdopt.model.objective import read_selectivity
 from crowdopt.model.offsets import Offsets, checked_number
 from crowdopt.model.problem import Problem
+from crowdopt.model.scale import check_few_labels
 from crowdopt.results.advice import advise, advise_ranks, advise_scale, advise_unanswered
 from crowdopt.results.beside_consensus import group_beside_consensus
 from crowdopt.results.prior import read_prior
@@ -33,6 +34,7 @@ LOST = "the process that solved it was ended, and so was a second one: by someon
 def solve_counted(counted: CountedProblem, wanted: SolveOptions, limits: Limits) -> ProofSolution:
     """Solves what was counted."""
     scale, buckets = counted.scale, counted.buckets
+    check_few_labels(scale)
     names = [one.name for one in counted.classes]
     offsets = Offsets.of(
         buckets.n_labels,

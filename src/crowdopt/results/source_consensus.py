@@ -11,30 +11,35 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.consensus.consensus import AllRows, Judge, fit_consensus
+from crowdopt.consensus.given import GivenLabels
 from crowdopt.consensus.parameters import LearntHere
 from crowdopt.consensus.rows import RowParts, Rows
-from crowdopt.consensus.teaching import crossed_labels, idle_labels
+from crowdopt.consensus.skill_judge import SkillJudge, is_by_skill
+from crowdopt.consensus.skills import needs_skills
+from crowdopt.consensus.teaching import crossed_given, crossed_labels, idle_given, idle_labels
 from crowdopt.data import parts as limits
+from crowdopt.data.coded import Encoded
 from crowdopt.data.parts import EncodedParts, encode_parts
 from crowdopt.data.responses import by_name, silent_tasks
 from crowdopt.data.tables.workspace import give_back
 from crowdopt.results.answers import NO_ROW, PREDICTED_COLUMNS, named_table
 from crowdopt.results.consensus_tasks import NOBODY, ConsensusTasks, TaskSums, label_probabilities
+from crowdopt.results.given_tasks import GivenTasks, next_answers_by_skill
 from crowdopt.results.judged_tasks import JudgedTasks
 from crowdopt.results.labelling import numeric_scores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from crowdopt._arrays import Floats, Ints
     from crowdopt.consensus.parameters import Learnt, Parameters
     from crowdopt.consensus.work import OnShare
-    from crowdopt.data.coded import Encoded
     from crowdopt.data.load import Source
     from crowdopt.data.tables.table import Table
     from crowdopt.model.scale import Scale
     from crowdopt.results.accuracy import Accuracy
+    from crowdopt.results.consensus_tasks import AnyTasks
     from crowdopt.results.solution_consensus import ConsensusSolution
 
 
@@ -61,25 +66,27 @@ class SourceConsensus:
         on_share: OnShare | None = None,
     ) -> SourceConsensus:
         """Learns from the responses; see ``find_consensus``."""
+        by_skill = needs_skills(parts.n_labels, len(parts.workers))
         if parts.is_one:
             rows, all_rows = consensus_rows(parts.whole), None
         else:
             sample, place = parts.sample()
             in_parts = RowParts(lambda: map(consensus_rows, parts), len(parts.workers), parts.n_labels)
-            rows, all_rows = consensus_rows(sample), _all_rows(parts, in_parts, place)
+            rows, all_rows = consensus_rows(sample), _all_rows(parts, in_parts, place, by_skill=by_skill)
             del sample  # which takes more memory than the rows
             give_back()
-        parameters, _ = fit_consensus(rows, all_rows, shares=shares, on_share=on_share)
+        parameters, _ = fit_consensus(rows, all_rows, shares=shares, on_share=on_share, by_skill=by_skill)
         return cls(parts, parameters, scale)
 
     def judged(self) -> Iterator[tuple[Encoded, Rows, Floats]]:
-        """The responses of each part, and the probabilities of the labels of its tasks."""
-        judge = Judge(self.parameters)
+        """The responses of each part, and the probabilities of all labels of its tasks."""
+        by_skill = is_by_skill(self.parameters)
+        judge = SkillJudge(self.parameters) if by_skill else Judge(self.parameters)
         for encoded in self.parts:
             rows = consensus_rows(encoded)
-            yield encoded, rows, judge.probabilities(rows)
+            yield encoded, rows, judge.every_label(rows) if isinstance(judge, SkillJudge) else judge.probabilities(rows)
 
-    def __iter__(self) -> Iterator[ConsensusTasks]:
+    def __iter__(self) -> Iterator[AnyTasks]:
         if self.parts.is_one:
             yield self.whole
             return
@@ -91,12 +98,18 @@ class SourceConsensus:
         return self
 
     @cached_property
-    def whole(self) -> ConsensusTasks:
+    def whole(self) -> AnyTasks:
         """All tasks at once."""
-        return ConsensusTasks.joined(self._judged_tasks())
+        return self._join(self._judged_tasks())
 
-    def _judged_tasks(self) -> Iterator[ConsensusTasks]:
+    @property
+    def _join(self) -> Callable[[Iterable[Any]], AnyTasks]:
+        return GivenTasks.joined if is_by_skill(self.parameters) else ConsensusTasks.joined
+
+    def _judged_tasks(self) -> Iterator[AnyTasks]:
         answers = self.parts.answers
+        if is_by_skill(self.parameters):
+            return (given_tasks(self.parameters, encoded, self.scale, answers) for encoded in self.parts)
         return (ConsensusTasks.of(encoded, found, self.scale, answers) for encoded, _, found in self.judged())
 
     @cached_property
@@ -111,7 +124,7 @@ class SourceConsensus:
 
     def answer_table(self, source: Source, *, probabilities: bool = False) -> Table:
         """The answers of all tasks, sorted by task."""
-        parts = ((one.names, one.columns(probabilities=probabilities)) for one in self)
+        parts = ((one.names, one.columns(probabilities=probabilities, sparse=True)) for one in self)
         return named_table(parts, NOBODY, source.responses, source.counts, first=PREDICTED_COLUMNS)
 
     def placed(self, source: Source) -> tuple[Table, Ints]:
@@ -127,10 +140,10 @@ class SourceConsensus:
         return self.whole.scored(accuracy)
 
     @cached_property
-    def of_known_label(self) -> ConsensusTasks:
+    def of_known_label(self) -> AnyTasks:
         """The tasks of known label."""
         parts = self if self.parts.has_known else islice(self, 1)  # which has none
-        return ConsensusTasks.joined(tasks.taken(~tasks.free) for tasks in parts)
+        return self._join(tasks.taken(~tasks.free) for tasks in parts)
 
     @cached_property
     def share_proven(self) -> float:
@@ -143,7 +156,19 @@ class SourceConsensus:
         return float(free[proven > 0].sum() / max(free.sum(), 1))
 
 
-def _all_rows(parts: EncodedParts, rows: RowParts, place: Ints) -> AllRows:
+def given_tasks(parameters: Parameters, encoded: Encoded, scale: Scale, answers: Ints) -> GivenTasks:
+    """The tasks of coded responses, judged by the skills of their workers."""
+    rows = consensus_rows(encoded)
+    given = GivenLabels.of(rows)
+    found, shares = SkillJudge(parameters).probabilities(rows, given), parameters.population["skill_shares"]
+    return GivenTasks.of(encoded, given, found, scale, answers, shares)
+
+
+def _all_rows(parts: EncodedParts, rows: RowParts, place: Ints, *, by_skill: bool) -> AllRows:
+    if by_skill:
+        pairs = [crossed_given(GivenLabels.of(one), one.known) for one in (rows if parts.has_known else ())]
+        idle = idle_given(pairs, parts.n_labels) if pairs else np.zeros(parts.n_labels, bool)
+        return AllRows(rows, place, parts.labels_used, idle, parts.n_responses)
     crossed = np.zeros((parts.n_labels, parts.n_labels))
     for one in rows if parts.has_known else ():
         crossed += crossed_labels(one.votes, one.known)
@@ -200,6 +225,8 @@ def judge_responses(solution: ConsensusSolution, source: Source) -> JudgedTasks:
 
     parts = encode_parts(source.responses, source.n_responses, {}, (), _folder(source))
     place = _places(solution, parts.workers)
+    if is_by_skill(solution.parameters):
+        return _judged_by_skill(solution, source, parts.whole, place)
     judge = Judge(solution.parameters.aligned(place))
     names, sizes, found = [], [], []
     for number, encoded in enumerate(parts, 1):
@@ -219,6 +246,30 @@ def judge_responses(solution: ConsensusSolution, source: Source) -> JudgedTasks:
         n_unknown_workers=int((place < 0).sum()),
         names=pa.concat_arrays(names),
         scores=numeric_scores(solution.scale),
+    )
+
+
+def _judged_by_skill(solution: ConsensusSolution, source: Source, encoded: Encoded, place: Ints) -> JudgedTasks:
+    """The same by skills. What answers may come next is told of a task's label, its next one, and of all others."""
+    import pyarrow as pa
+
+    coded, parameters = encoded.coded, solution.parameters.aligned(place)
+    answers = np.bincount(coded.answer, coded.times, coded.n_labels).astype(np.int64)
+    behind = pa.concat_arrays([encoded.tasks, pa.array([""], encoded.tasks.type)])  # it has no response
+    longer = Encoded.of(replace(coded, n_tasks=coded.n_tasks + 1), behind, encoded.workers)
+    given = given_tasks(parameters, longer, source.responses.scale, answers)
+    right = solution.expected_answers.sum(axis=0)
+    errors = parameters.population["skill_error_shares"]
+    return JudgedTasks(
+        source=source,
+        labelled=given.labelled,
+        sizes=given.n_responses,
+        weights=np.append(np.ones(coded.n_tasks, np.int64), source.counts.n_no_response),
+        matrix=next_answers_by_skill(given, float(right[0] / right.sum()), errors)[None],
+        classes=np.ones(1),
+        n_unknown_workers=int((place < 0).sum()),
+        names=encoded.tasks,
+        given=given,
     )
 
 

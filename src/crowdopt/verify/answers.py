@@ -191,8 +191,19 @@ class _Comparison:
             lone = f"SELECT {keys} FROM {tables[one]} ANTI JOIN {tables[other]} ON {on}"
             yield from self._named(lone, said)
         both = f"{tables['expected']} JOIN {tables['given']} ON {on}"
-        for at in range(self.n_keys, len(self.names)):
-            yield from self._about_column(at, both)
+        differ = [self._differs(at) for at in range(self.n_keys, len(self.names))]
+        if self._rows(f"SELECT 1 FROM {both} WHERE {' OR '.join(differ)} LIMIT 1"):
+            for at in range(self.n_keys, len(self.names)):
+                yield from self._about_column(at, both)
+
+    def _differs(self, at: int) -> str:
+        """Whether the two sides have something else in a column."""
+        ours, theirs = f"expected.c{at}", f"given.c{at}"
+        if self.names[at] in TEXTS:
+            return f"{ours} IS DISTINCT FROM {theirs}"
+        ours, theirs = (_number(column) for column in (ours, theirs))
+        differ = f"abs({ours} - {theirs}) > {CLOSE} * greatest(1, abs({ours}))"
+        return f"(({ours} IS NULL) <> ({theirs} IS NULL) OR {differ})"
 
     def _named(self, query: str, said: str) -> Iterator[str]:
         """The first tasks that a query finds, and how many more there are."""
@@ -209,13 +220,7 @@ class _Comparison:
 
     def _about_column(self, at: int, both: str) -> Iterator[str]:
         """The first tasks that have something else in a column."""
-        name, ours, theirs = self.names[at], f"expected.c{at}", f"given.c{at}"
-        if name in TEXTS:
-            wrong = f"{ours} IS DISTINCT FROM {theirs}"
-        else:
-            ours, theirs = (_number(column) for column in (ours, theirs))
-            differ = f"abs({ours} - {theirs}) > {CLOSE} * greatest(1, abs({ours}))"
-            wrong = f"(({ours} IS NULL) <> ({theirs} IS NULL) OR {differ})"
+        name, wrong = self.names[at], self._differs(at)
         keys = ", ".join(f"expected.{key}" for key in self.keys)
         query = f"SELECT {keys}, given.c{at}::VARCHAR, expected.c{at}::VARCHAR FROM {both} WHERE {wrong}"
         found = self._rows(f"SELECT * FROM ({query}) AS found ORDER BY ALL LIMIT {MOST_NAMED}")

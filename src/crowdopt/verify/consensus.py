@@ -14,6 +14,7 @@ import numpy as np
 from crowdopt.data.load import paths_of, unchanged
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.errors import InputError
+from crowdopt.model.scale import named_labels
 from crowdopt.results.solve_consensus import solve_consensus
 from crowdopt.results.source_consensus import tasks_of
 from crowdopt.results.words.summary import left_out_in_words
@@ -76,7 +77,7 @@ def _claim(found: ConsensusSolution) -> str:
 def _about_responses(stored: ConsensusSolution, counted: CountedProblem) -> Iterator[str]:
     """Whether these are the responses at all; if not, that is all there is to say."""
     if counted.scale.labels != stored.scale.labels:
-        ours, theirs = ", ".join(counted.scale.labels), ", ".join(stored.scale.labels)
+        ours, theirs = map(named_labels, (counted.scale.labels, stored.scale.labels))
         yield f"the data have the labels {ours}, the solution {theirs}"
     elif counted.fingerprint != stored.fingerprint:
         yield "these are not the responses that the solution was made from"
@@ -94,6 +95,9 @@ def _differences(stored: ConsensusSolution, found: ConsensusSolution) -> Iterato
     for label, ours, theirs in zip(found.scale.labels, found.label_tasks, stored.label_tasks, strict=True):
         yield from _number(f"the number of tasks with label {label}", ours, theirs)
     # A millionth of a response is nothing, whatever share of a sum it is.
+    if found.by_skill != stored.by_skill:
+        yield "workers have skills by the data, and matrices in the solution, or the other way round"
+        return
     if not np.isclose(found.expected_answers, stored.expected_answers, rtol=CLOSE, atol=CLOSE).all():
         yield "the expected answers to the tasks of each label differ from the data"
     yield from _number("the number of uncertain labels", found.n_uncertain, stored.n_uncertain)

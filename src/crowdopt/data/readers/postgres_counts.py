@@ -136,7 +136,7 @@ class Server:
         """Responses per task and (class, label), given the names of the columns to count them in.
 
         Args:
-            places: A class, or None, and a label for every column.
+            places: A class, or None, and a label for every column; None for any label.
             complete: Whether no response lacks a worker or a class: then none needs to be tested for that.
 
         Raises:
@@ -183,4 +183,7 @@ class Server:
 def _theirs(of_class: str | None, label: Any) -> list[str]:
     """The conditions that a response is of a class and a label."""
     value = literal(label) if isinstance(label, str) else str(label)
-    return [f"label = {value}", *([f"class = {literal(of_class)}"] if of_class is not None else [])]
+    return [
+        "label IS NOT NULL" if label is None else f"label = {value}",
+        *([f"class = {literal(of_class)}"] if of_class is not None else []),
+    ]

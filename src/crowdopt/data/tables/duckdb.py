@@ -204,6 +204,23 @@ def table_of_parts(parts: Iterable[Mapping[str, Any]], *, like: LazyFrame[Any]) 
     return _adopted(_query(like, lambda _: f"SELECT * FROM {name}"))
 
 
+def with_listed(
+    table: LazyFrame[Any],
+    wanted: Sequence[str],
+    places: Mapping[str, int],
+    listed: str,
+    values: str,
+) -> LazyFrame[Any]:
+    """Columns of a table, and some made of two lists: the numbers of those that a row has, and their values."""
+
+    def column(name: str) -> str:
+        if name not in places:
+            return quote(name)
+        return f"list_extract({values}, list_position({listed}, {places[name]})) AS {quote(name)}"
+
+    return _adopted(_query(table, lambda source: f"SELECT {', '.join(map(column, wanted))} FROM {source}"))
+
+
 def _arrow(column: Sequence[Any] | Objects) -> Any:
     """A column as an Arrow array; values of several types become texts.
 

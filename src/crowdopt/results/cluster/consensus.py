@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from crowdopt.consensus.consensus import fit_members, labels_to_fit
+from crowdopt.consensus.consensus import MATRIX_FITS, fit_members, labels_to_fit
 from crowdopt.consensus.learning import PASSES
 from crowdopt.consensus.parameters import Parameters
 from crowdopt.consensus.rows import Rows
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from crowdopt.data.tables.table import Table
     from crowdopt.model.scale import Scale
     from crowdopt.results.accuracy import Accuracy
+    from crowdopt.results.consensus_tasks import AnyTasks
     from crowdopt.results.source_consensus import SourceConsensus
 
 
@@ -118,7 +119,7 @@ class ClusterConsensus:
         return tasks_again(self.learnt, self.source)
 
     @property
-    def whole(self) -> ConsensusTasks:
+    def whole(self) -> AnyTasks:
         """All tasks at once, on the driver."""
         return self.here.whole
 
@@ -168,7 +169,7 @@ class ClusterConsensus:
         with explaining():
             ((loss_sum, vote_sum),) = both.agg(sql.sum(loss), sql.sum(vote)).collect()
         n_tasks = accuracy.n_tasks
-        return replace(accuracy, by_row=None, log_loss=-loss_sum / n_tasks, vote=vote_sum / n_tasks)
+        return replace(accuracy, compared=None, log_loss=-loss_sum / n_tasks, vote=vote_sum / n_tasks)
 
 
 def _learnt(tables: ClusterTables, shares: Floats | None, on_share: OnShare, keeper: Keeper) -> LearntThere:
@@ -178,7 +179,7 @@ def _learnt(tables: ClusterTables, shares: Floats | None, on_share: OnShare, kee
     labels = labels_to_fit(tables.labels_used, shares)
     rows = Rows.of(sample.coded, sample.known).without_known(idle).with_labels(labels)
     fits, looks = ROUNDS * len(rows.worker), LOOKS * tables.source.n_responses
-    members = Work(len(rows.worker), 0, lambda share: on_share(share * fits / (fits + looks)))
+    members = Work(len(rows.worker), 0, lambda share: on_share(share * fits / (fits + looks)), tuple(MATRIX_FITS))
     fitted = [one for _, one in fit_members(rows, shares, members)]
     start = Parameters({}, {})
     for one in fitted:

@@ -84,9 +84,13 @@ def decode_consensus(data: dict[str, Any], workers: Mapping[str, Any] | None = N
     return solution
 
 
-def shapes(n_labels: int) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
-    """The shapes of the parameters of the population, and of one worker."""
+def shapes(n_labels: int, *, by_skill: bool) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
+    """The shapes of the parameters of the population, and of one worker, who has a skill or matrices."""
     r = n_labels
+    if by_skill:
+        skills: dict[str, tuple[int, ...]] = {"vote_precision": (), "skill": ()}
+        of_labels = dict.fromkeys(("vote_shares", "skill_shares", "skill_error_shares"), (r,))
+        return of_labels | {"skill_kinds": (3,)} | skills, skills
     worker: dict[str, tuple[int, ...]] = {
         "vote_precision": (),
         "tilted_matrix": (r, r),
@@ -104,12 +108,14 @@ def shapes(n_labels: int) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[i
 def _parse(data: dict[str, Any], workers: Mapping[str, Any]) -> dict[str, Any]:
     common = parse_common(data)
     _check_no_classes(common["reading"])
-    of_population, of_worker = shapes(common["scale"].n_labels)
+    n_labels, by_skill = common["scale"].n_labels, "skill" in data["parameters"]["population"]
+    of_population, of_worker = shapes(n_labels, by_skill=by_skill)
     names = texts(workers["names"])
     if len(set(names)) < len(names) or not names:
         raise damaged("it has a worker twice, or none")
     by_worker = {name: (len(names), *shape) for name, shape in of_worker.items()}
     found = {name: values for name, values in workers.items() if name != "names"}
+    expected = (n_labels + 1, 2) if by_skill else (n_labels, n_labels)
     return common | {
         "crowd": _parse_agreement(data["agreement"]),
         "learnt": LearntHere(
@@ -121,7 +127,7 @@ def _parse(data: dict[str, Any], workers: Mapping[str, Any]) -> dict[str, Any]:
         ),
         "given_shares": tuple(checked_list((int, float), data["given_shares"], "numbers")),
         "label_tasks": tuple(how_many(value) for value in data["label_tasks"]),
-        "expected_answers": _parse_expected(data["expected_answers"], common["scale"].n_labels),
+        "expected_answers": _parse_expected(data["expected_answers"], expected),
         "mean_confidence": share_of_one(data["mean_confidence"]),
         "n_uncertain": how_many(data["n_uncertain"]),
         "n_tied": how_many(data["n_tied"]),
@@ -140,9 +146,9 @@ def _checked_fingerprint(value: Any) -> str:
     return value
 
 
-def _parse_expected(values: Any, n_labels: int) -> Floats:
+def _parse_expected(values: Any, shape: tuple[int, int]) -> Floats:
     array: Floats = number_array(values, "its expected answers", float)
-    if array.shape != (n_labels, n_labels) or not (np.isfinite(array) & (array >= 0)).all():
+    if array.shape != shape or not (np.isfinite(array) & (array >= 0)).all():
         raise damaged("its expected answers should be a number from 0 for each label and answer")
     return array
 
@@ -163,7 +169,7 @@ def _arrays(data: Mapping[str, Any], wanted: Mapping[str, tuple[int, ...]], whos
 
 
 def _array(values: Any, shape: tuple[int, ...], what: str) -> Floats:
-    """Positive precisions, or rows of shares that sum to one."""
+    """Positive precisions, skills, or rows of shares that sum to one."""
     array: Floats = number_array(values, what, float)
     if isinstance(values, np.ndarray) and array.size == np.prod(shape):
         array = array.reshape(shape)
@@ -172,6 +178,9 @@ def _array(values: Any, shape: tuple[int, ...], what: str) -> Floats:
     if what.startswith("'vote_precision'"):
         if not (np.isfinite(array) & (array > 0)).all():
             raise damaged(f"{what} should be positive")
+    elif what.startswith("'skill'"):
+        if not ((array > 0) & (array < 1)).all():
+            raise damaged(f"{what} should be between 0 and 1")
     elif not (np.isfinite(array) & (array >= 0)).all() or (abs(array.sum(axis=-1) - 1) > ROUNDING).any():
         raise damaged(f"{what} should be shares that sum to 1")
     return array
@@ -187,7 +196,8 @@ def _check_together(solution: ConsensusSolution) -> None:
     if max(solution.n_uncertain, solution.n_tied) > n_tasks:
         raise damaged("more labels are uncertain or tied than there are")
     sure = n_tasks - solution.n_uncertain
-    least = (sure * UNCERTAIN_BELOW + solution.n_uncertain / n_labels) / max(n_tasks, 1)
+    least_probable = 0.0 if solution.by_skill else 1 / n_labels
+    least = (sure * UNCERTAIN_BELOW + solution.n_uncertain * least_probable) / max(n_tasks, 1)
     most = (sure + solution.n_uncertain * UNCERTAIN_BELOW) / max(n_tasks, 1) if n_tasks else 1.0
     if not least - ROUNDING <= solution.mean_confidence <= most + ROUNDING:
         raise damaged("its mean confidence is not that of so many uncertain labels")
@@ -201,7 +211,11 @@ def _check_together(solution: ConsensusSolution) -> None:
 
 def _check_given(given: Floats, population: Mapping[str, Floats]) -> None:
     """Shares that were given are those of the parameters."""
-    held = population["vote_shares"], population["tilted_shares"], population["kinds_shares"].reshape(-1, 2).sum(axis=1)
+    held = [population["vote_shares"]]
+    if "skill" in population:
+        held.append(population["skill_shares"])
+    else:
+        held += [population["tilted_shares"], population["kinds_shares"].reshape(-1, 2).sum(axis=1)]
     positive = np.isfinite(given).all() and (given > 0).all()
     if not positive or any(one.shape != given.shape or (abs(one - given) > ROUNDING).any() for one in held):
         raise damaged("the given shares of its labels are not those of its parameters")

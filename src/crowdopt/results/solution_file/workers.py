@@ -23,7 +23,6 @@ MOST_INSIDE = 1_000_000
 """Numbers of workers up to which they stand in the solution file itself."""
 
 SUFFIX = ".workers.parquet"
-COLUMNS = ("vote_precision", "tilted_matrix", "kinds_matrix")
 
 
 def n_numbers(solutions: Mapping[str, ConsensusSolution]) -> int:
@@ -54,27 +53,32 @@ def _table(solutions: Mapping[str, ConsensusSolution]) -> Any:
     """One row per group and worker; matrices row by row."""
     import pyarrow as pa
 
+    skilled = any(one.by_skill for one in solutions.values())
     columns: dict[str, Any] = {
         "group": [group for group, one in solutions.items() for _ in one.worker_names],
         "worker": [name for one in solutions.values() for name in one.worker_names],
     }
-    for name in COLUMNS:
-        arrays = [one.parameters.workers[name] for one in solutions.values()]
+    schema = _schema(skilled=skilled)
+    for name in schema.names[2:]:
+        missing = [np.zeros((len(one.worker_names), 0)) for one in solutions.values()]
+        arrays = [one.parameters.workers.get(name, no) for one, no in zip(solutions.values(), missing, strict=True)]
         values = np.concatenate([array.ravel() for array in arrays])
         if name != "vote_precision":
-            lengths = np.concatenate([np.full(len(array), array[0].size) for array in arrays])
+            lengths = np.concatenate([np.full(len(array), array.size // len(array)) for array in arrays])
             offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
             columns[name] = pa.LargeListArray.from_arrays(offsets, pa.array(values))
         else:
             columns[name] = values
-    return pa.table(columns, schema=_schema())
+    return pa.table(columns, schema=schema)
 
 
-def _schema() -> Any:
+def _schema(*, skilled: bool) -> Any:
+    """The columns; what some workers of several groups do not have is an empty list."""
     import pyarrow as pa
 
     names, number = [("group", pa.string()), ("worker", pa.string())], pa.float64()
-    kinds = [(name, number if name == "vote_precision" else pa.large_list(number)) for name in COLUMNS]
+    lists = ["tilted_matrix", "kinds_matrix", *(["skill"] if skilled else [])]
+    kinds = [("vote_precision", number), *((name, pa.large_list(number)) for name in lists)]
     return pa.schema(names + kinds)
 
 
@@ -96,14 +100,16 @@ def read_workers(said: Mapping[str, Any], path: str | Path) -> dict[str, dict[st
         table = pq.read_table(BytesIO(content)).combine_chunks()
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged(f"{said['file']} beside it is no Parquet file") from error
-    columns = {field.name: table.column(field.name) for field in _schema() if field.name in table.column_names}
-    if not table.schema.equals(_schema()) or any(column.null_count for column in columns.values()):
+    schema = _schema(skilled="skill" in table.column_names)
+    columns = {field.name: table.column(field.name) for field in schema if field.name in table.column_names}
+    if not table.schema.equals(schema) or any(column.null_count for column in columns.values()):
         raise damaged(f"{said['file']} beside it has other columns than it should, or gaps")
     found: dict[str, dict[str, Any]] = {}
     for group, start, end in _runs(columns["group"].to_pylist()):
         if group in found:
             raise damaged(f"{said['file']} beside it has group {group!r} twice")
-        rows = {name: _flat(columns[name].slice(start, end - start)) for name in COLUMNS}
+        rows = {name: _flat(columns[name].slice(start, end - start)) for name in schema.names[2:]}
+        rows = {name: values for name, values in rows.items() if len(values)}  # the others are not of this group
         found[group] = {"names": columns["worker"].slice(start, end - start).to_pylist()} | rows
     return found
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 import narwhals as nw
 import numpy as np
 
-from crowdopt.consensus.teaching import teaches
 from crowdopt.data.known_labels import GOLD_COLUMN, NOT_GOLD, TASK_TEXT, count_array, with_text
 from crowdopt.data.tables.table import fetch
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Ints
     from crowdopt.data.load import Source
     from crowdopt.model.scale import Scale
-    from crowdopt.results.consensus_tasks import ConsensusTasks
+    from crowdopt.results.consensus_tasks import AnyTasks
 
 NAMED = 3
 """Tasks that are named if there are many."""
@@ -36,9 +35,12 @@ class Contradicted:
     cases: tuple[tuple[str, str, str, int, int], ...]
 
     @classmethod
-    def of(cls, names: list[str], known: Ints, voters: Ints, scale: Scale) -> Self:
-        """What is contradicted, given tasks of known label: their names, their labels, and workers by answer."""
-        total, most, answer = voters.sum(axis=1), voters.max(axis=1, initial=0), voters.argmax(axis=1)
+    def of(cls, names: list[str], known: Ints, voters: tuple[Ints, Ints, Ints], scale: Scale) -> Self:
+        """What is contradicted, given tasks of known label: their names, their labels, and who answers what.
+
+        The last are numbers of workers, of those who give the most frequent answer, and which one that is.
+        """
+        total, most, answer = voters
         clear = 2 * most > total
         cases = [
             (names[at], scale.labels[known[at]], scale.labels[answer[at]], int(most[at]), int(total[at]))
@@ -47,10 +49,11 @@ class Contradicted:
         return cls(int(clear.sum()), tuple(sorted(cases, key=lambda case: (-case[3] / case[4], -case[4], case[0]))))
 
     @classmethod
-    def in_tasks(cls, tasks: ConsensusTasks) -> Self:
+    def in_tasks(cls, tasks: AnyTasks) -> Self:
         """Of the tasks of a consensus."""
         at = np.flatnonzero(~tasks.free)
-        return cls.of(tasks.names.take(at).to_pylist(), tasks.known[at], tasks.voters[at], tasks.scale)
+        total, most, answer = (one[at] for one in tasks.top_voters)
+        return cls.of(tasks.names.take(at).to_pylist(), tasks.known[at], (total, most, answer), tasks.scale)
 
     @classmethod
     def in_counts(cls, source: Source) -> Self:
@@ -61,7 +64,8 @@ class Contradicted:
         gold = with_text(counts.table.filter(nw.col(GOLD_COLUMN) != NOT_GOLD))
         rows: Any = fetch(gold.select(TASK_TEXT, GOLD_COLUMN, *counts.columns).with_columns(nw.lit(1).alias("n_tasks")))
         votes = count_array(rows, counts.columns, counts.gold.counts.shape[1:]).sum(axis=1)
-        return cls.of(list(rows[TASK_TEXT]), np.array(rows[GOLD_COLUMN]), votes, scale)
+        voters = votes.sum(axis=1), votes.max(axis=1, initial=0), votes.argmax(axis=1)
+        return cls.of(list(rows[TASK_TEXT]), np.array(rows[GOLD_COLUMN]), voters, scale)
 
     @property
     def examples(self) -> str:
@@ -94,10 +98,10 @@ def _of(most: int, total: int) -> str:
     return f"all {total}" if most == total else f"{most} of {total}"
 
 
-def that_teach_nothing(tasks: ConsensusTasks) -> tuple[str, ...]:
+def that_teach_nothing(tasks: AnyTasks) -> tuple[str, ...]:
     """What to say of known labels from which a consensus learns nothing; nothing if there are none."""
-    held = ~tasks.free & (tasks.voters.sum(axis=1) > 0)
-    n_idle = int((held & ~teaches(tasks.votes, tasks.known)).sum())
+    held = ~tasks.free & (tasks.top_voters[0] > 0)
+    n_idle = int((held & ~tasks.taught).sum())
     if not n_idle:
         return ()
     number = "1 known label teaches" if n_idle == 1 else f"{n_idle:,} known labels teach"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 MAX_NAMED = 20
-"""Numbers up to which an example names all of them."""
+"""Numbers up to which an example names all of them; and how many of many labels are named."""
 
 
 @dataclass(frozen=True)
@@ -180,9 +180,12 @@ def scale_in_words(scale: Scale) -> dict[str, str]:
 
 
 def labels_in_words(solution: Solution, tasks: Sequence[int] | Ints) -> str:
-    """How many tasks have each label."""
-    total = max(sum(tasks), 1)
-    return ", ".join(f"{label} {n:,} ({n / total:.1%})" for label, n in zip(solution.scale.labels, tasks, strict=True))
+    """How many tasks have each label; of many labels the most frequent ones."""
+    labels, total = solution.scale.labels, max(sum(tasks), 1)
+    order = np.argsort(-np.asarray(tasks), kind="stable")[:MAX_NAMED] if solution.scale.has_many_labels else None
+    named = range(len(labels)) if order is None else order.tolist()
+    said = ", ".join(f"{labels[j]} {tasks[j]:,} ({tasks[j] / total:.1%})" for j in named)
+    return said if order is None else f"{said}, and {len(labels) - len(order):,} more labels"
 
 
 def _selectivity(solution: ProofSolution) -> str:

@@ -27,6 +27,9 @@ def summarise_consensus(solution: ConsensusSolution) -> Summary:
     facts = input_facts(solution, f"{totals.n_workers:,}", f"{totals.n_responses / max(asked, 1):.1f}")
     facts |= scale_in_words(solution.scale)
     facts["labels"] = labels_in_words(solution, solution.label_tasks)
+    if solution.by_skill:
+        right, _ = solution.expected_answers.sum(axis=0)
+        facts["right"] = f"{right / totals.n_responses:.1%} of the responses are expected to be"
     if solution.given_shares:
         facts["known shares"] = _shares(solution)
     facts["uncertain"] = (
@@ -34,10 +37,10 @@ def summarise_consensus(solution: ConsensusSolution) -> Summary:
         + (f"; {solution.n_tied:,} are tied with another label" if solution.n_tied else "")
     )
     facts |= accuracy_in_words(solution)
-    matrix = matrix_cells(solution, solution.answer_shares)
+    matrices = {} if solution.by_skill else {"": matrix_cells(solution, solution.answer_shares)}
     headline = after_doubts(solution.doubts, f"CONSENSUS: {expectation(solution)}{given_words(solution)}")
     verdict = consensus_verdict(solution)
-    return Summary(headline, verdict, solution.notes, facts, {"": matrix}, solution.advice)
+    return Summary(headline, verdict, solution.notes, facts, matrices, solution.advice)
 
 
 def consensus_verdict(solution: ConsensusSolution) -> ReportVerdict:

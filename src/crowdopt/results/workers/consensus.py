@@ -9,10 +9,13 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.consensus.consensus import WEIGHTS, Judge
+from crowdopt.consensus.given import GivenLabels
+from crowdopt.consensus.skill_judge import SkillJudge
+from crowdopt.consensus.skills import WEIGHTS as SKILL_WEIGHTS
 from crowdopt.data.tables.table import small_table, with_texts
-from crowdopt.results.consensus_tasks import label_probabilities
 from crowdopt.results.source_consensus import SourceConsensus, consensus_rows, encode_tasks
-from crowdopt.results.workers.skill import JudgedResponses, measure_skill, skill_reason
+from crowdopt.results.workers.beside_given import ComparedWithGiven, measure_given
+from crowdopt.results.workers.skill import ComparedWithAll, measure_skill, skill_reason
 from crowdopt.results.workers.table import WORKER_NUMBER, Workers
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from crowdopt._arrays import Ints
+    from crowdopt.consensus.rows import Rows
     from crowdopt.data.load import Source
     from crowdopt.data.tables.table import Table
     from crowdopt.results.solution_consensus import ConsensusSolution
@@ -40,27 +44,24 @@ class _Judged:
 
     consensus: SourceConsensus
 
-    def __iter__(self) -> Iterator[JudgedResponses]:
+    def __iter__(self) -> Iterator[ComparedWithAll]:
         judge = Judge(self.consensus.parameters)
         for encoded in self.consensus.parts:
             rows = consensus_rows(encoded)
-            yield JudgedResponses(
-                task=rows.task,
-                worker=rows.worker.astype(np.int64),
-                answer=rows.answer.astype(np.int64),
-                n_workers=rows.n_workers,
-                members=[(WEIGHTS[name], posterior) for name, posterior in judge.members(rows).items()],
-                without=judge.probabilities_without(rows),
-                known=rows.known[rows.task] >= 0,
-            )
+            right = [(WEIGHTS[name], table[rows.task, rows.answer]) for name, table in judge.members(rows).items()]
+            yield ComparedWithAll(**_responses(rows), right=right, without=judge.probabilities_without(rows))
 
 
 def consensus_workers(solution: ConsensusSolution, source: Source) -> Workers:
     """Measures the workers of the source that a consensus was made from."""
     there = solution.tasks.here if solution.tasks and solution.source is source else None
     consensus = there or SourceConsensus(encode_tasks(source), solution.parameters, solution.scale)
-    judged, labels = _Judged(consensus), solution.scale.labels
-    skill = measure_skill([*judged] if consensus.parts.is_one else judged)
+    labels = solution.scale.labels
+    if solution.by_skill:
+        skill = measure_given(_judged_by_skill(solution, consensus_rows(consensus.parts.whole)))
+    else:
+        judged = _Judged(consensus)
+        skill = measure_skill([*judged] if consensus.parts.is_one else judged)
     return Workers(
         labels=labels,
         source=source,
@@ -70,6 +71,34 @@ def consensus_workers(solution: ConsensusSolution, source: Source) -> Workers:
         columns=SKILL_COLUMNS,
         reason=lambda number: skill_reason(skill, number, labels),
         worst_by="skill",
+    )
+
+
+def _responses(rows: Rows) -> dict[str, Any]:
+    """The responses, as those who judge workers want them."""
+    return {
+        "task": rows.task,
+        "worker": rows.worker.astype(np.int64),
+        "answer": rows.answer.astype(np.int64),
+        "n_workers": rows.n_workers,
+        "n_labels": rows.n_labels,
+        "known": rows.known[rows.task] >= 0,
+    }
+
+
+def _judged_by_skill(solution: ConsensusSolution, rows: Rows) -> ComparedWithGiven:
+    """The responses, judged by the labels that tasks received."""
+    judge, given = SkillJudge(solution.parameters), GivenLabels.of(rows)
+    place, without = judge.without(rows, given)
+    sizes = np.diff(place)
+    entry = np.arange(place[-1]) + np.repeat(given.start[rows.task] - place[:-1], sizes)
+    members = judge.members(rows, given)
+    return ComparedWithGiven(
+        **_responses(rows),
+        right=[(SKILL_WEIGHTS[name], shares.entries[given.of_row]) for name, shares in members.items()],
+        sizes=sizes,
+        label=given.label[entry],
+        without=without,
     )
 
 
@@ -85,13 +114,11 @@ def _counts(consensus: SourceConsensus) -> dict[str, Ints]:
     """Responses by (number of the worker, label of the task, answer), sorted."""
     n = consensus.parts.n_labels
     cells, times = np.zeros(0, np.int64), np.zeros(0, np.int64)
-    for _, rows, probabilities in consensus.judged():
-        labels = label_probabilities(probabilities, consensus.scale, consensus.parts.answers).labels
-        more, often = np.unique(
-            (rows.worker.astype(np.int64) * n + labels[rows.task]) * n + rows.answer, return_counts=True
-        )
+    for encoded, tasks in zip(consensus.parts, consensus, strict=True):
+        coded, labels = encoded.coded, tasks.labels
+        more = (coded.worker.astype(np.int64) * n + labels[coded.task]) * n + coded.answer
         cells, place = np.unique(np.append(cells, more), return_inverse=True)
-        times = np.bincount(place, np.append(times, often)).astype(np.int64)
+        times = np.bincount(place.reshape(-1), np.append(times, coded.times)).astype(np.int64)
     pair, answer = np.divmod(cells, n)
     number, label = np.divmod(pair, n)
     return {WORKER_NUMBER: number, "label": label, "answer": answer, "n": times}

@@ -17,11 +17,11 @@ All of this is made of sums over responses, in parts of whole tasks that are loo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crowdopt.results.workers.judged_responses import JudgedResponses
 from crowdopt.results.workers.statistics import FLAGS, RARE, Z
 
 if TYPE_CHECKING:
@@ -79,96 +79,46 @@ class Skill:
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedResponses:
-    """Responses, and how probable the labels of their tasks are. All arrays but the members' are by response.
-
-    In all sums a response weighs one over the number of responses that its worker gave to its task.
+class ComparedWithAll(JudgedResponses):
+    """Responses beside the probabilities of all labels.
 
     Attributes:
-        task: The task.
-        worker: The worker.
-        answer: The answer.
-        n_workers: Number of workers; some may have no response.
-        members: The members of the consensus, each with its weight and its probabilities by (task, label).
-        without: The probabilities of the labels without all responses of this worker to this task.
-        known: Whether the label of the task is known.
+        without: The probabilities of the labels without all responses of this worker to this task (response, label).
     """
 
-    task: Ints
-    worker: Ints
-    answer: Ints
-    n_workers: int
-    members: Sequence[tuple[float, Floats]]
     without: Floats
-    known: Bools
 
-    @cached_property
-    def pair(self) -> Ints:
-        """The number of the worker and the task of each response, together."""
-        n_tasks = int(self.task.max(initial=-1)) + 1
-        return _numbered(self.worker * n_tasks + self.task)
-
-    @cached_property
-    def weight(self) -> Floats:
-        """One over the number of responses by this worker to this task."""
-        return 1.0 / np.bincount(self.pair)[self.pair]
-
-    @cached_property
-    def share(self) -> Floats:
-        """The share of these that are the same answer."""
-        same = _numbered(self.pair * self.without.shape[1] + self.answer)
-        return np.bincount(same)[same] * self.weight
-
-    def n_responses(self) -> Ints:
-        """Responses by worker."""
-        return np.bincount(self.worker, minlength=self.n_workers)
-
-    def sums(self, values: Floats) -> Floats:
-        """Sums by worker."""
-        weights = self.weight * values
-        return np.asarray(np.bincount(self.worker, weights=weights, minlength=self.n_workers), np.float64)
+    def some(self, kept: Bools) -> ComparedWithAll:
+        """Some of them."""
+        return ComparedWithAll(**self.of_some(kept), without=self.without[kept])
 
     def answers(self) -> Floats:
         """To how many tasks each worker gave each answer."""
-        shape = (self.n_workers, self.without.shape[1])
-        at = self.worker * shape[1] + self.answer
-        numbers = np.bincount(at, weights=self.weight, minlength=shape[0] * shape[1])
-        return np.asarray(numbers, np.float64).reshape(shape)
-
-    def variance(self, right: Floats) -> Floats:
-        """The variance of the number of right answers by worker, if each is right with a probability.
-
-        The labels of tasks are independent. That of one task decides together which of a worker's answers to it are
-        right: with shares s of the answers, the variance is Σ s² p − (Σ s p)².
-        """
-        mean = np.bincount(self.pair, weights=self.weight * right)[self.pair]
-        return self.sums((self.share - mean) * right)
-
-    def compared(self) -> JudgedResponses:
-        """Those that can be compared: somebody else answered the task too, or its label is known."""
-        n_tasks = int(self.task.max(initial=-1)) + 1
-        first, last = np.full(n_tasks, self.n_workers), np.full(n_tasks, -1)
-        np.minimum.at(first, self.task, self.worker)
-        np.maximum.at(last, self.task, self.worker)
-        kept = (first < last)[self.task] | self.known
-        rows = (self.task[kept], self.worker[kept], self.answer[kept])
-        return JudgedResponses(*rows, self.n_workers, self.members, self.without[kept], self.known[kept])
+        at = self.worker * self.n_labels + self.answer
+        numbers = np.bincount(at, weights=self.weight, minlength=self.n_workers * self.n_labels)
+        return np.asarray(numbers, np.float64).reshape(self.n_workers, self.n_labels)
 
 
-def _numbered(keys: Ints) -> Ints:
-    """Equal keys as equal numbers from 0."""
-    return np.unique(keys, return_inverse=True)[1].reshape(-1)
-
-
-def measure_skill(parts: Iterable[JudgedResponses]) -> Skill:
+def measure_skill(parts: Iterable[ComparedWithAll]) -> Skill:
     """The statistics of workers with the given responses: parts of whole tasks, the same ones every time."""
     own = _summed(parts, _own_sums)
     answers = own["answers"]
-    n = answers.sum(axis=1)
+    favourites = answers.sum(axis=1), answers.argmax(axis=1), answers.max(axis=1)
+    return skill_of(own, favourites, beside_others(parts, own))
+
+
+def skill_of(own: dict[str, Any], favourites: tuple[Floats, Ints, Floats], beside: Beside) -> Skill:
+    """The statistics of workers, given sums over their responses.
+
+    Args:
+        own: See ``JudgedResponses.own_sums``; and ``n_compared``, the responses that can be compared.
+        favourites: By worker the number of tasks, the most frequent answer, and to how many tasks it was given.
+        beside: Workers beside the others.
+    """
+    n, answer, times = favourites
     accuracy, variance = _accuracy(own, n)
     low, high, worth = uncertain_share(accuracy, n, variance)
     average = (accuracy * n).sum() / max(n.sum(), 1.0)
-    beside = _Beside.the_others(parts, own)
     compared = np.maximum(beside.n, 1.0)
     agreement = beside.agreed / compared
     agreement_low, agreement_high, _ = uncertain_share(agreement, beside.n, beside.variance)
@@ -186,12 +136,12 @@ def measure_skill(parts: Iterable[JudgedResponses]) -> Skill:
         agreement_high=agreement_high,
         chance=beside.chance / compared,
         flag=beside.flags(),
-        answer=answers.argmax(axis=1),
-        answer_share=answers.max(axis=1) / np.maximum(n, 1.0),
+        answer=answer,
+        answer_share=times / np.maximum(n, 1.0),
     )
 
 
-def _summed(parts: Iterable[JudgedResponses], sums: Callable[[JudgedResponses], dict[str, Any]]) -> dict[str, Any]:
+def _summed(parts: Iterable[ComparedWithAll], sums: Callable[[ComparedWithAll], dict[str, Any]]) -> dict[str, Any]:
     """The sums of all parts, by name."""
     whole: dict[str, Any] = {}
     for part in parts:
@@ -199,25 +149,18 @@ def _summed(parts: Iterable[JudgedResponses], sums: Callable[[JudgedResponses], 
     return whole
 
 
-def _own_sums(judged: JudgedResponses) -> dict[str, Any]:
-    """What is counted; the members, and what each holds for right; and the labels without the workers themselves."""
-    right = [np.clip(table[judged.task, judged.answer], 0.0, 1.0) for _, table in judged.members]
+def _own_sums(judged: ComparedWithAll) -> dict[str, Any]:
+    """What is counted; what the members hold for right; and the labels without the workers themselves."""
     others = judged.compared()
-    return {
-        "n_responses": judged.n_responses(),
+    given = others.without[np.arange(len(others.answer)), others.answer]
+    return judged.own_sums() | {
         "answers": judged.answers(),
-        "weights": np.array([weight for weight, _ in judged.members]),
-        "right": np.array([judged.sums(each) for each in right]),
-        "variance": np.array([judged.variance(each) for each in right]),
         "n_compared": others.n_responses(),
         "compared": others.answers(),
         "without": np.stack([others.sums(column) for column in others.without.T], axis=1),
         "asked": others.weight @ (1 - others.without),
-        "said": np.bincount(
-            others.answer, others.weight * (1 - others.without[np.arange(len(others.answer)), others.answer]),
-            others.without.shape[1],
-        ),
-    }  # fmt: skip
+        "said": np.bincount(others.answer, others.weight * (1 - given), others.n_labels),
+    }
 
 
 def skill_reason(skill: Skill, number: int, labels: Sequence[str]) -> str:
@@ -288,7 +231,7 @@ def _accuracy(own: dict[str, Any], n: Floats) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Beside:
+class Beside:
     """Workers beside the others, from the responses that can be compared.
 
     Attributes:
@@ -313,34 +256,6 @@ class _Beside:
     guessed: Floats
     repeated: Floats
 
-    @classmethod
-    def the_others(cls, parts: Iterable[JudgedResponses], own: dict[str, Any]) -> _Beside:
-        """Compares the answers to the labels without the worker."""
-        answers = own["compared"]
-        n = answers.sum(axis=1)
-        whole = np.maximum(n, 1.0)
-        means = own["without"] / whole[:, None]
-        favourite = answers.argmax(axis=1)
-        found = _summed(parts, lambda judged: _sums_beside(judged.compared(), answers, means, favourite))
-        agreed, signal, chance = found["agreed"], found["signal"], (answers * means).sum(axis=1)
-        beyond = agreed - chance
-        # The others know the label with this probability, and guess else; one half where nothing is known of them.
-        knows = np.clip((beyond.sum() - beyond + 0.5) / (signal.sum() - signal + 1), 0.0, 1.0)
-        squares = found["mean"] + knows * found["both"] + knows**2 * found["centred"]
-        orders = (np.sqrt(np.maximum(found[name], 0.0) / np.maximum(n - 1, 1.0)) for name in ("order", "guesses"))
-        deviation, guessed = orders
-        return cls(
-            n=n,
-            mostly=answers.max(axis=1) / whole,
-            agreed=agreed,
-            variance=found["variance"] / whole**2,
-            chance=chance,
-            deviation=deviation,
-            typical=knows * signal - Z * np.sqrt(np.maximum(squares, 0.0)),
-            guessed=Z * guessed,
-            repeated=_repeated(found, own["asked"][favourite], own["said"][favourite]),
-        )
-
     def flags(self) -> Ints:
         """The first flag that applies to each worker, by number."""
         beyond, far = self.agreed - self.chance, Z * self.deviation + NOTHING
@@ -353,7 +268,43 @@ class _Beside:
         return np.select(list(flags.values()), [FLAGS.index(name) for name in flags], 0)
 
 
-def _sums_beside(judged: JudgedResponses, answers: Floats, means: Floats, favourite: Ints) -> dict[str, Any]:
+def beside_others(parts: Iterable[ComparedWithAll], own: dict[str, Any]) -> Beside:
+    """Compares the answers to the labels without the worker."""
+    answers = own["compared"]
+    n = answers.sum(axis=1)
+    whole = np.maximum(n, 1.0)
+    means = own["without"] / whole[:, None]
+    favourite = answers.argmax(axis=1)
+    found = _summed(parts, lambda judged: _sums_beside(judged.compared(), answers, means, favourite))
+    agreed, signal, chance = found["agreed"], found["signal"], (answers * means).sum(axis=1)
+    knows = share_known(agreed - chance, signal)
+    squares = found["mean"] + knows * found["both"] + knows**2 * found["centred"]
+    orders = (np.sqrt(np.maximum(found[name], 0.0) / np.maximum(n - 1, 1.0)) for name in ("order", "guesses"))
+    deviation, guessed = orders
+    return Beside(
+        n=n,
+        mostly=answers.max(axis=1) / whole,
+        agreed=agreed,
+        variance=found["variance"] / whole**2,
+        chance=chance,
+        deviation=deviation,
+        typical=knows * signal - Z * np.sqrt(np.maximum(squares, 0.0)),
+        guessed=Z * guessed,
+        repeated=repeated(found["asked"], found["said"], own["asked"][favourite], own["said"][favourite]),
+    )
+
+
+def share_known(beyond: Floats, signal: Floats) -> Floats:
+    """How probable it is that the others know a label, and do not guess; one half where nothing is known of them.
+
+    Args:
+        beyond: Agreements of each worker beyond chance.
+        signal: What they would be if the worker knew all labels.
+    """
+    return np.asarray(np.clip((beyond.sum() - beyond + 0.5) / (signal.sum() - signal + 1), 0.0, 1.0))
+
+
+def _sums_beside(judged: ComparedWithAll, answers: Floats, means: Floats, favourite: Ints) -> dict[str, Any]:
     """What is to be summed of responses that can be compared, given of their workers what all parts tell.
 
     A worker who knows the label of a share of the tasks agrees as probably as the mean says and this share of what is
@@ -378,7 +329,7 @@ def _sums_beside(judged: JudgedResponses, answers: Floats, means: Floats, favour
     }
 
 
-def _over_all_orders(judged: JudgedResponses, centred: Floats, answers: Floats) -> Floats:
+def _over_all_orders(judged: ComparedWithAll, centred: Floats, answers: Floats) -> Floats:
     """The variance of agreements over all orders of n answers of each worker, times n - 1; the answers are given.
 
     The sum of this over parts is that of all.
@@ -388,13 +339,18 @@ def _over_all_orders(judged: JudgedResponses, centred: Floats, answers: Floats) 
     return judged.sums(squares)
 
 
-def _repeated(found: dict[str, Any], all_asked: Floats, all_said: Floats) -> Floats:
+def repeated(asked: Floats, said: Floats, all_asked: Floats, all_said: Floats) -> Floats:
     """How probable it is that others give a worker's most frequent answer as often as it does where it is wrong.
 
     Tasks of that very label do not count: to answer what is true is no sign of anything.
+
+    Args:
+        asked: How many of the worker's tasks have another label.
+        said: To how many of these the worker gave the answer.
+        all_asked: The first for all workers together.
+        all_said: The second for all workers together.
     """
     from scipy.special import betainc
 
-    asked, said = found["asked"], found["said"]
     usual = (all_said - said + 1) / (all_asked - asked + 2)  # one half where nothing is known
     return np.asarray(betainc(np.maximum(said, NOTHING), np.maximum(asked - said, 0.0) + 1, usual))

@@ -97,11 +97,11 @@ class Workers:
     @property
     def confusion(self) -> Table:
         """One row for each worker, label of tasks, and answer that the worker gave to them, sorted."""
-        n, whole = self.counts["n"], np.zeros((self.n_workers, len(self.labels)), np.int64)
-        row = (self.counts[WORKER_NUMBER], self.counts["label"])
-        np.add.at(whole, row, n)
-        low, high = wilson(n, whole[row])
-        table = self._named(self.counts | {"of": whole[row], "share": n / whole[row], "low": low, "high": high})
+        n, pair = self.counts["n"], self.counts[WORKER_NUMBER] * len(self.labels) + self.counts["label"]
+        _, at = np.unique(pair, return_inverse=True)
+        whole = np.bincount(at.reshape(-1), n).astype(np.int64)[at.reshape(-1)]
+        low, high = wilson(n, whole)
+        table = self._named(self.counts | {"of": whole, "share": n / whole, "low": low, "high": high})
         responses = self.source.responses
         for code, name in (("label", "label_value"), ("answer", "answered")):
             names: dict[str, Any] = {code: np.arange(len(self.labels)), name: responses.scale.values}

@@ -201,6 +201,10 @@ def write_text(target: str | Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
+USUAL_COLUMNS, CELLS_IN_GROUP, LEAST_ROWS = 200, 1 << 24, 2048
+"""Columns up to which row groups have the usual size; cells of one group beyond, and the rows that it has at least."""
+
+
 def write_table(
     table: Table,
     target: str | Path | Database,
@@ -260,7 +264,14 @@ def _in_workspace(table: Table, workspace: Workspace) -> duckdb.DuckDBPyRelation
 def _copy(table: Table, path: Path, suffix: str, workspace: Workspace, *, spreadsheet_safe: bool) -> None:
     rows = _in_workspace(table, workspace)
     chosen = _without_formulas(rows) if spreadsheet_safe and suffix in SPREADSHEET_FILES else "*"
-    copy_query(rows, f"SELECT {chosen} FROM _answers", path, FORMATS[suffix])
+    copy_query(rows, f"SELECT {chosen} FROM _answers", path, FORMATS[suffix] + _row_groups(suffix, len(rows.columns)))
+
+
+def _row_groups(suffix: str, n_columns: int) -> str:
+    """How many rows of very many columns a Parquet file has in a group, which is made in memory."""
+    if suffix != ".parquet" or n_columns <= USUAL_COLUMNS:
+        return ""
+    return f", ROW_GROUP_SIZE {max(LEAST_ROWS, CELLS_IN_GROUP // n_columns // LEAST_ROWS * LEAST_ROWS)}"
 
 
 def _without_formulas(rows: duckdb.DuckDBPyRelation) -> str:
