@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import chain
@@ -211,7 +212,7 @@ class TaskSums:
         return cls(
             np.bincount(labelled.labels[free], minlength=tasks.scale.n_labels).astype(float),
             tasks.expected_answers(),
-            on_grid(confidence).sum(),
+            np.array(math.fsum(confidence)),
             np.array(float((confidence < UNCERTAIN_BELOW).sum())),
             np.array(float(labelled.tied[free].sum())),
             **rows,
@@ -232,9 +233,14 @@ class TaskSums:
         return self.voters, self.weights, self.sparse
 
     def by_key(self) -> dict[bytes, float]:
-        """Every number by a key of its own, under which those of all parts can be added up anywhere."""
+        """Every number by a key of its own, under which those of all parts can be added up anywhere, in any order.
+
+        For that, what is below a grain stands apart: on a grid, sums of both are exact.
+        """
         numbers = np.concatenate([np.ravel(getattr(self, name)) for name in NUMBERS])
-        named = {b"n%d" % at: float(value) for at, value in enumerate(numbers) if value}
+        high = on_grid(numbers, 2.0**-20)
+        both = zip((b"n", b"m"), (high, on_grid(numbers - high, 2.0**-60)), strict=True)
+        named = {b"%b%d" % (key, at): float(one) for key, all_ in both for at, one in enumerate(all_) if one}
         rows = (row.tobytes() for row in self.voters.astype(np.int32))
         return named | {b"v" + row: float(weight) for row, weight in zip(rows, self.weights, strict=True)}
 
@@ -243,7 +249,7 @@ class TaskSums:
         """The inverse of :meth:`by_key`."""
         shapes = [(n_labels,), (n_labels, n_labels), (), (), ()]
         ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
-        flat: Floats = np.array([values.get(b"n%d" % at, 0.0) for at in range(ends[-1])])
+        flat: Floats = np.array([values.get(b"n%d" % at, 0.0) + values.get(b"m%d" % at, 0.0) for at in range(ends[-1])])
         numbers = [part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), shapes, strict=True)]
         rows = sorted(key for key in values if key.startswith(b"v"))
         voters = np.array([np.frombuffer(row[1:], np.int32) for row in rows], np.int64).reshape(-1, n_labels)
