@@ -24,7 +24,7 @@ from crowdopt.consensus.rows import Rows
 from crowdopt.consensus.skill_judge import SkillJudge
 from crowdopt.data.encode import Coded
 from crowds import Crowd
-from processes import elsewhere, environment, stay_small
+from processes import elsewhere, environment
 from scores import SURE, TIED, difference
 from tables import describe, parser, say, show, write_json
 
@@ -46,13 +46,15 @@ class Make:
     Attributes:
         hard: The share of tasks in which workers have three tenths of their skill.
         errors: What wrong answers are: ``frequent`` labels, ``even`` ones, ``alike`` (three labels that this one is
-            taken for), or ``decoy`` (in hard tasks one label that draws everybody).
+            taken for), ``decoy`` (in hard tasks one label that draws everybody), or ``near`` (labels next to this one).
         same: Whether those who guess give one answer always.
+        equal: Whether all workers are equally good, and all labels equally frequent: then nothing beats the vote.
     """
 
     hard: float = 0.0
     errors: str = "frequent"
     same: bool = False
+    equal: bool = False
 
 
 MAKES = {
@@ -62,6 +64,7 @@ MAKES = {
     "labels that look alike, hard tasks": Make(hard=0.2, errors="alike"),
     "misleading tasks": Make(hard=0.3, errors="decoy"),
     "guessers with one answer": Make(hard=0.1, same=True),
+    "equal workers, near errors": Make(errors="near", equal=True),
 }
 GUESSERS, LEAST, MOST = 0.15, 3, 5
 """The share of workers who guess; responses to a task."""
@@ -72,10 +75,11 @@ def draw(name: str, shape: tuple[int, int, int], seed: int) -> tuple[Rows, np.nd
     make, (n_labels, n_tasks, n_workers) = MAKES[name], shape
     rng = np.random.default_rng([seed, *shape, *name.encode()])
     shares = rng.permutation(np.exp(rng.normal(0, 0.3, n_labels)) / np.arange(1, n_labels + 1))
+    shares = np.ones(n_labels) if make.equal else shares
     shares /= shares.sum()
     truth = rng.choice(n_labels, n_tasks, p=shares)
     guesses = rng.random(n_workers) < GUESSERS
-    skill = np.where(guesses, 0.0, rng.beta(6, 2.5, n_workers))
+    skill = np.full(n_workers, 0.75) if make.equal else np.where(guesses, 0.0, rng.beta(6, 2.5, n_workers))
     task, worker = _deal(rng, n_tasks, n_workers)
     hard = rng.random(n_tasks) < make.hard
     right = rng.random(len(task)) < skill[worker] * np.where(hard[task], 0.3, 1.0)
@@ -88,6 +92,8 @@ def draw(name: str, shape: tuple[int, int, int], seed: int) -> tuple[Rows, np.nd
         wrong = np.where(honest & (chosen < 0.7), alike, wrong)
     elif make.errors == "decoy":
         wrong = np.where(honest & hard[task] & (chosen < 0.6), rng.choice(n_labels, n_tasks, p=shares)[task], wrong)
+    elif make.errors == "near":
+        wrong = np.clip(truth[task] + rng.choice((-2, -1, 1, 2), len(task), p=(0.12, 0.4, 0.36, 0.12)), 0, n_labels - 1)
     if make.same:
         wrong = np.where(honest, wrong, rng.choice(n_labels, n_workers, p=shares)[worker])
     label = np.where(right, truth[task], wrong)
@@ -212,8 +218,6 @@ def main() -> None:
             for labels, size, workers in sizes
         ]
     show_sizes(figures["sizes"])
-    if not chosen.quick:  # which nobody takes for a measurement
-        stay_small()
     write_json(chosen.json, figures | {"makes": [asdict(make) for make in MAKES.values()], "scores": figures["makes"]})
 
 

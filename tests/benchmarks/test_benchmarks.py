@@ -150,6 +150,14 @@ def test_aggregate_scale():
     assert [row["what grows"] for row in shown["aggregate_scale.py (c)"]] == ["tasks"]
 
 
+def test_many_labels():
+    shown = tables(run("many_labels.py", "--quick"))
+    whole = shown["many_labels.py (a)"][-1]
+    assert float(whole["crowdopt"]) > float(whole["vote"])
+    assert [row["model"] for row in shown["many_labels.py (b)"]] == ["skills", "matrices", "vote"]
+    assert [row["program"] for row in shown["many_labels.py (c)"]] == ["crowdopt", "MajorityVote"]
+
+
 def test_sampling():
     (row,) = tables(run("sampling.py", "--quick"))["sampling.py"]
     assert row["labels that differ"] == "0.00%"  # so few are not sampled

@@ -171,7 +171,7 @@ def test_shares_must_fit_the_labels_of_each_group():
         aggregate(crowd(), group="question", label_shares={"a": 0.5, "b": 0.5})
 
 
-@pytest.mark.parametrize("how", ["duplicates", "missing", "labels"])
+@pytest.mark.parametrize("how", ["duplicates", "missing"])
 def test_one_bad_group_does_not_stop_the_others(how):
     data = broken(classed_crowd(), how).drop(columns="class")
     solutions = aggregate(data, group="question", duplicates="error", missing="error")

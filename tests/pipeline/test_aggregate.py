@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from crowdopt import aggregate
 from crowdopt.errors import ColumnError, GoldError, InputError
 from crowdopt.model.scale import Scale
-from crowdopt.results.consensus_tasks import label_probabilities
+from crowdopt.results.tasks.consensus_tasks import label_probabilities
 from support.gold import GOLD, as_rows
 from support.needs import SAMPLES
 from support.same_answers import SAME, assert_same, by_task

@@ -490,8 +490,7 @@ def test_labels_of_a_thousand_spellings_are_few_labels(tmp_path):
     ]
     solution = aggregate(to_text(rows, tmp_path))
     assert solution.scale.labels == ("no", "yes")
-    with pytest.raises(InputError, match="802 different labels"):
-        aggregate(to_text(rows, tmp_path), verbatim=True)
+    assert aggregate(to_text(rows, tmp_path), verbatim=True).scale.n_labels == 802
 
 
 DIRTY = ["no", "yes", "Yes", "yes ", "NO", "n\u043e", "N/A", "yes\u200b"]

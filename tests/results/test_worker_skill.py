@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,14 +25,21 @@ from crowdopt.results.workers.statistics import FLAGS
 LABELS = ("no", "yes", "maybe")
 
 
+@dataclass(frozen=True, eq=False)
+class Judged(ComparedWithAll):
+    """Responses that remember the whole tables of the members."""
+
+    members: Any
+
+
 def judged(task, worker, answer, members, without, *, n_workers=None, known=None):
     """Responses as lists, or arrays; members as (weight, probabilities)."""
     columns = [np.asarray(column, np.int64) for column in (task, worker, answer)]
     some = np.zeros(len(columns[0]), bool) if known is None else np.asarray(known)
-    right = [(weight, np.asarray(table)[columns[0], columns[2]]) for weight, table in members]
+    right = [(weight, np.asarray(one)[columns[0], columns[2]]) for weight, one in members]
     table = np.asarray(without, float)
     sizes = n_workers or int(max(worker)) + 1, table.shape[1]
-    return ComparedWithAll(*columns, *sizes, some, right, table)
+    return Judged(*columns, *sizes, some, right, table, members)
 
 
 def by_oracle(task, worker, answer, matrices, shares):

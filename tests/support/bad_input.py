@@ -17,7 +17,7 @@ CONTENTS = {
     "empty file": (b"", ["data.csv is empty"]),
     "blank lines": (b"\n\n", ["data.csv is empty"]),
     "header only": (text([]), ["no responses"]),
-    "no label at all": (text([("a", "ann", "")]), ["1 of 1 rows", "1 have no label", "--label COL", "drop-all"]),
+    "no label at all": (text([("a", "ann", "")]), ["1 of 1 rows", "1 has no label", "--label COL", "drop-all"]),
     "mostly no worker": (
         text([GOOD[0], ("d", "", "yes"), ("e", "", "no")]),
         ["2 of 3 rows are incomplete: 2 have no worker (column 'worker')", "--worker COL", "--missing drop-all"],

@@ -160,7 +160,7 @@ def expect_labels(tasks, of_workers, tables, shares, other, right, asked, labels
 
 
 @_loop
-def labels_without(tasks, of_workers, tables, precision, prior, weights, place, found):
+def fill_labels_without(tasks, of_workers, tables, precision, prior, weights, place, found):
     """Fills in, for every response, how probable the labels of its task are without this worker's responses.
 
     The entries of a task stand in ``found`` from the ``place`` of the response on: the mean of both members.

@@ -18,8 +18,7 @@ from crowdopt.consensus.given import GivenLabels, GivenShares
 from crowdopt.consensus.grid import on_grid
 from crowdopt.consensus.parameters import Fitted, Parameters
 from crowdopt.consensus.pooling import FIRST_STRENGTH, PRIOR_SIZE, PRIOR_TABLES, STRONGEST, WEAKEST
-from crowdopt.consensus.skill_kernels import expect_labels, weigh_votes
-from crowdopt.consensus.skill_kernels import labels_without as fill_labels_without
+from crowdopt.consensus.skill_kernels import expect_labels, fill_labels_without, weigh_votes
 from crowdopt.consensus.states import LEAST, log_table, logs_of_shares
 from crowdopt.consensus.threads import by_parts
 from crowdopt.consensus.vote import LEAST_RESIDUAL, PULL, VoteLearner, exact_precisions
@@ -34,19 +33,19 @@ if TYPE_CHECKING:
 HARD = 0.3
 """Skill in hard tasks, as a share of skill in plain ones."""
 
-DRAWN = 0.5
-"""How often answers to a misleading task are the label that it draws to."""
+DRAWN = 0.15
+"""How often answers to a misleading task are the label that it draws to. More would let minorities win."""
 
 KINDS, KIND_PULL = np.array([0.8, 0.1, 0.1]), 0.1
 """How many tasks are taken to be plain, hard and misleading to begin with, and the weight of that for each task."""
 
-SHARE_PULL = 0.3
+SHARE_PULL = 1.0
 """Weight of the vote shares in the shares of the labels, for each task; and a part of a task for each label."""
 
 LABEL_PULL = 0.1
 """Weight of even shares, for each label, in those of the labels and of wrong answers."""
 
-ERROR_PULL = 0.3
+ERROR_PULL = 1.0
 """Weight of the vote shares in the shares of wrong answers, for each of these."""
 
 FIRST_SKILL = 0.7

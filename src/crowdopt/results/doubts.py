@@ -13,7 +13,7 @@ from crowdopt.errors import CheckWarning, DataWarning
 from crowdopt.model.agreement import excess_over_chance
 from crowdopt.model.sparse_agreement import SparseVotes, sparse_excess
 from crowdopt.options.words import python_speaks, python_words
-from crowdopt.results.consensus_tasks import TaskSums
+from crowdopt.results.tasks.consensus_tasks import TaskSums
 from crowdopt.results.words.contradicted import Contradicted
 from crowdopt.results.words.sentences import overruling
 

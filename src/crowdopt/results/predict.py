@@ -17,8 +17,8 @@ from crowdopt.results.reread import as_frame, read_new
 if TYPE_CHECKING:
     from crowdopt.data.load import Source
     from crowdopt.data.tables.table import Table
-    from crowdopt.results.judged_tasks import JudgedTasks
     from crowdopt.results.solution import Solution
+    from crowdopt.results.tasks.judged_tasks import JudgedTasks
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from crowdopt.model.agreement import Agreement
     from crowdopt.model.scale import Scale
     from crowdopt.results.accuracy import Accuracy
-    from crowdopt.results.judged_tasks import JudgedTasks
     from crowdopt.results.kinds import Kind
+    from crowdopt.results.tasks.judged_tasks import JudgedTasks
     from crowdopt.results.words.summary import Summary
     from crowdopt.results.workers.table import Workers
 

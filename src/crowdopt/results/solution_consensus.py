@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from crowdopt.model.agreement import Agreement
     from crowdopt.results.accuracy import Accuracy
     from crowdopt.results.cluster.consensus import ClusterConsensus
-    from crowdopt.results.consensus_tasks import AnyTasks
-    from crowdopt.results.judged_tasks import JudgedTasks
     from crowdopt.results.kinds import Kind
     from crowdopt.results.source_consensus import SourceConsensus
+    from crowdopt.results.tasks.consensus_tasks import AnyTasks
+    from crowdopt.results.tasks.judged_tasks import JudgedTasks
     from crowdopt.results.words.summary import Summary
     from crowdopt.results.workers.table import Workers
 
@@ -125,7 +125,7 @@ class ConsensusSolution(Solution):
 
     def answer_columns(self, *, probabilities: bool = False) -> dict[str, Any]:
         """The columns of the answers by task; the last row is for tasks without response."""
-        from crowdopt.results.consensus_tasks import NOBODY
+        from crowdopt.results.tasks.consensus_tasks import NOBODY
 
         columns = self.need_tasks().columns(probabilities=probabilities)
         return {name: [*column.tolist(), NOBODY.get(name)] for name, column in columns.items()}
@@ -133,7 +133,7 @@ class ConsensusSolution(Solution):
     @property
     def probability_names(self) -> list[str]:
         """The columns that the probabilities of all labels have."""
-        from crowdopt.results.given_tasks import probability_names
+        from crowdopt.results.tasks.given_tasks import probability_names
 
         return probability_names(self.scale, given=self.by_skill)
 

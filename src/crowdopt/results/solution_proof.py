@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from crowdopt.model.buckets import Buckets
     from crowdopt.model.certificate import Certificate
     from crowdopt.model.margins import Margins
-    from crowdopt.results.judged_tasks import JudgedTasks
+    from crowdopt.results.tasks.judged_tasks import JudgedTasks
     from crowdopt.results.words.summary import Summary
     from crowdopt.results.workers.table import Workers
 
@@ -129,7 +129,7 @@ class ProofSolution(Solution):
 
     def judged(self, source: Source) -> JudgedTasks:
         """The tasks of other data, judged by the matrices and the shares of labels."""
-        from crowdopt.results.judged_tasks import judge_counts
+        from crowdopt.results.tasks.judged_tasks import judge_counts
 
         return judge_counts(self, source)
 

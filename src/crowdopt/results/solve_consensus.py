@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from crowdopt.data.load import Source
     from crowdopt.model.scale import Scale
     from crowdopt.results.cluster.consensus import ClusterConsensus
-    from crowdopt.results.consensus_tasks import TaskSums
+    from crowdopt.results.tasks.consensus_tasks import TaskSums
 
 
 def solve_consensus(

@@ -23,10 +23,10 @@ from crowdopt.data.parts import EncodedParts, encode_parts
 from crowdopt.data.responses import by_name, silent_tasks
 from crowdopt.data.tables.workspace import give_back
 from crowdopt.results.answers import NO_ROW, PREDICTED_COLUMNS, named_table
-from crowdopt.results.consensus_tasks import NOBODY, ConsensusTasks, TaskSums, label_probabilities
-from crowdopt.results.given_tasks import GivenTasks, next_answers_by_skill
-from crowdopt.results.judged_tasks import JudgedTasks
 from crowdopt.results.labelling import numeric_scores
+from crowdopt.results.tasks.consensus_tasks import NOBODY, ConsensusTasks, TaskSums, label_probabilities
+from crowdopt.results.tasks.given_tasks import GivenTasks, next_answers_by_skill
+from crowdopt.results.tasks.judged_tasks import JudgedTasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from crowdopt.data.tables.table import Table
     from crowdopt.model.scale import Scale
     from crowdopt.results.accuracy import Accuracy
-    from crowdopt.results.consensus_tasks import AnyTasks
     from crowdopt.results.solution_consensus import ConsensusSolution
+    from crowdopt.results.tasks.consensus_tasks import AnyTasks
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,9 +27,9 @@ from crowdopt.results.cluster import work
 from crowdopt.results.cluster.sending import explaining, on_both, on_group
 from crowdopt.results.cluster.sent import unpickled
 from crowdopt.results.cluster.tables import ClusterTables
-from crowdopt.results.consensus_tasks import NOBODY, SURE, ConsensusTasks, TaskSums
 from crowdopt.results.labelling import numeric_scores
 from crowdopt.results.source_consensus import tasks_again
+from crowdopt.results.tasks.consensus_tasks import NOBODY, SURE, ConsensusTasks, TaskSums
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Floats, Ints
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from crowdopt.data.tables.table import Table
     from crowdopt.model.scale import Scale
     from crowdopt.results.accuracy import Accuracy
-    from crowdopt.results.consensus_tasks import AnyTasks
     from crowdopt.results.source_consensus import SourceConsensus
+    from crowdopt.results.tasks.consensus_tasks import AnyTasks
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 SENT = (
     *("_arrays.py", "_numba.py", "_parallel.py", "errors.py", "consensus", "model"),
-    *("data/__init__.py", "data/coded.py", "data/parts.py", "results/__init__.py", "results/consensus_tasks.py"),
-    *("results/kinds.py", "results/labelling.py", "results/cluster/__init__.py", "results/cluster/sent.py"),
-    "results/cluster/work.py",
+    *("data/__init__.py", "data/coded.py", "data/parts.py", "results/__init__.py", "results/kinds.py"),
+    *("results/labelling.py", "results/tasks/__init__.py", "results/tasks/consensus_tasks.py"),
+    *("results/cluster/__init__.py", "results/cluster/sent.py", "results/cluster/work.py"),
 )
 """The files, and whole rooms, that ``work`` needs."""
 

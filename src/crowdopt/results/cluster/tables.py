@@ -21,7 +21,7 @@ from crowdopt.data.tables.table import fetch
 from crowdopt.results.cluster import work
 from crowdopt.results.cluster.sending import on_group
 from crowdopt.results.cluster.sent import unpickled
-from crowdopt.results.consensus_tasks import ConsensusTasks
+from crowdopt.results.tasks.consensus_tasks import ConsensusTasks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

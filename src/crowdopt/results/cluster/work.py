@@ -20,7 +20,7 @@ from crowdopt.consensus.vote import exact_precisions
 from crowdopt.data.coded import NOT_KNOWN, Coded, Encoded, codes_of
 from crowdopt.data.parts import CodedPart, in_sample, sample_places
 from crowdopt.results.cluster.sent import pickled, unpickled
-from crowdopt.results.consensus_tasks import ConsensusTasks, TaskSums
+from crowdopt.results.tasks.consensus_tasks import ConsensusTasks, TaskSums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Ints
     from crowdopt.data.load import Source
     from crowdopt.model.scale import Scale
-    from crowdopt.results.consensus_tasks import AnyTasks
+    from crowdopt.results.tasks.consensus_tasks import AnyTasks
 
 NAMED = 3
 """Tasks that are named if there are many."""

@@ -297,9 +297,7 @@ def beside_others(parts: Iterable[ComparedWithAll], own: dict[str, Any]) -> Besi
 def share_known(beyond: Floats, signal: Floats) -> Floats:
     """How probable it is that the others know a label, and do not guess; one half where nothing is known of them.
 
-    Args:
-        beyond: Agreements of each worker beyond chance.
-        signal: What they would be if the worker knew all labels.
+    Agreements of workers beyond chance are set beside what they would be if workers knew all labels, the signal.
     """
     return np.asarray(np.clip((beyond.sum() - beyond + 0.5) / (signal.sum() - signal + 1), 0.0, 1.0))
 

@@ -23,7 +23,7 @@ from crowdopt.options.verbs import AggregateOptions, CompareOptions, ProveOption
 from crowdopt.options.words import in_python_words, speaking_python, spoken
 from crowdopt.pipeline import prove
 from crowdopt.results.accuracy import NO_LABEL, known_labels
-from crowdopt.results.consensus_tasks import SURE
+from crowdopt.results.tasks.consensus_tasks import SURE
 from crowdopt.studies.compare.child_process import read_result, write_input
 from crowdopt.studies.compare.methods import (
     CONSENSUS,

@@ -146,7 +146,7 @@ def _prepared_consensus(rows: MethodInput) -> Callable[[], MethodLabels]:
     from crowdopt.consensus.consensus import find_consensus
     from crowdopt.consensus.rows import Rows
     from crowdopt.data.coded import Coded
-    from crowdopt.results.consensus_tasks import label_probabilities, votes_of
+    from crowdopt.results.tasks.consensus_tasks import label_probabilities, votes_of
 
     # Loads the compiled loops, which other methods import.
     find_consensus(Rows.of(Coded.of(np.arange(2), np.arange(2), np.arange(2), 2)))

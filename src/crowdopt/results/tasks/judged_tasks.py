@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Floats, Ints
     from crowdopt.data.load import Source
     from crowdopt.data.tables.table import Table
-    from crowdopt.results.given_tasks import GivenTasks
     from crowdopt.results.solution_proof import ProofSolution
+    from crowdopt.results.tasks.given_tasks import GivenTasks
 
 
 @dataclass(frozen=True, eq=False)

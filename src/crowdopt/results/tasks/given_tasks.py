@@ -17,8 +17,8 @@ from crowdopt.consensus.teaching import crossed_given, idle_given
 from crowdopt.data.tables.sparse import Entries
 from crowdopt.model.sparse_agreement import SparseVotes
 from crowdopt.results.answers import ENTRIES
-from crowdopt.results.consensus_tasks import TIED, as_objects, label_order, scored_by
 from crowdopt.results.labelling import Labelled, numeric_scores
+from crowdopt.results.tasks.consensus_tasks import TIED, as_objects, label_order, scored_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

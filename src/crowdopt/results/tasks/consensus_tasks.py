@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from crowdopt.model.scale import Scale
     from crowdopt.model.sparse_agreement import SparseVotes
     from crowdopt.results.accuracy import Accuracy
-    from crowdopt.results.given_tasks import GivenTasks
+    from crowdopt.results.tasks.given_tasks import GivenTasks
 
 SURE = 1e-4
 """A log-loss takes confidences to be this far from 0 and 1: one wrong task must not decide it."""
