@@ -126,6 +126,29 @@ def test_workers_and_the_report_are_those_of_all_responses_at_once(monkeypatch):
 
 
 @pytest.mark.usefixtures("_small_parts")
+def test_known_labels_outlive_a_look_at_the_next_tasks(tmp_path, monkeypatch):
+    monkeypatch.setattr(parts, "IN_MEMORY", 0)
+    responses().to_csv(tmp_path / "a.csv", index=False)
+    solution = crowdopt.aggregate(tmp_path / "a.csv", gold={f"t{n:04d}": "label 1" for n in range(40)})
+    before = solution.answers.to_pandas()
+    assert (before["status"] == "gold").sum() == 40
+    assert len(solution.next_tasks(n=5)) == 5
+    pd.testing.assert_frame_equal(solution.answers.to_pandas(), before)
+
+
+@pytest.mark.usefixtures("_small_parts")
+@pytest.mark.parametrize("sizes", [[700, 5], [5, 700], [1300], [300, 300, 1]])
+def test_large_tasks_are_the_same_from_a_file_and_a_frame(tmp_path, sizes):
+    rng = np.random.default_rng(0)
+    rows = [(f"t{n}", f"w{w}", f"label {rng.random() < 0.8:d}") for n, size in enumerate(sizes) for w in range(size)]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    here, there = crowdopt.aggregate(frame), crowdopt.aggregate(tmp_path / "a.csv")
+    pd.testing.assert_frame_equal(there.answers.to_pandas(), here.answers, check_dtype=False)
+    assert there.mean_confidence == here.mean_confidence
+
+
+@pytest.mark.usefixtures("_small_parts")
 def test_new_responses_are_judged_part_by_part_as_they_are_at_once(monkeypatch):
     frame, solution = responses(seed=1), crowdopt.aggregate(responses())
     predicted, following = solution.predict(frame), solution.next_tasks(frame)

@@ -313,6 +313,27 @@ def test_the_estimator_takes_many_labels(hundred, solved):
     assert (fitted.predict_proba(hundred[0]).to_numpy() == fitted.probas_.to_numpy()).all()
 
 
+def test_a_task_that_hundreds_answered_alike_changes_no_other(hundred, solved):
+    popular = [("popular", f"fan {n}", "label 7") for n in range(400)]
+    found = aggregate(pd.concat([hundred[0], pd.DataFrame(popular, columns=["task", "worker", "label"])]))
+    answers = found.answers.set_index("task")
+    assert answers.loc["popular", "label"] == "label 7"
+    assert answers.loc["popular", "confidence"] > 0.99
+    assert np.isfinite(answers["confidence"]).all()
+    others = solved.answers.set_index("task")["label"]
+    assert (answers["label"].loc[others.index] == others).mean() > 0.97
+    assert solved.predict(pd.DataFrame(popular, columns=["task", "worker", "label"]))["label"].tolist() == ["label 7"]
+
+
+def test_nothing_is_gained_where_all_workers_gave_one_label():
+    rows = [(f"t{task}", f"w{worker}", "label 3") for task in range(3) for worker in range(3)]
+    found = aggregate(
+        pd.DataFrame(rows, columns=["task", "worker", "label"]), labels=list(map("label {}".format, range(70)))
+    )
+    assert found.by_skill
+    assert found.next_tasks(n=3)["gain"].max() < 1e-6
+
+
 def test_prove_says_what_to_do(hundred):
     with pytest.raises(InputError, match=r"at most 64; merge some of them, or use crowdopt\.aggregate"):
         prove(hundred[0])

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import crowdopt
+from crowdopt.consensus import skills
 from crowdopt.data import parts
 from crowdopt.errors import CrowdoptError
 from crowdopt.results.cluster import sent
@@ -141,6 +142,20 @@ def test_ratings_of_numbered_tasks_known_shares_and_what_comes_to_the_driver_whe
     compared(there.predict(data), here.predict(frame))
     compared(there.workers(), here.workers())
     compared(there.next_tasks(n=5), here.next_tasks(n=5))
+
+
+@pytest.mark.parametrize("why", ["labels", "workers"])
+def test_workers_that_have_a_skill_each_are_learnt_on_the_driver(spark, monkeypatch, why):
+    frame = named(crowd(300, 30)).drop(columns="true")
+    if why == "labels":
+        frame["label"] += frame["task"].str[-2:]
+    else:
+        monkeypatch.setattr(skills, "MOST_IN_MATRICES", 30 * 9 - 1)
+    data = placed(pa.Table.from_pandas(frame, preserve_index=False), spark)
+    there, here = crowdopt.aggregate(data), crowdopt.aggregate(frame)
+    assert there.by_skill
+    compared(there.answers, here.answers)
+    same_facts(there, here)
 
 
 def test_what_comes_to_the_driver_is_the_sample_and_sums(spark, monkeypatch):

@@ -10,10 +10,13 @@ import pandas as pd
 import pytest
 
 import crowdopt
+from crowdopt.consensus import skills
+from crowdopt.engines.base import Limits
 from crowdopt.errors import InputError, MissingExtraError
+from crowdopt.model.objective import Objective
 from crowdopt.report.content import compare_engines
 from crowdopt.studies.compare import comparison
-from crowdopt.studies.compare.methods import CROWD_KIT, ENGINE_METHODS, OUR_METHODS, SLOW
+from crowdopt.studies.compare.methods import CROWD_KIT, ENGINE_METHODS, OUR_METHODS, SLOW, MethodInput, prepared_method
 from support.commands import Text, run
 from support.effort import first_fast
 from support.reports import HOSTILE, crowd, hostile
@@ -119,6 +122,17 @@ def test_the_consensus_is_what_aggregate_gives_and_comes_first(names):
     for one in others:
         assert one.agrees == float((one.labels == first.labels).mean()) == found.agreement["consensus"][one.method]
         assert one.log_loss is None  # they say no probabilities
+
+
+def test_the_consensus_is_what_aggregate_gives_of_a_sample_and_of_many_workers(monkeypatch):
+    frame = crowd(80, 3, (2, 5), 62, names=["cat", "dog", "owl"], right=0.5)
+    plain = crowdopt.aggregate(frame).answers["confidence"].to_numpy()
+    coded = [frame[name].rank(method="dense").to_numpy(int) - 1 for name in ("task", "worker", "label")]
+    rows = MethodInput(*coded, crowdopt.aggregate(frame).scale, Objective())
+    monkeypatch.setattr(skills, "MOST_IN_MATRICES", 1)
+    found = prepared_method("consensus", rows, Limits, 0)()
+    assert np.abs(found.confidence - crowdopt.aggregate(frame).answers["confidence"]).max() < 1e-12
+    assert np.abs(found.confidence - plain).max() > 1e-3
 
 
 def test_without_a_truth_methods_stand_by_their_agreement_with_the_consensus(peers):

@@ -61,14 +61,18 @@ def weigh_votes(tasks, precision, prior, shares, other, residual, total):
 
 
 @_loop
-def _pull(j, votes, own, labels, n, away, log_error, drawn):
-    """How much likelier answers are if their task draws to some other label than one, than if it is plain."""
-    pull = 0.0
+def _log_pull(j, votes, own, labels, n, away, log_error, drawn):
+    """The logarithm of how much likelier answers are if their task draws to another label than if it is plain."""
+    most, pull = -np.inf, 0.0
     for d in range(len(labels)):
         if d != j and votes[d] > 1:  # one answer tells nothing of what a task draws to
             far = (votes[d] - 1) * (away - log_error[labels[d]])
-            pull += np.exp(far + votes[d] * np.log(drawn) - own[d] + (n - votes[d]) * np.log1p(-drawn))
-    return pull
+            far += votes[d] * np.log(drawn) - own[d] + (n - votes[d]) * np.log1p(-drawn)
+            if far > most:
+                pull, most = pull * np.exp(most - far) + 1.0, far
+            else:
+                pull += np.exp(far - most)
+    return most + np.log(pull) if pull > 0 else -np.inf
 
 
 @_loop
@@ -93,11 +97,11 @@ def _settle(x, votes, own, base, labels, n, known, tables):
         else:
             count, away, prior = 0.0, np.log1p(-usual), np.log(rest) if rest > 0 else -np.inf
         prior -= (n - count) * away
-        pull = _pull(j, votes, own, labels, n, away, log_error, drawn)
+        pull = _log_pull(j, votes, own, labels, n, away, log_error, drawn)
         for k in range(2):
             x[k, j] += base[k] + prior + log_kind[k]
             top = max(top, x[k, j])
-        x[2, j] = x[0, j] - log_kind[0] + log_kind[2] + np.log(pull) if pull > 0 else -np.inf
+        x[2, j] = x[0, j] - log_kind[0] + log_kind[2] + pull
         top = max(top, x[2, j])
     total = 0.0
     for k in range(3):

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import md5
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +23,6 @@ from crowdopt.errors import CrowdoptError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from crowdopt._arrays import Bools, Floats, Ints
     from crowdopt.data.responses import Responses
@@ -174,8 +175,8 @@ class EncodedParts:
 
     @property
     def is_one(self) -> bool:
-        """Whether there is but one part."""
-        return len(self.held) == 1
+        """Whether they are few enough for one part."""
+        return self.n_responses <= SAMPLE
 
     def _parts(self) -> Iterator[CodedPart]:
         return (CodedPart.of(one) if isinstance(one, Encoded) else _part(one) for one in self.held)
@@ -271,16 +272,14 @@ def encode_parts(
 def _by_task(batches: Iterable[Any]) -> Iterator[Any]:
     """Sorted rows in tables of whole tasks."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     left: list[Any] = []
     for batch in batches:
         left.append(batch)
         if sum(map(len, left)) >= PART:
             table = pa.Table.from_batches(left)
-            last = table["task"][-1].as_py()
-            end = len(table)
-            while end and table["task"][end - 1].as_py() == last:
-                end -= 1
+            end = pc.index(table["task"], table["task"][-1]).as_py()  # where the last task begins
             if end:
                 yield table[:end]
             left = table[end:].to_batches()
@@ -315,6 +314,8 @@ def _slices(part: CodedPart) -> Iterator[CodedPart]:
 
 
 def _written(parts: Iterable[CodedPart], folder: Path) -> Iterator[Path]:
+    with _explained():
+        folder = Path(mkdtemp(dir=folder))  # others may still look at their parts of the same responses
     for number, part in enumerate(parts):
         path = folder / f"part-{number}.arrow"
         part.write(path)

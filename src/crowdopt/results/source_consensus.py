@@ -192,8 +192,12 @@ def _folder(source: Source) -> Path | None:
 
 
 def tasks_of(source: Source) -> EncodedParts | Source:
-    """What :func:`encode_tasks` gives; or the source itself, if it is on a cluster and too large to be brought."""
-    stays = source.elsewhere == "cluster" and source.n_responses > limits.SAMPLE
+    """What :func:`encode_tasks` gives; or the source itself, if it is on a cluster and too large to be brought.
+
+    A cluster learns matrices of workers. Where each worker has but a skill, the responses are brought.
+    """
+    is_large = source.elsewhere == "cluster" and source.n_responses > limits.SAMPLE
+    stays = is_large and not needs_skills(source.responses.scale.n_labels, source.responses.n_workers)
     return source if stays else encode_tasks(source)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import chain
@@ -212,7 +211,7 @@ class TaskSums:
         return cls(
             np.bincount(labelled.labels[free], minlength=tasks.scale.n_labels).astype(float),
             tasks.expected_answers(),
-            np.array(math.fsum(confidence)),
+            np.array(on_grid(confidence).sum()),
             np.array(float((confidence < UNCERTAIN_BELOW).sum())),
             np.array(float(labelled.tied[free].sum())),
             **rows,

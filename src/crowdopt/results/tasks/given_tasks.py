@@ -296,10 +296,16 @@ def next_answers_by_skill(tasks: GivenTasks, skill: float, errors: Floats) -> Fl
     """
     padded = np.append(errors, 0.0)
     first, second = padded[tasks.labels], padded[tasks.seconds[0]]
-    rest, wrong = np.maximum(1 - first - second, 0.0), 1 - skill
+    right, wrong = np.full(len(first), skill), 1 - skill
+
+    def confused(given: Floats, label: Floats) -> Floats:
+        """How often the answer is this one where the label is that one; never more than there are wrong answers."""
+        return wrong * np.minimum(given / np.maximum(1 - label, np.finfo(float).tiny), 1.0)
+
+    as_second, as_first = confused(second, first), confused(first, second)
     rows = [
-        [np.full(len(first), skill), wrong * second / (1 - first), wrong * rest / (1 - first)],
-        [wrong * first / (1 - second), np.full(len(first), skill), wrong * rest / (1 - second)],
-        [wrong * first, wrong * second, np.full(len(first), skill)],
+        [right, as_second, wrong - as_second],
+        [as_first, right, wrong - as_first],
+        [wrong * first, wrong * second, right],
     ]
     return np.ascontiguousarray(np.moveaxis(np.array(rows), 2, 0))

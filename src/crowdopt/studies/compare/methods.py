@@ -143,21 +143,23 @@ def prepared_method(
 
 
 def _prepared_consensus(rows: MethodInput) -> Callable[[], MethodLabels]:
-    from crowdopt.consensus.consensus import find_consensus
-    from crowdopt.consensus.rows import Rows
-    from crowdopt.data.coded import Coded
-    from crowdopt.results.tasks.consensus_tasks import label_probabilities, votes_of
+    from crowdopt.data.coded import Coded, Encoded
+    from crowdopt.data.parts import EncodedParts
+    from crowdopt.results.source_consensus import SourceConsensus
 
-    # Loads the compiled loops, which other methods import.
-    find_consensus(Rows.of(Coded.of(np.arange(2), np.arange(2), np.arange(2), 2)))
+    def names(number: int) -> Any:
+        import pyarrow as pa
 
-    def find() -> MethodLabels:
-        coded = Coded.of(rows.task, rows.worker, rows.label, rows.n_labels)
-        found = find_consensus(Rows.of(coded))
-        labelled = label_probabilities(found.probabilities, rows.scale, votes_of(coded).sum(axis=0))
+        return pa.array([f"{one:09d}" for one in range(number)])  # sorted; of many, they choose the sample
+
+    def find(task: Ints, worker: Ints, label: Ints) -> MethodLabels:
+        coded = Coded.of(task, worker, label, rows.n_labels)
+        parts = EncodedParts.of(Encoded.of(coded, names(coded.n_tasks), names(coded.n_workers)))
+        labelled = SourceConsensus.of(parts, rows.scale).whole.labelled
         return MethodLabels(labelled.labels, labelled.confidence)
 
-    return find
+    find(np.arange(2), np.arange(2), np.arange(2))  # loads the compiled loops, which other methods import
+    return lambda: find(rows.task, rows.worker, rows.label)
 
 
 def _prepared_engine(method: str, rows: MethodInput, limits: Callable[[], Limits]) -> Callable[[], MethodLabels]:
