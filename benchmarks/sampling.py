@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from crowdopt.data import parts
 from crowdopt.data.coded import Coded, Encoded
 from crowdopt.data.parts import EncodedParts
 from crowdopt.model.scale import Scale
@@ -86,10 +87,10 @@ def both(make: Make) -> dict[str, Any]:
     """Accuracy and log-loss by a sample and by all responses, and the share of labels that differ."""
     encoded, truth = make.draw()
     scale = Scale.of([f"l{j}" for j in range(make.labels)])
-    ways = {"sample": EncodedParts.of(encoded), "all": EncodedParts(encoded.workers, make.labels, [encoded])}
     found = {}
-    for name, parts in ways.items():
-        consensus = SourceConsensus.of(parts, scale)
+    for name, size in (("sample", parts.SAMPLE), ("all", make.responses)):
+        parts.SAMPLE = size
+        consensus = SourceConsensus.of(EncodedParts.of(encoded), scale)
         found[name] = np.concatenate([probabilities for _, _, probabilities in consensus.judged()])
     labels = {name: probabilities.argmax(axis=1) for name, probabilities in found.items()}
     at = np.arange(len(truth))
