@@ -45,7 +45,6 @@ def look_over(source: InputFile, delimiter: str) -> tuple[bool, bool]:
 
     inside, last = False, b""
     plain, length, read = True, 0, 0
-    empty = [end + start for end in (b"\n", b"\r") for start in (delimiter.encode(), b'""')]
     empty_first = False
     with open_bytes(source) as stream:
         while chunk := stream.read(1 << 18):
@@ -56,8 +55,7 @@ def look_over(source: InputFile, delimiter: str) -> tuple[bool, bool]:
                 raise InputError(long_row(f"{source.name}, line {_line_at(source, read - length)}:"))
             if b'""' in chunk or (last == b'"' and chunk[:1] == b'"'):
                 plain = False
-            # a line that begins with the chunk may be one, too
-            empty_first = empty_first or last in {b"\n", b"\r"} or any(start in chunk for start in empty)
+            empty_first = empty_first or _has_empty_first(chunk, last, delimiter.encode())
             last = chunk[-1:]
             if not plain or not (inside or b'"' in chunk):
                 continue
@@ -66,6 +64,15 @@ def look_over(source: InputFile, delimiter: str) -> tuple[bool, bool]:
             plain = not (quoted.view(bool) & ((codes == ord("\n")) | (codes == ord("\r")))).any()
             inside = bool(quoted[-1])
     return plain, empty_first
+
+
+def _has_empty_first(chunk: bytes, last: bytes, delimiter: bytes) -> bool:
+    """Whether a line seems to begin with an empty cell; ``last`` stands before the chunk."""
+    empty = b"(?:" + re.escape(delimiter) + b'|"")'
+    if last in {b"\n", b"\r"} and re.match(empty, chunk):
+        return True
+    # one end of lines at a time, which is much faster
+    return any(end in chunk and re.search(end + empty, chunk) is not None for end in (b"\n", b"\r"))
 
 
 def _line_at(source: InputFile, place: int) -> int:
