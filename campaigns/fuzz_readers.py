@@ -92,7 +92,15 @@ class Reader:
 
 def aggregated(name: str, choice: int) -> str:
     """The responses, through Python or the command line."""
-    options = _chosen_options(name, choice)
+    return _aggregated(name, choice, _chosen_options(name, choice))
+
+
+def asked(question: str) -> Callable[[str, int], str]:
+    """The responses to a question, likewise."""
+    return lambda name, choice: _aggregated(name, choice, {"question": question} | _chosen_options(name, choice))
+
+
+def _aggregated(name: str, choice: int, options: dict[str, Any]) -> str:
     if choice % 3 == 0:
         return _ran("prove", name, *_as_words(options), "--threads", "1", "--time-limit", "1",
                     "-o", "out/answers.csv", "--solution", "out/solution.json")  # fmt: skip
@@ -328,7 +336,10 @@ READERS = {
     "sqlite": Reader("r.db", _rows_as(as_sqlite, spoil_bytes), from_database),
     "frame": Reader("r.json", _frame, as_frame),
     "mturk": Reader("r.csv", _sample("mturk.csv", "mturk_answers.csv", "mturk_questions.csv"), aggregated),
+    "items of mturk": Reader("r.csv", _sample("mturk_items.csv"), asked("rating")),
     "toloka": Reader("r.tsv", _sample("toloka.tsv"), aggregated),
+    "appen": Reader("r.csv", _sample("appen.csv"), aggregated),
+    "zooniverse": Reader("r.csv", _sample("zooniverse.csv"), asked("Reviews/T0")),
     "crowd-kit": Reader("r.csv", _sample("crowd_kit.csv"), aggregated),
     "prodigy": Reader("r.jsonl", _sample("prodigy.jsonl", "prodigy_binary.jsonl"), aggregated),
     "argilla": Reader("r.json", _sample("argilla.json"), aggregated),

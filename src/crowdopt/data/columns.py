@@ -16,34 +16,83 @@ Choose = Callable[[Sequence[str]], list[str]]
 """Given the columns that a source has, the ones to read; raises ColumnError."""
 
 SYNONYMS = {
-    "task": ("task", "task_id", "item", "item_id", "question", "question_id", "hit", "hitid", "example", "example_id",
-             "document", "doc_id", "image", "unit", "unit_id", "object", "id"),
-    "worker": ("worker", "worker_id", "workerid", "annotator", "annotator_id", "rater", "rater_id", "user", "user_id",
-               "performer", "judge", "model", "labeler", "labeller", "coder", "crowdworker"),
-    "label": ("label", "labels", "answer", "response", "rating", "score", "value", "judgment", "judgement",
-              "annotation", "category", "vote", "class", "output"),
+    "task": ("task", "task_id", "task_name", "item", "item_id", "unit", "unit_id", "question", "question_id", "hit",
+             "hitid", "example", "example_id", "sample", "sample_id", "instance", "instance_id", "document",
+             "document_id", "doc", "doc_id", "record", "record_id", "subject", "subject_id", "subject_ids", "object",
+             "object_id", "image", "image_id", "image_name", "filename", "file_name", "sentence_id", "text_id",
+             "tweet_id", "post_id", "comment_id", "pair_id", "prompt_id", "query_id", "test_case", "custom_id",
+             "orig_id", "original_id", "external_id", "row_id", "uid", "id", "index", "idx", "image_url", "url",
+             "prompt", "sentence", "tweet", "text"),
+    "worker": ("worker", "worker_id", "workerid", "worker_name", "annotator", "annotator_id", "annotator_name",
+               "rater", "rater_id", "user", "user_id", "user_name", "username", "performer", "performer_id", "judge",
+               "judge_id", "judge_name", "model", "model_id", "model_name", "labeler", "labeler_id", "labeller",
+               "labeller_id", "coder", "coder_id", "crowdworker", "crowd_worker_id", "turker", "turker_id",
+               "participant", "participant_id", "prolific_pid", "contributor", "contributor_id", "reviewer",
+               "reviewer_id", "assessor", "assessor_id", "evaluator", "evaluator_id", "grader", "scorer", "expert",
+               "completed_by", "created_by", "session_id", "author", "email"),
+    "label": ("label", "labels", "answer", "answers", "response", "rating", "score", "value", "judgment", "judgement",
+              "verdict", "grade", "annotation", "annotations", "annotated_label", "category", "vote", "choice",
+              "decision", "result", "class", "class_name", "output", "prediction", "opinion", "sentiment"),
     "class": ("class", "worker_class", "crowd", "pool", "platform", "tier", "skill", "role"),
     "group": ("group", "batch", "question", "language", "project", "job", "campaign"),
 }  # fmt: skip
 """Common names of columns, likeliest first: suggested in errors, never used in silence."""
 
+LISTED = 12
+"""Columns that an error lists."""
+
 
 def need(name: str, role: str, available: Sequence[str]) -> str:
     """Returns ``name`` if the source has exactly one such column, else raises with what to do instead."""
-    found = list(available).count(name)
-    if found == 1:
-        return name
-    if found > 1:
-        raise ColumnError(f"there are {found} columns named {name!r}; rename all but one")
+    return need_all([(name, role)], available)[0]
+
+
+def need_all(wanted: Sequence[tuple[str, str]], available: Sequence[str]) -> list[str]:
+    """The names of pairs (name, role), if the source has each exactly once; else raises with all that is wrong."""
+    columns = list(available)
+    for name, _ in wanted:
+        if (found := columns.count(name)) > 1:
+            raise ColumnError(f"there are {found} columns named {name!r}; rename all but one")
+    if missing := [(name, role) for name, role in wanted if name not in columns]:
+        used = {name for name, _ in wanted}
+        raise ColumnError(_missing(missing, [name for name in columns if name not in used], columns))
+    return list(dict.fromkeys(name for name, _ in wanted))
+
+
+def _missing(missing: Sequence[tuple[str, str]], free: Sequence[str], columns: Sequence[str]) -> str:
+    """What to say of columns that are not there; ``free`` are those that have no other role."""
+    said = ", and none".join(f" named {name!r} for the {role}" for name, role in missing)
+    blank: list[tuple[str, str]] = []
+    guessed: list[tuple[str, str]] = []
+    for name, role in missing:
+        taken = {guess for guess, _ in blank + guessed}
+        # what is kept, or orders responses, may be a column that has another role
+        left = [one for one in free if one not in taken] if role in SYNONYMS else columns
+        odd = next((column for column in left if column.strip() == name.strip()), "")
+        if guess := odd or suggest(name, role, left):
+            (blank if odd else guessed).append((guess, role))
+    hint = f"; {_about_blanks(blank)}" if blank else ""
+    hint += f"; did you mean {_options(guessed)}?" if guessed else ""
     # A name with blanks around it looks like the right one; quotes show the difference.
-    listed = ", ".join(name if name == name.strip() else repr(name) for name in available[:12]) + (
-        ", …" if len(available) > 12 else ""
+    listed = ", ".join(name if name == name.strip() else repr(name) for name in columns[:LISTED])
+    return f"no column{said}{hint} (columns: {listed}{', …' if len(columns) > LISTED else ''})"
+
+
+def _about_blanks(odd: Sequence[tuple[str, str]]) -> str:
+    names = " and ".join(repr(name) for name, _ in odd)
+    before, after = any(name != name.lstrip() for name, _ in odd), any(name != name.rstrip() for name, _ in odd)
+    where = "around" if before and after else "before" if before else "behind"
+    one = f"the column is named {names}, with a blank {where} it" if len(odd) == 1 else ""
+    return (
+        f"{one or f'the columns are named {names}, with blanks {where} them'}: mend the header, or say {_options(odd)}"
     )
-    hint = ""
-    if guess := suggest(name, role, available):
-        option = f"--{role}" if role in SYNONYMS else ""
-        hint = f"; did you mean {option} {shlex.quote(guess)}?" if option else f"; did you mean {guess!r}?"
-    raise ColumnError(f"no column named {name!r} for the {role}{hint} (columns: {listed})")
+
+
+def _options(columns: Sequence[tuple[str, str]]) -> str:
+    """Columns as options by their roles; those whose role has no option of its own by their names."""
+    options = [f"--{role} {shlex.quote(name)}" for name, role in columns if role in SYNONYMS]
+    others = [repr(name) for name, role in columns if role not in SYNONYMS]
+    return " and ".join([" ".join(options), *others] if options else others)
 
 
 def suggest(name: str, role: str, available: Sequence[str]) -> str | None:
@@ -52,41 +101,31 @@ def suggest(name: str, role: str, available: Sequence[str]) -> str | None:
     if near := get_close_matches(_fold(name), folded, n=1, cutoff=0.75):
         return folded[near[0]]
     for synonym in SYNONYMS.get(role, ()):
-        if _fold(synonym) in folded:
-            return folded[_fold(synonym)]
+        if synonym in folded:
+            return folded[synonym]
     return None
 
 
 def choose_responses(reading: Reading) -> Choose:
     """The columns that a table of responses needs."""
+    wanted = [(reading.task, "task")]
+    if not reading.wide:
+        wanted += [(reading.worker, "worker"), (reading.label, "label")]
+        wanted += [(reading.class_column, "class")] if reading.class_column else []
+    wanted += [(reading.group, "group")] if reading.group else []
+    wanted += [(name, "--keep option") for name in reading.keep]
+    if not reading.wide and reading.order_by:
+        wanted.append((reading.order_by, "--order-by option"))
 
     def choose(available: Sequence[str]) -> list[str]:
-        if reading.wide:
-            need(reading.task, "task", available)
-            if reading.group:
-                need(reading.group, "group", available)
-            for name in reading.keep:
-                need(name, "--keep option", available)
-            chosen = list(available)
-            if len(set(chosen)) < len(chosen):
-                twice = next(name for name in chosen if chosen.count(name) > 1)
-                raise ColumnError(
-                    f"there are {chosen.count(twice)} columns named {twice!r}: one column per worker is needed"
-                )
+        chosen = need_all(wanted, available)
+        if not reading.wide:
             return chosen
-        chosen = [
-            need(reading.task, "task", available),
-            need(reading.worker, "worker", available),
-            need(reading.label, "label", available),
-        ]
-        if reading.class_column:
-            chosen.append(need(reading.class_column, "class", available))
-        if reading.group:
-            chosen.append(need(reading.group, "group", available))
-        chosen += [need(name, "--keep option", available) for name in reading.keep]
-        if reading.order_by:
-            chosen.append(need(reading.order_by, "--order-by option", available))
-        return list(dict.fromkeys(chosen))
+        if twice := next((name for name in available if list(available).count(name) > 1), ""):
+            raise ColumnError(
+                f"there are {list(available).count(twice)} columns named {twice!r}: one column per worker is needed"
+            )
+        return list(available)
 
     return choose
 
@@ -142,4 +181,4 @@ def check_answer_columns(names: Sequence[str], *, fold: bool = True) -> None:
 
 
 def _fold(name: str) -> str:
-    return name.strip().lower().replace(" ", "_").replace("-", "_")
+    return name.strip().lower().replace(" ", "_").replace("-", "_").strip("_")

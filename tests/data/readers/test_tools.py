@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import sys
@@ -33,6 +34,8 @@ SAME = {
     "label-studio, JSON-MIN": ("label_studio_min.json", SENTIMENT),
     "prodigy": ("prodigy.jsonl", {}),
     "argilla": ("argilla.json", SENTIMENT),
+    "appen": ("appen.csv", {}),
+    "zooniverse": ("zooniverse.csv", {"question": "Reviews/T0"}),
 }
 """Exports whose responses are those of the plain table, and none besides."""
 
@@ -164,7 +167,8 @@ def test_toloka_without_task_ids_tells_tasks_apart_by_what_was_put_in(tmp_path):
     by_id, by_text, by_both = (crowdopt.prove(path) for path in (SAMPLES / "toloka.tsv", one, two))
     assert counted(by_id) == counted(by_text) == counted(by_both)
     assert "Does what it says." in by_text.answers["task"].to_pylist()
-    assert '["Does what it says.","Doe"]' in by_both.answers["task"].to_pylist()
+    named = hashlib.md5(b'["Does what it says.","Doe"]', usedforsecurity=False).hexdigest()[:16]
+    assert named in by_both.answers["task"].to_pylist()
 
 
 def test_exports_come_in_several_files_packed_and_as_other_kinds_of_tables(tmp_path):

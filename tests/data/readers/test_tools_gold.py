@@ -55,8 +55,37 @@ def label_studio(path: Path, known: dict[int, str], rows=ROWS, expert: int = 99)
     return path / "export.json"
 
 
-WRITTEN = {"toloka": (toloka, "t"), "label-studio": (label_studio, "")}
+def appen(path: Path, known: dict[int, str], rows=ROWS) -> Path:
+    """A full report of Appen in which some units are test questions."""
+    with (path / "appen.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["_unit_id", "_golden", "_tainted", "_worker_id", "animal", "animal_gold"])
+        for task, worker, label in rows:
+            writer.writerow([task, str(task in known).lower(), "false", worker, label, known.get(task, "")])
+    return path / "appen.csv"
+
+
+def zooniverse(path: Path, known: dict[int, str], rows=ROWS) -> Path:
+    """A classification export of Zooniverse with gold standard classifications of an expert."""
+    starred = [(task, "expert", label) for task, label in known.items()]
+    with (path / "zooniverse.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(
+            ["classification_id", "user_name", "workflow_id", "gold_standard", "annotations", "subject_ids"]
+        )
+        for number, (task, worker, label) in enumerate([*rows, *starred]):
+            annotations = json.dumps([{"task": "T0", "value": label}])
+            writer.writerow([number, worker, 10, "true" if worker == "expert" else "", annotations, task])
+    return path / "zooniverse.csv"
+
+
+WRITTEN = {
+    "toloka": (toloka, "t"), "label-studio": (label_studio, ""), "appen": (appen, ""), "zooniverse": (zooniverse, "")
+}  # fmt: skip
 """What writes an export of each tool that brings known labels, and how its tasks begin."""
+
+ANSWERED = {"label-studio", "zooniverse"}
+"""Those in which what says that a label is known is a response, too."""
 
 both = pytest.mark.parametrize("tool", WRITTEN)
 verbs = pytest.mark.parametrize("verb", [crowdopt.aggregate, crowdopt.prove])
@@ -85,9 +114,9 @@ def test_known_labels_measure_and_change_nothing(tool, verb, tmp_path):
     assert "accuracy" not in facts
     said = solution.words().facts["known labels"]
     assert said.startswith("accuracy on the 12 tasks of known label that the export brings: 0.917 (")
-    assert measured.answered == (tool == "label-studio")
+    assert measured.answered == (tool in ANSWERED)
     assert "(they were not used)" in said or measured.answered
-    without = write(tmp_path, {}) if tool == "toloka" else None  # there they are responses, too
+    without = write(tmp_path, {}) if tool not in ANSWERED else None  # there they are responses, too
     if without:
         plain = verb(without)
         assert plain.export_accuracy is None
@@ -100,7 +129,7 @@ def test_one_known_label(tool, tmp_path):
     write, _ = WRITTEN[tool]
     said = crowdopt.aggregate(write(tmp_path, {0: "dog"})).words().facts["known labels"]
     assert said.startswith("accuracy on the only task of known label that the export brings: 0.000 (")
-    assert ("it was not used" in said) == (tool == "toloka")
+    assert ("it was not used" in said) == (tool not in ANSWERED)
 
 
 def test_majority_vote_stands_beside_it(tmp_path):

@@ -30,12 +30,13 @@ def long_row(place: str) -> str:
     return f"{place} a row of more than {MAX_ROW >> 20} MB, or as many blank lines; is a quote not closed?"
 
 
-def is_plain(source: InputFile) -> bool:
-    """Whether every line end ends a row and no quote is doubled.
+def look_over(source: InputFile, delimiter: str) -> tuple[bool, bool]:
+    """Whether every line end ends a row and no quote is doubled; and whether there are lines whose first cell is empty.
 
-    Only then can a thread that begins in the middle of the file find the next row for certain. This
-    pass runs at the speed of memory where there are no quotes. It goes to the end of the file: a compressed
-    one must be whole, and a last line longer than its buffer the database would leave out in silence.
+    Only if the first holds can a thread that begins in the middle of the file find the next row for certain. Only if
+    the second does can there be rows without anything in them. This pass runs at the speed of memory where there are
+    no quotes. It goes to the end of the file: a compressed one must be whole, and a last line longer than its buffer
+    the database would leave out in silence.
 
     Raises:
         InputError: A line is too long.
@@ -44,6 +45,7 @@ def is_plain(source: InputFile) -> bool:
 
     inside, last = False, b""
     plain, length, read = True, 0, 0
+    empty_first = False
     with open_bytes(source) as stream:
         while chunk := stream.read(1 << 18):
             end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
@@ -53,6 +55,7 @@ def is_plain(source: InputFile) -> bool:
                 raise InputError(long_row(f"{source.name}, line {_line_at(source, read - length)}:"))
             if b'""' in chunk or (last == b'"' and chunk[:1] == b'"'):
                 plain = False
+            empty_first = empty_first or _has_empty_first(chunk, last, delimiter.encode())
             last = chunk[-1:]
             if not plain or not (inside or b'"' in chunk):
                 continue
@@ -60,7 +63,16 @@ def is_plain(source: InputFile) -> bool:
             quoted = np.bitwise_xor.accumulate((codes == ord('"')).view(np.uint8)) ^ np.uint8(inside)
             plain = not (quoted.view(bool) & ((codes == ord("\n")) | (codes == ord("\r")))).any()
             inside = bool(quoted[-1])
-    return plain
+    return plain, empty_first
+
+
+def _has_empty_first(chunk: bytes, last: bytes, delimiter: bytes) -> bool:
+    """Whether a line seems to begin with an empty cell; ``last`` stands before the chunk."""
+    empty = b"(?:" + re.escape(delimiter) + b'|"")'
+    if last in {b"\n", b"\r"} and re.match(empty, chunk):
+        return True
+    # one end of lines at a time, which is much faster
+    return any(end in chunk and re.search(end + empty, chunk) is not None for end in (b"\n", b"\r"))
 
 
 def _line_at(source: InputFile, place: int) -> int:
@@ -118,9 +130,7 @@ def line_of_record(path: Path, record: int, delimiter: str) -> int | None:
     """The line at which a record begins, or None if that is not known or would take long to find."""
     if record > COUNTED or not path.is_file():
         return None
-    with path.open("rb") as stream:
-        source = InputFile(path, "", "csv", packing_of(stream.read(4)))
-    with io.TextIOWrapper(open_bytes(source), "utf-8-sig", "replace", newline="") as text:
+    with _text_of(path) as text:
         reader = csv.reader(text, delimiter=delimiter)
         try:
             for _ in islice(reader, record - 1):
@@ -128,3 +138,20 @@ def line_of_record(path: Path, record: int, delimiter: str) -> int | None:
         except csv.Error:  # such as a field that is longer than this module takes
             return None
         return reader.line_num + 1
+
+
+def width_of_record(path: Path, record: int, delimiter: str) -> int | None:
+    """How many fields a record has; None if that is not known."""
+    if not path.is_file():
+        return None
+    with _text_of(path) as text:
+        try:
+            return len(next(islice(csv.reader(text, delimiter=delimiter), record - 1, None), ()))
+        except csv.Error:
+            return None
+
+
+def _text_of(path: Path) -> io.TextIOWrapper:
+    with path.open("rb") as stream:
+        source = InputFile(path, "", "csv", packing_of(stream.read(4)))
+    return io.TextIOWrapper(open_bytes(source), "utf-8-sig", "replace", newline="")

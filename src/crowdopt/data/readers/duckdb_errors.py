@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crowdopt.data.readers.csv_quotes import MAX_ROW, line_of_damage, line_of_record, long_row
+from crowdopt.data.readers.csv_quotes import MAX_ROW, line_of_damage, line_of_record, long_row, width_of_record
 from crowdopt.data.readers.files import DISK_FULL, STDIN, show_path
 from crowdopt.data.tables.workspace import query_errors
 from crowdopt.errors import InputError
@@ -29,6 +29,7 @@ MARK = "crowdopt: "
 _FILE = re.compile(r"""^ *file = (.+)$|in file "(.+?)"|file '(.+?)'|stream: (.+)$|file "(.+?)\"""", re.MULTILINE)
 _RECORD = re.compile(r"CSV Error on Line: (\d+)")
 _DELIMITER = re.compile(r"^ *delimiter = (.) \(Set", re.MULTILINE)
+_SKIPPED = re.compile(r"^ *skip_rows = (\d+)", re.MULTILINE)
 _OBJECT = re.compile(r'"maximum_object_size" of (\d+) bytes exceeded')
 _WIDTH = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 
@@ -100,7 +101,9 @@ def _explain_csv(text: str, file: str) -> str:
         return f"{file} is not UTF-8 ({line}); try --encoding windows-1252"
     if width := _WIDTH.findall(text):
         expected, fields = width[-1]
-        return f"{file}, {line}: {fields} fields, but the header has {expected}; are quotes missing?"
+        header = _header_width(text)
+        others = "the header has" if header in {None, int(expected)} else f"the header has {header} and the rows before"
+        return f"{file}, {line}: {fields} fields, but {others} {expected}; are quotes missing?"
     if "unterminated quote" in text:
         return (
             f"{file}, {line}: a quote is not closed, or not doubled inside a quoted field (which may have "
@@ -109,11 +112,21 @@ def _explain_csv(text: str, file: str) -> str:
     return f"{file}, {line}: cannot be read as CSV"
 
 
+def _header_width(text: str) -> int | None:
+    """How many columns the header has, which is the last record that is not read as data."""
+    skipped = _SKIPPED.findall(text)
+    return width_of_record(Path(_path(text)), int(skipped[-1]), _delimiter(text)) if skipped else None
+
+
+def _delimiter(text: str) -> str:
+    found: list[str] = _DELIMITER.findall(text)
+    return found[-1] if found else ","
+
+
 def _line(text: str) -> str:
     """The database counts records, which may have several lines each."""
     record = int(_RECORD.findall(text)[0])
-    delimiter = (_DELIMITER.findall(text) or [","])[-1]
-    line = line_of_record(Path(_path(text)), record, delimiter)
+    line = line_of_record(Path(_path(text)), record, _delimiter(text))
     return f"line {line}" if line else f"row {record}"
 
 

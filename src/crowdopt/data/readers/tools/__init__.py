@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from crowdopt.data.readers.tools.base import Tool
 
-TOOL_NAMES = ("mturk", "label-studio", "toloka", "prodigy", "argilla", "crowd-kit")
+TOOL_NAMES = ("mturk", "label-studio", "toloka", "prodigy", "argilla", "appen", "zooniverse", "crowd-kit")
 """The names that ``--from`` takes, in the order in which exports are recognised; each has a module of that name."""
 
 

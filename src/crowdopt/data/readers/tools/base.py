@@ -48,6 +48,7 @@ class Export:
         gold: The label that the task of a row is known to have; no value if none is known.
         only_gold: Whether a row is there to say so, and is no response.
         nested: Whether the columns are values of JSON.
+        notes: What else to say of how it is read.
     """
 
     query: str
@@ -57,6 +58,7 @@ class Export:
     gold: str = NOTHING
     only_gold: str = "false"
     nested: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,15 @@
-"""Amazon Mechanical Turk: the results of a batch as CSV, one row for each assignment."""
+"""Amazon Mechanical Turk: the results of a batch as CSV, one row for each assignment.
+
+A HIT is a task, or has several items, each a task of its own: see ``mturk_items.py``.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from crowdopt.data.readers.jsonl import pointer
-from crowdopt.data.readers.tools.base import Export, Files, Tool, cases, excerpt, unprefixed, words
+from crowdopt.data.readers.tools.base import NOTHING, Export, Files, Tool, cases, excerpt, unprefixed, words
+from crowdopt.data.readers.tools.mturk_items import ITEM, Family, choose_question, items_of
 from crowdopt.data.tables.workspace import literal, quote
 
 if TYPE_CHECKING:
@@ -15,10 +19,13 @@ if TYPE_CHECKING:
 
 TITLE = "MTurk"
 NEEDED = ("HITId", "WorkerId")
-STATUS = "AssignmentStatus"
+STATUS, REJECT = "AssignmentStatus", "Reject"
 ANSWER, INPUT = "Answer.", "Input."
 ALL_ANSWERS = "Answer.taskAnswers"
 """The one column that has all answers, as JSON, where a task is made of Crowd HTML elements."""
+
+ITEM_NUMBER = "item"
+"""What the number of an item is called by those who ask for it."""
 
 PLAIN = ("label", "on")
 """What such elements call the value of a question that has but one."""
@@ -36,11 +43,20 @@ def read(files: Files, reading: Reading) -> Export:
     query = files.table(names)
     answers = [name for name in names if name.startswith(ANSWER)]
     found = _from_json(files, query) if ALL_ANSWERS in answers else _from_columns(files, query, answers)
-    question = files.choose_question(reading.question, list(found), TITLE)
-    label, chosen = found[question]
+    columns = {"task": quote("HITId"), "worker": quote("WorkerId")} | unprefixed(names, INPUT, quote)
+    question = choose_question(files, reading.question, list(found), items_of(_inputs(names)))
+    if isinstance(question, Family):
+        label, chosen = (
+            question.pick({n: found[name][part] for n, name in question.members.items()}) for part in (0, 1)
+        )
+        query, columns = _each_item(query, question, label, _inputs(names), columns)
+        counted = "answers of "
+    else:
+        label, chosen = found[question]
+        counted = ""
     several = words(
         literal("HIT "), quote("HITId"), literal(", worker "), quote("WorkerId"),
-        literal(f": more than one option of {question!r} ("), f"array_to_string({chosen}, ', ')",
+        literal(f": more than one option of {str(question)!r} ("), f"array_to_string({chosen}, ', ')",
         literal("), and one label per response is needed"),
     )  # fmt: skip
     problems = [(f"len({chosen}) > 1", several)]
@@ -48,13 +64,45 @@ def read(files: Files, reading: Reading) -> Export:
         cell = quote(ALL_ANSWERS)
         damaged = words(literal("HIT "), quote("HITId"), literal(f": {ALL_ANSWERS} is not JSON: "), excerpt(cell))
         problems.insert(0, (f"{cell} IS NOT NULL AND NOT json_valid({cell})", damaged))
-    rejected = cases((f"{quote(STATUS)} = 'Rejected'", literal("rejected assignments")))
     return Export(
         query,
-        {"task": quote("HITId"), "worker": quote("WorkerId"), "label": label} | unprefixed(names, INPUT, quote),
-        left_out="NULL" if reading.keep_rejected else rejected,
+        columns | {"label": label},
+        left_out=NOTHING
+        if reading.keep_rejected
+        else cases((_rejected(names), literal(f"{counted}rejected assignments"))),
         problem=cases(*problems),
     )
+
+
+def _rejected(names: Sequence[str]) -> str:
+    """Whether work was rejected, or will be as soon as the file goes back to MTurk, which has the reason."""
+    return f"{quote(STATUS)} = 'Rejected'" + (f" OR {quote(REJECT)} IS NOT NULL" if REJECT in names else "")
+
+
+def _inputs(names: Sequence[str]) -> list[str]:
+    return [name.removeprefix(INPUT) for name in names if name.startswith(INPUT)]
+
+
+def _each_item(
+    query: str, question: Family, label: str, inputs: Sequence[str], columns: dict[str, str]
+) -> tuple[str, dict[str, str]]:
+    """A row for each item of an assignment, and what its columns mean; an item without an input is none."""
+    numbers = ", ".join(map(str, question.members))
+    query = f"SELECT * FROM ({query}) CROSS JOIN (SELECT unnest([{numbers}]) AS {ITEM})"
+    own = {
+        family: family.pick({n: quote(INPUT + name) for n, name in family.members.items() if n in question.members})
+        for family in items_of(inputs)
+        if question.is_of(family)
+    }
+    if own:
+        there = " OR ".join(f"{value} IS NOT NULL" for value in (label, *own.values()))
+        query = f"SELECT * FROM ({query}) WHERE {there}"
+    taken = {"label", *(name.lower() for name in columns)}
+    named = {
+        family.name if family.name.lower() not in taken else family.pattern: value for family, value in own.items()
+    }
+    number = {} if ITEM_NUMBER in taken | set(named) else {ITEM_NUMBER: ITEM}
+    return query, columns | number | named | {"task": f"concat({columns['task']}, '/', {ITEM})"}
 
 
 def _from_columns(files: Files, query: str, answers: Sequence[str]) -> dict[str, tuple[str, str]]:

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
 TITLE = "Toloka"
 INPUT, OUTPUT, GOLDEN = "INPUT:", "OUTPUT:", "GOLDEN:"
 TASK, WORKER, STATUS = "ASSIGNMENT:task_id", "ASSIGNMENT:worker_id", "ASSIGNMENT:status"
+VERDICT = "ACCEPT:verdict"
+"""What the requester says of an assignment, in a file that goes back to Toloka."""
+
+LONGEST = 200
+"""Characters of an input that can be the name of its task."""
+
+DIGITS = 16
+"""Hexadecimal digits of the name of another task: 64 bits, so that no two of millions of tasks have the same."""
+
 UNFINISHED = ("SKIPPED", "EXPIRED", "ACTIVE")
 
 
@@ -31,7 +40,8 @@ def read(files: Files, reading: Reading) -> Export:
     question = files.choose_question(reading.question, outputs, TITLE)
     left_out = [(f"{quote(STATUS)} IN {UNFINISHED}", literal("unfinished assignments"))] if STATUS in names else []
     if not reading.keep_rejected:
-        left_out.append((f"{quote(STATUS)} = 'REJECTED'", literal("rejected assignments")))
+        rejected = f"{quote(STATUS)} = 'REJECTED'" + (f" OR {quote(VERDICT)} = '-'" if VERDICT in names else "")
+        left_out.append((rejected, literal("rejected assignments")))
     return Export(
         files.table(names),
         {"task": _task(files, names), "worker": quote(WORKER), "label": quote(OUTPUT + question)}
@@ -42,13 +52,21 @@ def read(files: Files, reading: Reading) -> Export:
 
 
 def _task(files: Files, names: Sequence[str]) -> str:
-    """The task by its id, or else by what was put in."""
+    """The task by its id, or else by what was put in: as it stands, if that is one field and no whole document."""
     if TASK in names:
         return quote(TASK)
     inputs = [quote(name) for name in names if name.startswith(INPUT)]
     if not inputs:
         files.need([TASK], TITLE)
-    return inputs[0] if len(inputs) == 1 else f"to_json([{', '.join(inputs)}])::VARCHAR"
+    if len(inputs) > 1:
+        listed = ", ".join(inputs)
+        return f"CASE WHEN coalesce({listed}) IS NOT NULL THEN {_hashed(f'to_json([{listed}])')} END"
+    return f"CASE WHEN length({inputs[0]}) > {LONGEST} THEN {_hashed(inputs[0])} ELSE {inputs[0]} END"
+
+
+def _hashed(value: str) -> str:
+    """A short name that is the same wherever the same is put in."""
+    return f"left(md5({value}), {DIGITS})"
 
 
 TOOL = Tool("Toloka (assignments)", recognise, read, ("question", "keep_rejected", "export_gold"))
