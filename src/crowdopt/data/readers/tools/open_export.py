@@ -145,7 +145,7 @@ def _open_export(files: Files, reading: Reading, choose: Choose) -> OpenedSource
     if reading.order_by and not export.nested:
         responses = with_parsed_numbers(responses, reading.order_by, files.workspace)
     has_gold = export.gold != NOTHING and bool(files.ask(f"{gold} LIMIT 1"))
-    notes = [f"{what} left out: {n:,}" for what, n in left_out.items()]
+    notes = [*(f"{what} left out: {n:,}" for what, n in left_out.items()), *export.notes]
     if has_gold:
         notes.append(PINNED if reading.export_gold else MEASURES)
     elif reading.export_gold:
