@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crowdopt.data.readers.tools.base import field_of
 from crowdopt.data.readers.tools.label_studio import annotated, is_of, tagged, wanted_control
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Control:
-    """What a result says of the control that it is an answer to; ``to_name`` is JSON, since it may be a list."""
+    """What a result says of the control that it is an answer to."""
 
     name: str
     to_name: str
@@ -55,7 +56,7 @@ def _joined(files: Files, reading: Reading, fields: str) -> str:
     elif control.kind == "taxonomy":
         label = f"[coalesce(path, to_json(string_split(label::VARCHAR, '{STEP}')))]"
         paths = f"LEFT JOIN ({_paths(files, control)}) ON path_label = label::VARCHAR"
-    said = f"'from_name', {literal(control.name)}, 'to_name', {literal(control.to_name)}::JSON"
+    said = f"'from_name', {literal(control.name)}, 'to_name', {literal(control.to_name)}"
     result = f"json_object({said}, 'type', '{control.kind}', 'value', json_object('{VALUES[control.kind]}', {label}))"
     joined = f"({files.objects}) JOIN _answers ON {is_task(task, reading)} {paths}"
     found = f"SELECT json, task, confidence, {field_of('json', 'id')} AS id, {result} AS result FROM {joined}"
@@ -69,7 +70,12 @@ def _control(files: Files, question: str) -> _Control:
     found = files.ask(f"SELECT DISTINCT {named} FROM ({results}) WHERE {is_of(question)} ORDER BY ALL")
     if len(found) != 1 or found[0][0] in {None, "null"}:
         raise InputError(f"{files.name}: the results of {question!r} do not belong to one 'to_name'")
-    return _Control(question, str(found[0][0]), str(found[0][1]))
+    return _Control(question, _one_object(json.loads(str(found[0][0]))), str(found[0][1]))
+
+
+def _one_object(to_name: Any) -> str:
+    """One of the objects that a pairwise control is about: predictions that name both are not taken, without a word."""
+    return str(to_name[0]) if isinstance(to_name, list) and to_name else str(to_name).partition(",")[0]
 
 
 def _paths(files: Files, control: _Control) -> str:

@@ -25,8 +25,13 @@ def from_python(text: str, workspace: Workspace) -> str:
     """The expression for a list in a text, as JSON; no value if it is none."""
     known = workspace.connection.execute(f"SELECT 1 FROM duckdb_functions() WHERE function_name = '{NAME}'").fetchall()
     if not known:
-        workspace.connection.create_function(NAME, as_json, ["VARCHAR"], "VARCHAR")
-    return f"{NAME}({text})::JSON"
+        workspace.connection.create_function(NAME, _or_empty, ["VARCHAR"], "VARCHAR")
+    return f"nullif({NAME}({text}), '')::JSON"
+
+
+def _or_empty(text: str) -> str:
+    """For the database, whose functions may not find nothing."""
+    return as_json(text) or ""
 
 
 def as_json(text: str) -> str | None:
