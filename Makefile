@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 TIER   ?= not full
 EFFORT ?= $(if $(CROWDOPT_THOROUGH),thorough,full)
 
-.PHONY: help demo run-demo test test-rest test-full tiers lint docs dist audit bench campaign fuzz clean
+.PHONY: help demo run-demo test test-rest test-full tiers lint docs dist audit bench campaign label-studio fuzz clean
 
 help: ## what can be made
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/make \1\t\2/p' Makefile | expand -t 16
@@ -79,6 +79,10 @@ bench: $(READY) ## benchmarks against the alternatives
 campaign: $(READY) ## forged files and random problems, for MINUTES
 	PYTHONPATH=tests $(BIN)/python -m campaigns.forgeries --files $(or $(FILES),1000)
 	PYTHONPATH=tests $(BIN)/python -m campaigns.campaign --minutes $(or $(MINUTES),30)
+
+# A real server from PyPI, on the loopback address: what it exports, and what it makes of what we write for it.
+label-studio: $(READY) ## what a real Label Studio exports and imports, some ten minutes
+	PYTHONPATH=tests $(BIN)/python -m campaigns.label_studio_server
 
 # Spoilt files, to every reader: MINUTES=10 by default.
 fuzz: $(READY) ## spoilt files, for MINUTES

@@ -342,7 +342,9 @@ READERS = {
     "zooniverse": Reader("r.csv", _sample("zooniverse.csv"), asked("Reviews/T0")),
     "crowd-kit": Reader("r.csv", _sample("crowd_kit.csv"), aggregated),
     "prodigy": Reader("r.jsonl", _sample("prodigy.jsonl", "prodigy_binary.jsonl"), aggregated),
-    "argilla": Reader("r.json", _sample("argilla.json"), aggregated),
+    "argilla": Reader("r.json", _sample("argilla.json", "argilla_records.json"), aggregated),
+    "argilla, lists in cells": Reader("r.csv", _sample("argilla.csv"), aggregated),
+    "label-studio, CSV": Reader("r.csv", _sample("label_studio.csv"), aggregated),
     "label-studio": Reader(
         "r.json", _sample("label_studio.json", "label_studio_min.json", "label_studio_enterprise.json"), aggregated
     ),

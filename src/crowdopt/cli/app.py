@@ -230,6 +230,7 @@ def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any
 def _checked(inputs: list[str], options: Any) -> tuple[Any, str | Database | None]:
     """The data and where the answers go; raises, before any work is done, where something cannot be written."""
     from crowdopt.results.write.files import FORMATS, check_spreadsheet, check_targets
+    from crowdopt.results.write.for_tools import TOOL_FORMATS
 
     output, group, summary = options["output"], options["group"], options["group_summary"]
     check_stdout(output, as_json=options["as_json"])
@@ -242,12 +243,14 @@ def _checked(inputs: list[str], options: Any) -> tuple[Any, str | Database | Non
         raise InputError("--group-summary has a meaning only with --group")
     if options["report"] is not None and group:
         raise InputError("a report is about one problem: leave out --group, or take the rows of one group for it")
-    for_studio = options["output_format"] == "label-studio"
-    if for_studio and (output is None or group or options["probabilities"]):
-        raise InputError(
-            "--output-format label-studio needs -o FILE.json, and goes without --group and --probabilities"
-        )
-    check_targets([target, summary], read, (".json",) if for_studio else tuple(FORMATS), data)
+    form, suffixes = options["output_format"], tuple(FORMATS)
+    if form != "table":
+        suffixes = (TOOL_FORMATS[form].suffix,)
+        if output is None or group or options["probabilities"]:
+            raise InputError(
+                f"--output-format {form} needs -o FILE{suffixes[0]}, and goes without --group and --probabilities"
+            )
+    check_targets([target, summary], read, suffixes, data)
     check_spreadsheet(target, summary, wanted=options["spreadsheet_safe"])
     check_targets([options["solution"]], read, (".json",))
     check_report(options["report"], read)
@@ -308,7 +311,7 @@ def _write(
 
     safe = options["spreadsheet_safe"]
     form: dict[str, Any] = {"spreadsheet_safe": safe}
-    if options["output_format"] == "label-studio":
+    if options["output_format"] != "table":
         form["output_format"] = options["output_format"]
     else:
         form["probabilities"] = options["probabilities"]

@@ -130,8 +130,12 @@ class AnswerFiles(TypedDict, total=False):
         ),
     ]
     output_format: Annotated[
-        Literal["table", "label-studio"],
-        Option("table", "A table, or tasks with predictions for Label Studio (.json)."),
+        Literal["table", "label-studio", "label-studio-predictions", "argilla", "prodigy"],
+        Option(
+            "table",
+            "A table; or, for Label Studio, tasks with predictions (a new project) or predictions alone (the project "
+            "of the export); or records with suggestions for Argilla; or examples for Prodigy (.jsonl).",
+        ),
     ]
     solution: Annotated[
         str | None,

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from crowdopt.errors import CrowdoptError, InputError, SolutionFileError
+from crowdopt.errors import CrowdoptError, SolutionFileError
 from crowdopt.options.words import speaking_python
 
 if TYPE_CHECKING:
@@ -136,23 +136,20 @@ class Solution(ABC):
         Args:
             path: Where to.
             probabilities: Whether to add a column ``p_<label>`` for every label.
-            output_format: ``table``, or ``label-studio`` for a .json file of its tasks with predictions; the responses
-                must then be an export of Label Studio.
+            output_format: ``table``, or what the tool imports that the responses were exported from:
+                ``label-studio`` (.json: tasks with predictions, for a new project), ``label-studio-predictions``
+                (.json: for the project that they came from), ``argilla`` (.json: records with suggestions) or
+                ``prodigy`` (.jsonl: answered examples).
             spreadsheet_safe: Whether to put an apostrophe before texts of .csv and .tsv files that a spreadsheet would
                 take for a formula. It changes what is written, also ids of tasks, so nobody gets it unasked.
         """
         from crowdopt.results.write.files import write_table
 
-        if output_format == "label-studio":
-            from crowdopt.data.readers.addresses import Database
-            from crowdopt.results.write.label_studio import write_predictions
-
-            if isinstance(path, Database):
-                raise InputError("predictions for Label Studio go to a .json file, not to a database")
-            write_predictions(self, self.need_source(), path)
-            return
         if output_format != "table":
-            raise InputError(f"the output format must be table or label-studio, not {output_format!r}")
+            from crowdopt.results.write.for_tools import write_for_tool
+
+            write_for_tool(self, self.need_source(), path, output_format)
+            return
         table, workspace = self.answers_table(probabilities=probabilities), self.need_source().workspace
         write_table(table, path, workspace, spreadsheet_safe=spreadsheet_safe)
 

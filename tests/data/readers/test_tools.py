@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import shutil
@@ -32,10 +33,13 @@ SAME = {
     "toloka": ("toloka.tsv", {}),
     "label-studio": ("label_studio_enterprise.json", SENTIMENT),
     "label-studio, JSON-MIN": ("label_studio_min.json", SENTIMENT),
+    "label-studio, CSV": ("label_studio.csv", SENTIMENT),
     "prodigy": ("prodigy.jsonl", {}),
     "argilla": ("argilla.json", SENTIMENT),
     "appen": ("appen.csv", {}),
     "zooniverse": ("zooniverse.csv", {"question": "Reviews/T0"}),
+    "argilla, CSV": ("argilla.csv", SENTIMENT),
+    "argilla, nested": ("argilla_records.json", SENTIMENT),
 }
 """Exports whose responses are those of the plain table, and none besides."""
 
@@ -274,8 +278,8 @@ def test_label_studio_takes_the_answers_back(question, value, tmp_path):
 @pytest.mark.parametrize(
     ("file", "options", "target", "match"),
     [
-        ("label_studio_min.json", SENTIMENT, "p.json", "JSON-MIN"),
-        ("prodigy.jsonl", {}, "p.json", "made from its own export"),
+        ("label_studio_min.json", SENTIMENT, "p.json", "export JSON instead of JSON-MIN, CSV or TSV"),
+        ("prodigy.jsonl", {}, "p.json", "made from an export of Label Studio, and this is none"),
         ("label_studio.json", {"question": "stars", "bins": [3]}, "p.json", "leave out bins"),
         ("label_studio.json", SENTIMENT, "p.csv", "must end in .json"),
     ],
@@ -287,7 +291,9 @@ def test_predictions_need_an_export_that_says_what_they_belong_to(file, options,
 
 
 def test_an_unknown_output_format_is_an_error(tmp_path):
-    with pytest.raises(InputError, match="table or label-studio"):
+    with pytest.raises(
+        InputError, match="table or label-studio or label-studio-predictions or argilla or prodigy, not 'xml'"
+    ):
         prove("mturk.csv").write(tmp_path / "a.csv", output_format="xml")
 
 
@@ -319,3 +325,61 @@ def test_a_frame_is_no_export():
         crowdopt.prove(frame, tool="mturk")
     with pytest.raises(InputError, match="question is for exports"):
         crowdopt.prove(frame, question="q")
+
+
+def test_prodigy_without_sessions_takes_each_file_for_a_worker(tmp_path):
+    lines = [json.loads(line) for line in (SAMPLES / "prodigy_binary.jsonl").read_text().splitlines()]
+    people = sorted({one["_session_id"] for one in lines})
+    for n, who in enumerate(people):
+        own = [one for one in lines if one["_session_id"] == who]
+        unsigned = [{k: v for k, v in one.items() if k not in {"_annotator_id", "_session_id"}} for one in own]
+        (tmp_path / f"{n}").mkdir()
+        (tmp_path / f"{n}" / f"{who}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in unsigned))
+    solution = crowdopt.prove(sorted(tmp_path.glob("*/*.jsonl")))
+    assert counted(solution) == counted(prove("prodigy_binary.jsonl"))
+    assert sorted(solution.workers()["worker"].to_pylist()) == people
+    assert "each file is taken for one worker" in solution.source.about_export[-1]
+
+
+AS_TEXT = {"python": repr, "numpy": lambda cell: repr(cell).replace(", ", " "), "json": json.dumps}
+"""Lists as they are written into the cells of a CSV."""
+
+
+@pytest.mark.parametrize("written", AS_TEXT)
+def test_the_lists_in_a_csv_of_argilla_are_read_whoever_wrote_them(written, tmp_path):
+    records = json.loads((SAMPLES / "argilla.json").read_text())
+    names, as_text = list(records[0]), AS_TEXT[written]
+    with (tmp_path / "argilla.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(names)
+        for one in records:
+            writer.writerow([as_text(one[name]) if isinstance(one[name], list) else one[name] for name in names])
+    for question in ("sentiment", "stars"):
+        solution, named = (
+            crowdopt.prove(path, question=question) for path in (tmp_path / "argilla.csv", SAMPLES / "argilla.json")
+        )
+        assert counted(solution) == counted(named)
+        assert solution.source.about_export == named.source.about_export
+
+
+def test_nested_records_of_argilla_are_the_flat_ones_without_their_status(tmp_path):
+    nested = []
+    for one in json.loads((SAMPLES / "argilla.json").read_text()):
+        lists = [one[f"sentiment.responses{name}"] or [] for name in ("", ".users", ".status")]
+        pairs = [
+            {"value": value, "user_id": user, "status": status} for value, user, status in zip(*lists, strict=True)
+        ]
+        fields = {"id": one["id"], "fields": {"text": one["text"]}, "metadata": {"m": 1}}
+        nested.append(fields | {"responses": {"sentiment": pairs}})
+    (tmp_path / "nested.json").write_text(json.dumps(nested))
+    solution = crowdopt.prove(tmp_path / "nested.json", keep=["text", "m"])
+    same(solution, prove("argilla.json", keep=["text"], **SENTIMENT))
+    for one in nested:
+        for pair in one["responses"]["sentiment"]:
+            del pair["status"]
+    (tmp_path / "nested.json").write_text(json.dumps(nested))
+    solution = crowdopt.prove(tmp_path / "nested.json")
+    assert (solution.totals.n_responses, solution.totals.n_dropped) == (24, 1)
+    assert solution.source.about_export == (
+        "it does not say which responses are drafts or were discarded, so all count (flattened records say so)",
+    )

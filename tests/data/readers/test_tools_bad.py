@@ -67,6 +67,18 @@ def every_record(**fields):
     return change
 
 
+def place(annotation):
+    """Makes the results of an annotation those of a region."""
+    for one in annotation["result"]:
+        one["value"] |= {"start": 0, "end": 3}
+
+
+def flat_csv(cell):
+    """A CSV of Label Studio with one annotation; quotes in the cell are doubled."""
+    header = "annotation_id,annotator,created_at,id,lead_time,mood,text,updated_at"
+    return f'{header}\n7,"3","2026-01-01",1,2.5,"{cell}","a text","2026-01-01"\n'.encode()
+
+
 def result(value, kind="choices"):
     return {"from_name": "sentiment", "to_name": "text", "type": kind, "value": value}
 
@@ -111,10 +123,10 @@ CASES = {
         ("--from", "label-studio"),
         ["'completions'", "1.0"],
     ),
-    "nested argilla": (
+    "unanswered argilla": (
         ("argilla.json", b'[{"id": "a", "fields": {}, "metadata": {}, "suggestions": {}, "responses": {}}]'),
-        ("--from", "argilla"),
-        ["nested", "to_list(flatten=True)"],
+        (),
+        ["has no answers", "nobody has responded"],
     ),
     "old argilla": (
         ("argilla.jsonl", b'{"id": "a", "text": "t", "label": [{"user_id": "u", "value": "v"}]}'),
@@ -182,12 +194,12 @@ CASES = {
     "boxes": (
         (STUDIO, sample(STUDIO).replace(b'"type": "choices"', b'"type": "rectanglelabels"')),
         Q,
-        ["the results of 'sentiment' are rectanglelabels, not choices or a rating"],
+        ["the results of 'sentiment' are rectanglelabels, not choices, ratings, ", "of the task"],
     ),
     "nothing but boxes": (
         (STUDIO, re.sub(rb'"type": "(choices|rating)"', b'"type": "labels"', sample(STUDIO))),
         (),
-        ["no choices and no ratings", "labels"],
+        ["no choices, ratings, taxonomies, numbers, no pairwise choices", "labels"],
     ),
     "no annotator in JSON-MIN": (
         (MINIMAL, changed(MINIMAL, first_record(annotator=None))),
@@ -197,7 +209,52 @@ CASES = {
     "several choices in JSON-MIN": (
         (MINIMAL, changed(MINIMAL, first_record(sentiment={"choices": ["Positive", "Negative"]}))),
         Q,
-        ["annotation 100", "'sentiment' is not one choice or rating"],
+        ["annotation 100", "'sentiment' is not one label of the task", '{"choices":["Positive","Negative"]}'],
+    ),
+    "empty": ((STUDIO, b"[]"), (), ["export.json is empty", "no records"]),
+    "empty JSON-MIN": ((STUDIO, b"[\n\n]"), ("--from", "label-studio"), ["export.json is empty", "no records"]),
+    "header only": (
+        ("label_studio.csv", b'"annotation_id","annotator","created_at","lead_time","updated_at"\n'),
+        (),
+        ["export.csv is empty", "no annotations"],
+    ),
+    "header with questions": (
+        ("label_studio.csv", b"annotation_id,annotator,created_at,id,lead_time,mood,text,updated_at\n"),
+        (),
+        ["export.csv", "name one with --question (mood, text)"],
+    ),
+    "nobody has annotated": (
+        (STUDIO, changed(STUDIO, every_record(annotations=[]))),
+        (),
+        ["export.json has no answers", "nobody has annotated"],
+    ),
+    "results of regions": (
+        (
+            STUDIO,
+            changed(STUDIO, lambda tasks: [place(one) for task in tasks for one in task["annotations"]]),
+        ),
+        Q,
+        ["the results of 'sentiment' are choices of regions"],
+    ),
+    "several paths": (
+        (STUDIO, changed(STUDIO, first_annotation(result=[result({"taxonomy": [["a"], ["b"]]}, "taxonomy")]))),
+        Q,
+        ["task 1, annotation 100", "several choices of 'sentiment'"],
+    ),
+    "a region in a CSV": (
+        ("label_studio.csv", flat_csv('[{""start"": 0, ""end"": 2, ""choices"": [""a""]}]')),
+        ("--question", "mood"),
+        ["annotation 7", "'mood' is not one label of the task", "start"],
+    ),
+    "several in a CSV": (
+        ("label_studio.csv", flat_csv('{""choices"": [""a"", ""b""]}')),
+        ("--question", "mood"),
+        ["annotation 7", "'mood' is not one label of the task", "choices"],
+    ),
+    "truncated CSV": (
+        ("label_studio.csv", flat_csv("good")[:-14]),
+        ("--question", "mood"),
+        ["export.csv"],
     ),
     # Prodigy
     "no hash": (
@@ -209,11 +266,6 @@ CASES = {
         ("prodigy.jsonl", swapped("prodigy.jsonl", "_task_hash", "h")),
         ("--from", "prodigy"),
         ["'_task_hash'"],
-    ),
-    "nobody": (
-        ("prodigy.jsonl", changed("prodigy.jsonl", every_record(_annotator_id=None, _session_id=None))),
-        (),
-        ["'_session_id'"],
     ),
     "several accepted": (
         ("prodigy.jsonl", changed("prodigy.jsonl", first_record(accept=["Positive", "Negative"]))),
@@ -231,6 +283,27 @@ CASES = {
         ["made with ner_manual", "spans"],
     ),
     # Argilla
+    "a cell that is no list": (
+        (
+            "argilla.csv",
+            b"id,q.responses,q.responses.users,q.responses.status\na,\"['x'\",\"['u']\",\"['submitted']\"\n",
+        ),
+        (),
+        ['record "a"', "the responses to 'q' are not a list"],
+    ),
+    "uneven lists in cells": (
+        ("argilla.csv", b"id,q.responses,q.responses.users\na,\"['x', 'y']\",['u']\n"),
+        (),
+        ['record "a"', "the lists of 'q' are not equally long"],
+    ),
+    "several labels, nested": (
+        (
+            "argilla.json",
+            b'[{"id": "a", "fields": {}, "metadata": {}, "responses": {"q": [{"value": ["x", "y"], "user_id": "u"}]}}]',
+        ),
+        (),
+        ['record "a"', "more than one value", '["x","y"]'],
+    ),
     "uneven": (
         ("argilla.json", changed("argilla.json", first_record(**{"sentiment.responses": ["Positive"]}))),
         Q,

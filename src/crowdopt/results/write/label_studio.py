@@ -1,78 +1,87 @@
-"""Answers as Label Studio takes them back: its own tasks, each with a prediction."""
+"""Answers for Label Studio: tasks with a prediction each, for a new project; or predictions for the same project."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from crowdopt._version import __version__
-from crowdopt.data.load import paths_of
-from crowdopt.data.readers.find_files import find_files
-from crowdopt.data.readers.open_files import explain_errors
-from crowdopt.data.readers.tools.base import Files, field_of, list_of, text_of
-from crowdopt.data.readers.tools.label_studio import TYPES, annotated, is_min, wanted_control
+from crowdopt.data.readers.tools.base import field_of
+from crowdopt.data.readers.tools.label_studio import annotated, is_of, tagged, wanted_control
+from crowdopt.data.readers.tools.label_studio_flat import is_flat
+from crowdopt.data.readers.tools.label_studio_values import STEP, VALUES, path_in, path_label
 from crowdopt.data.tables.workspace import literal
 from crowdopt.errors import InputError
-from crowdopt.results.write.files import check_target, copy_query, whole_file
+from crowdopt.results.write.for_tools import MODEL, is_task
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from crowdopt.data.load import Source
-    from crowdopt.results.solution import Solution
-
-LABEL_STUDIO_SUFFIXES = (".json",)
-MODEL = f"crowdopt {__version__}"
+    from crowdopt.data.readers.tools.base import Files
+    from crowdopt.data.reading import Reading
 
 
-def write_predictions(solution: Solution, source: Source, path: str | Path) -> None:
-    """Writes the tasks that have an answer, with their data and one prediction each, whose score is the confidence.
+@dataclass(frozen=True)
+class _Control:
+    """What a result says of the control that it is an answer to."""
 
-    The export is read again, and joined with the answers: neither is held in memory.
+    name: str
+    to_name: str
+    kind: str
 
-    Raises:
-        InputError: The responses are no export of Label Studio in JSON, so that the control is not known.
-    """
-    check_target(path, LABEL_STUDIO_SUFFIXES)
-    reading, workspace = solution.reading, source.workspace
-    if reading.tool != "label-studio" or workspace is None:
-        raise InputError("predictions for Label Studio are made from its own export, and this is none")
-    if reading.bins:
-        raise InputError("Label Studio has no bins of scores: leave out --bins, or write a table")
-    paths = paths_of(source.original)
-    if "-" in paths:
-        raise InputError("predictions are made from the export once more, and standard input is read only once")
-    with explain_errors(paths), whole_file(path) as temporary, workspace.unchanged():
-        files = Files(find_files(paths, workspace, reading.encoding), workspace)
-        question = choose_control(files, reading.question)
-        to_name, kind = _control(files, question)
-        task = field_of("json", "id") if reading.task == "task" else field_of(field_of("json", "data"), reading.task)
-        value = "{choices: [label::VARCHAR]}" if kind == "choices" else "{rating: label}"
-        control = f"from_name: {literal(question)}, to_name: {literal(to_name)}, type: {literal(kind)}"
-        result = f"[{{{control}, value: {value}}}]"
-        prediction = f"[{{model_version: {literal(MODEL)}, score: confidence, result: {result}}}] AS predictions"
-        query = (
-            f"SELECT {field_of('json', 'id')} AS id, {field_of('json', 'data')} AS data, {prediction} "
-            f"FROM ({files.objects}) JOIN _answers ON json_extract_string({task}, '$') = task::VARCHAR "
-            f"WHERE label IS NOT NULL ORDER BY task, {text_of('json', 'id')}"
+
+PREDICTION = f"'result', [result], 'score', confidence, 'model_version', {literal(MODEL)}"
+
+
+def tasks(files: Files, reading: Reading) -> str:
+    """The query for tasks with their data and a prediction each, which make a new project."""
+    prediction = f"'predictions', [json_object({PREDICTION})]"
+    return _joined(files, reading, f"'id', id, 'data', {field_of('json', 'data')}, {prediction}")
+
+
+def predictions(files: Files, reading: Reading) -> str:
+    """The query for predictions that name the tasks of the project that the export came from."""
+    return _joined(files, reading, f"'task', id, {PREDICTION}")
+
+
+def _joined(files: Files, reading: Reading, fields: str) -> str:
+    if is_flat(files.columns):
+        raise InputError(
+            f"{files.name} has one annotation in each record, and does not say what a control belongs to: export JSON "
+            "instead of JSON-MIN, CSV or TSV"
         )
-        copy_query(solution.answers_table().to_native(), query, temporary, "FORMAT json, ARRAY true")
+    control = _control(files, wanted_control(files, reading.question).name)
+    task = field_of("json", "id") if reading.task == "task" else field_of(field_of("json", "data"), reading.task)
+    label, paths = "label", ""
+    if control.kind == "choices":
+        label = "[label::VARCHAR]"
+    elif control.kind == "taxonomy":
+        label = f"[coalesce(path, to_json(string_split(label::VARCHAR, '{STEP}')))]"
+        paths = f"LEFT JOIN ({_paths(files, control)}) ON path_label = label::VARCHAR"
+    said = f"'from_name', {literal(control.name)}, 'to_name', {literal(control.to_name)}"
+    result = f"json_object({said}, 'type', '{control.kind}', 'value', json_object('{VALUES[control.kind]}', {label}))"
+    joined = f"({files.objects}) JOIN _answers ON {is_task(task, reading)} {paths}"
+    found = f"SELECT json, task, confidence, {field_of('json', 'id')} AS id, {result} AS result FROM {joined}"
+    return f"SELECT json_object({fields}) AS json FROM ({found}) ORDER BY task, id::VARCHAR"
 
 
-def choose_control(files: Files, question: str) -> str:
-    """The control that was asked for, in an export that says what it belongs to."""
-    if is_min(files.columns):
-        raise InputError(f"{files.name} is JSON-MIN, which does not say what a control belongs to: export JSON instead")
-    return wanted_control(files, question)
-
-
-def _control(files: Files, question: str) -> tuple[str, str]:
+def _control(files: Files, question: str) -> _Control:
     """What the control belongs to, and its type."""
-    results = f"SELECT unnest({list_of('result')}) AS one FROM ({annotated(files)})"
-    named = ", ".join(f"{text_of('one', name)} AS {name}" for name in ("from_name", "to_name", "type"))
-    where = f"from_name = {literal(question)} AND type IN {TYPES}"
-    found = files.ask(
-        f"SELECT DISTINCT to_name, type FROM (SELECT {named} FROM ({results})) WHERE {where} ORDER BY ALL"
-    )
-    if len(found) != 1 or found[0][0] is None:
+    results = f"SELECT unnest({tagged('result')}) AS one FROM ({annotated(files)})"
+    named = f"{field_of('one.json', 'to_name')}::VARCHAR AS to_name, one.type AS type"
+    found = files.ask(f"SELECT DISTINCT {named} FROM ({results}) WHERE {is_of(question)} ORDER BY ALL")
+    if len(found) != 1 or found[0][0] in {None, "null"}:
         raise InputError(f"{files.name}: the results of {question!r} do not belong to one 'to_name'")
-    return str(found[0][0]), str(found[0][1])
+    return _Control(question, _one_object(json.loads(str(found[0][0]))), str(found[0][1]))
+
+
+def _one_object(to_name: Any) -> str:
+    """One of the objects that a pairwise control is about: predictions that name both are not taken, without a word."""
+    return str(to_name[0]) if isinstance(to_name, list) and to_name else str(to_name).partition(",")[0]
+
+
+def _paths(files: Files, control: _Control) -> str:
+    """The query for the path of each label, which may have the sign between two steps in a step."""
+    results = f"SELECT unnest({tagged('result')}) AS one FROM ({annotated(files)})"
+    path = path_in(field_of("one.json", "value"))
+    paths = f"SELECT {path} AS path FROM ({results}) WHERE {is_of(control.name)}"
+    label = f"json_extract_string({path_label('path')}, '$')"
+    return f"SELECT {label} AS path_label, min(path::VARCHAR)::JSON AS path FROM ({paths}) GROUP BY path_label"

@@ -13,7 +13,7 @@ from crowdopt.data.readers.jsonl import pointer
 from crowdopt.data.readers.open_files import open_parts
 from crowdopt.data.readers.parquet import parquet_rows
 from crowdopt.data.readers.union import available_columns, check_columns, concatenate
-from crowdopt.data.tables.workspace import literal, query_errors
+from crowdopt.data.tables.workspace import literal, query_errors, quote
 from crowdopt.errors import ColumnError, InputError
 
 if TYPE_CHECKING:
@@ -101,7 +101,11 @@ class Files:
     def columns(self) -> list[str]:
         """The columns of tables, or the keys of objects."""
         if any(source.kind == "json" for source in self.sources):
-            return self.keys()
+            if keys := self.keys():
+                return keys
+            if not self.ask(f"SELECT 1 FROM ({self.objects}) LIMIT 1"):
+                raise InputError(f"{self.name} is empty: it has no records; was it exported before anybody answered?")
+            return []
         return available_columns(self.parts)
 
     @property
@@ -121,8 +125,12 @@ class Files:
 
     @property
     def objects(self) -> str:
-        """The query for all records, as one column ``json``."""
-        return " UNION ALL ".join(map(_objects, self.sources))
+        """The query for all records, as one column ``json``; the cells of text files are texts in it."""
+        if self.as_objects or all(source.kind == "parquet" for source in self.sources):
+            return " UNION ALL ".join(map(_objects, self.sources))
+        names = list(dict.fromkeys(self.columns))
+        fields = ", ".join(f"{literal(name)}, {quote(name)}" for name in names)
+        return f"SELECT json_object({fields}) AS json FROM ({self.table(names)})"
 
     def keys(self, inside: str = "") -> list[str]:
         """All keys of the records, or of an object inside them, in the order in which they tend to stand there."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crowdopt.data.readers.tools.base import Export, Files, Tool, cases, excerpt, field_of, list_of, text_of, words
@@ -25,10 +27,9 @@ def read(files: Files, reading: Reading) -> Export:
     """The answers but for ignored ones: the option that was accepted, or whether the example was."""
     del reading  # a line answers one question
     files.need([TASK, "answer"], TITLE)
-    if ANNOTATOR not in files.columns:
-        files.need([SESSION], TITLE)
     task, answer = field_of("json", TASK), text_of("json", "answer")
-    worker = f"coalesce({field_of('json', ANNOTATOR)}, {field_of('json', SESSION)})"
+    signed = not {ANNOTATOR, SESSION}.isdisjoint(files.columns)
+    worker = f"coalesce({field_of('json', ANNOTATOR)}, {field_of('json', SESSION)})" if signed else "to_json(file)"
     choice = "accept" in files.columns
     accepted = list_of(field_of("json", "accept"))
     place = [literal(f"{files.name}: task "), f"{task}::VARCHAR", literal(": ")]
@@ -41,7 +42,7 @@ def read(files: Files, reading: Reading) -> Export:
         left_out.append((f"{answer} = 'reject'", literal("rejected examples")))
     view = text_of("json", "_view_id")
     return Export(
-        files.objects,
+        files.objects if signed else _objects_and_files(files),
         {name: field_of("json", name) for name in files.columns}
         | {"task": task, "worker": worker, "label": f"{accepted}[1]" if choice else field_of("json", "answer")},
         left_out=cases(*left_out),
@@ -59,6 +60,17 @@ def read(files: Files, reading: Reading) -> Export:
             (f"len({accepted}) > 1 AND {answer} = 'accept'" if choice else "false", several),
         ),
         nested=True,
+        notes=() if signed else ("it does not say who answered: each file is taken for one worker",),
+    )
+
+
+def _objects_and_files(files: Files) -> str:
+    """The query for all records, each with the name of its file, without folders if that is enough."""
+    short = {source.name: Path(source.name.removesuffix(".gz").removesuffix(".zst")).stem for source in files.sources}
+    names = short if len({*short.values()}) == len(files.sources) else {name: name for name in short}
+    return " UNION ALL ".join(
+        f"SELECT json, {literal(names[source.name])} AS file FROM ({replace(files, sources=[source]).objects})"
+        for source in files.sources
     )
 
 
