@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crowdopt.data.readers.tools.base import Export, Files, Tool, cases, excerpt, field_of, list_of, text_of, words
+from crowdopt.data.readers.tools.base import (
+    Export,
+    Files,
+    Tool,
+    cases,
+    excerpt,
+    field_of,
+    if_any,
+    list_of,
+    named_by_files,
+    text_of,
+    words,
+)
 from crowdopt.data.tables.workspace import literal
 
 if TYPE_CHECKING:
@@ -23,12 +35,9 @@ def recognise(columns: Sequence[str]) -> bool:
 
 def read(files: Files, reading: Reading) -> Export:
     """The answers but for ignored ones: the option that was accepted, or whether the example was."""
-    del reading  # a line answers one question
     files.need([TASK, "answer"], TITLE)
-    if ANNOTATOR not in files.columns:
-        files.need([SESSION], TITLE)
     task, answer = field_of("json", TASK), text_of("json", "answer")
-    worker = f"coalesce({field_of('json', ANNOTATOR)}, {field_of('json', SESSION)})"
+    worker, notes = _worker(files, reading)
     choice = "accept" in files.columns
     accepted = list_of(field_of("json", "accept"))
     place = [literal(f"{files.name}: task "), f"{task}::VARCHAR", literal(": ")]
@@ -41,7 +50,7 @@ def read(files: Files, reading: Reading) -> Export:
         left_out.append((f"{answer} = 'reject'", literal("rejected examples")))
     view = text_of("json", "_view_id")
     return Export(
-        files.objects,
+        files.named_objects,
         {name: field_of("json", name) for name in files.columns}
         | {"task": task, "worker": worker, "label": f"{accepted}[1]" if choice else field_of("json", "answer")},
         left_out=cases(*left_out),
@@ -59,7 +68,18 @@ def read(files: Files, reading: Reading) -> Export:
             (f"len({accepted}) > 1 AND {answer} = 'accept'" if choice else "false", several),
         ),
         nested=True,
+        notes=notes,
     )
 
 
-TOOL = Tool("Prodigy (db-out)", recognise, read)
+def _worker(files: Files, reading: Reading) -> tuple[str, tuple[str, ...]]:
+    """The worker of a line, and what is to be said of it: one that names no session has that of its file."""
+    by_file = "to_json(file)"
+    if reading.worker_from_file:
+        return by_file, (named_by_files(files),)
+    worker = f"coalesce({if_any(field_of('json', ANNOTATOR))}, {if_any(field_of('json', SESSION))})"
+    ((unnamed,),) = files.ask(f"SELECT count(*) FROM ({files.objects}) WHERE {worker} IS NULL")
+    return f"coalesce({worker}, {by_file})", (f"no session: {named_by_files(files)}",) if unnamed else ()
+
+
+TOOL = Tool("Prodigy (db-out)", recognise, read, ("worker_from_file",))
