@@ -210,11 +210,6 @@ CASES = {
         ("--from", "prodigy"),
         ["'_task_hash'"],
     ),
-    "nobody": (
-        ("prodigy.jsonl", changed("prodigy.jsonl", every_record(_annotator_id=None, _session_id=None))),
-        (),
-        ["'_session_id'"],
-    ),
     "several accepted": (
         ("prodigy.jsonl", changed("prodigy.jsonl", first_record(accept=["Positive", "Negative"]))),
         (),

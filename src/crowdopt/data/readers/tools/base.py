@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crowdopt.data.readers.file_names import check_named, names_of
-from crowdopt.data.readers.files import InputFile, head_of, open_bytes
+from crowdopt.data.readers.files import InputFile, head_of, new_copy, open_bytes
 from crowdopt.data.readers.jsonl import pointer
 from crowdopt.data.readers.open_files import open_parts
 from crowdopt.data.readers.parquet import parquet_rows
@@ -184,6 +184,12 @@ class Files:
         except duckdb.InvalidInputException as error:
             self.locate_damage()
             raise error from None
+
+    def stored(self, query: str) -> str:
+        """The query for the rows of another, which are written to a file, so that documents are parsed once for all."""
+        path = literal(str(new_copy("rows.parquet", self.workspace)))
+        self.ask(f"COPY ({query}) TO {path} (FORMAT parquet)")
+        return f"SELECT * FROM read_parquet([{path}], hive_partitioning = false)"
 
     def locate_damage(self) -> None:
         """Raises if a file of JSON is no JSON, and says where."""

@@ -13,6 +13,7 @@ from crowdopt.data.readers.tools.base import (
     field_of,
     list_of,
     named_by_files,
+    text_of,
     words,
 )
 from crowdopt.data.tables.workspace import literal
@@ -59,9 +60,9 @@ def read(files: Files, reading: Reading) -> Export:
         f"SELECT *, {list_of(value)} AS labels FROM ({files.named_objects})",
         {name: field_of("json", name) for name in files.columns}
         | {"task": task, "worker": "to_json(file)", "label": "labels[1]"},
-        left_out=cases((f"json_array_length({value}) = 0", literal("examples without a label"))),
+        left_out=cases((f"json_type({value}) = 'ARRAY' AND len(labels) = 0", literal("examples without a label"))),
         problem=cases(
-            (f"{task} IS NULL", words(literal(f"{files.name}: no {TASK} in "), excerpt("json"))),
+            (f"{text_of('json', TASK)} IS NULL", words(literal(f"{files.name}: no {TASK} in "), excerpt("json"))),
             (
                 f"json_type({value}) IS DISTINCT FROM 'ARRAY'",
                 words(*place, literal(f"{question!r} is no list, as doccano writes it{_A_TABLE}")),

@@ -6,9 +6,10 @@ is another output each time. ``--task id`` takes them for one.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
-from crowdopt.data.readers.tools.base import Export, Files, Tool, cases, excerpt, field_of, list_of, text_of, words
+from crowdopt.data.readers.tools.base import Export, Files, Tool, cases, excerpt, field_of, text_of, words
 from crowdopt.data.tables.workspace import literal, quote
 from crowdopt.errors import InputError
 
@@ -44,7 +45,7 @@ def read(files: Files, reading: Reading) -> Export:
     if _is_log_without_samples(files.columns):
         raise InputError(f"{files.name} is a log without samples: write it with `inspect log dump`, not header only")
     files.need(["eval", "samples"], TITLE)
-    query = _scored(files)
+    query = files.stored(_scored(files))
     question = _question(files, query, reading.question)
     sample, more = field_of("sample", "id"), _told_apart(files, query, field_of("sample", "epoch"), "run")
     place = [literal(f"{files.name}: sample "), f"{sample}::VARCHAR", literal(": ")]
@@ -68,7 +69,7 @@ def read(files: Files, reading: Reading) -> Export:
         problem=cases(
             ("sample IS NULL", words(literal(f"{files.name}: no list of samples in "), excerpt("json"))),
             (
-                f"{sample} IS NULL",
+                f"{text_of('sample', 'id')} IS NULL",
                 words(literal(f"{files.name}: no id in the sample "), excerpt("sample")),
             ),
             (
@@ -84,9 +85,12 @@ def _scored(files: Files) -> str:
     """The query for all scores of all samples; a sample that has none is there without."""
     run = "coalesce(json_extract_string(json, '/eval/eval_id'), json_extract_string(json, '/eval/run_id'))"
     samples = field_of("json", "samples")
-    listed = f"CASE json_type({samples}) WHEN 'ARRAY' THEN {list_of(samples)} ELSE [NULL] END"
+    # Most of a log are events, which are left where they are.
+    fields = literal(json.dumps([dict.fromkeys([*KEPT.values(), "scores"], "JSON")]))
+    listed = f"CASE json_type({samples}) WHEN 'ARRAY' THEN json_transform({samples}, {fields}) ELSE [NULL] END"
     log = f"{excerpt('json')} AS json, json_extract(json, '/eval/model') AS model, {run} AS run"
-    each = f"SELECT {log}, unnest({listed}) AS sample FROM ({files.objects})"
+    parted = f"SELECT {log}, unnest({listed}) AS one FROM ({files.objects})"
+    each = f"SELECT * EXCLUDE one, CASE WHEN one IS NOT NULL THEN to_json(one) END AS sample FROM ({parted})"
     scores = field_of("sample", "scores")
     names = f"CASE WHEN len(json_keys({scores})) > 0 THEN json_keys({scores}) ELSE [NULL] END"
     named = f"SELECT *, unnest({names}) AS scorer FROM ({each})"

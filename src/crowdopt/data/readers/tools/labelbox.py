@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crowdopt.data.readers.tools.base import Export, Files, Tool, cases, excerpt, field_of, list_of, text_of, words
+from crowdopt.data.readers.tools.base import (
+    Export,
+    Files,
+    Tool,
+    cases,
+    excerpt,
+    field_of,
+    if_any,
+    list_of,
+    text_of,
+    words,
+)
 from crowdopt.data.tables.workspace import literal
 from crowdopt.errors import ColumnError, InputError
 
@@ -25,7 +36,7 @@ def recognise(columns: Sequence[str]) -> bool:
 
 
 def read(files: Files, reading: Reading) -> Export:
-    """The answers to a classification of whole data rows; a label that is a benchmark is gold."""
+    """The answers to a classification of whole data rows."""
     if set(files.columns) >= OLD:
         raise ColumnError(f"{files.name} was exported as the first version: export it with today's (project.export)")
     files.need([ROW, PROJECTS], TITLE)
@@ -37,7 +48,7 @@ def read(files: Files, reading: Reading) -> Export:
     skipped = text_of(field_of("label", "performance_details"), "skipped")
     place = [literal(f"{files.name}: data row "), "task::VARCHAR", literal(", label "), text_of("label", "id")]
     return Export(
-        f"SELECT *, {field_of('row', 'id')} AS task, {answers} AS answers FROM (SELECT *, {row} AS row FROM ({query}))",
+        f"SELECT *, {row} AS row, {if_any(field_of(row, 'id'))} AS task, {answers} AS answers FROM ({query})",
         {
             "task": "task",
             "worker": field_of(details, "created_by"),
@@ -66,8 +77,6 @@ def read(files: Files, reading: Reading) -> Export:
                 ),
             ),
         ),
-        gold=cases((f"{text_of(details, 'is_benchmark_reference')} = 'true'", "answers[1]")),
-        only_gold=f"({text_of(details, 'is_benchmark_reference')} = 'true') IS TRUE",
         nested=True,
     )  # fmt: skip
 
@@ -107,4 +116,4 @@ def _questions(files: Files, query: str) -> list[str]:
     return found
 
 
-TOOL = Tool("Labelbox", recognise, read, ("question", "export_gold"))
+TOOL = Tool("Labelbox", recognise, read, ("question",))

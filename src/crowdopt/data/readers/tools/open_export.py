@@ -10,14 +10,13 @@ from crowdopt.data.columns import choose_responses, suggest
 from crowdopt.data.known_labels import ExportLabels
 from crowdopt.data.readers.csv import check_delimiter
 from crowdopt.data.readers.file_names import FROM_FILE, with_worker
-from crowdopt.data.readers.files import new_copy
 from crowdopt.data.readers.find_files import find_files
 from crowdopt.data.readers.formats import FILE_FORMATS
 from crowdopt.data.readers.jsonl import KINDS, kind_of, number_type
 from crowdopt.data.readers.open_files import select, with_parsed_numbers
 from crowdopt.data.readers.tools import TOOL_NAMES, recognise, tool_named
 from crowdopt.data.readers.tools.base import NOTHING, Export, Files, named_by_files
-from crowdopt.data.tables.workspace import literal, quote
+from crowdopt.data.tables.workspace import quote
 from crowdopt.errors import ColumnError, GoldError, InputError
 
 if TYPE_CHECKING:
@@ -213,9 +212,7 @@ def _rows(export: Export, chosen: Sequence[str]) -> str:
 def _checked(files: Files, query: str, *, nested: bool) -> tuple[str, dict[str, int]]:
     """The rows, none of which is wrong, and how many of them are left out; JSON is parsed once, to a Parquet file."""
     if nested:
-        path = literal(str(new_copy("export.parquet", files.workspace)))
-        files.ask(f"COPY ({query}) TO {path} (FORMAT parquet)")
-        query = f"SELECT * FROM read_parquet([{path}], hive_partitioning = false)"
+        query = files.stored(query)
     found = files.ask(f"SELECT {LEFT_OUT}, count(*), min({PROBLEM}) FROM ({query}) GROUP BY ALL ORDER BY ALL")
     for reason, _, problem in found:
         if reason is None and problem is not None:

@@ -45,7 +45,7 @@ def read(files: Files, reading: Reading) -> Export:
     if GRADED not in files.columns:
         files.need([RESULTS], TITLE)
     question = files.choose_question(reading.question or QUESTIONS[0], QUESTIONS, TITLE)
-    query = _graded(files)
+    query = files.stored(_graded(files))
     assertion = field_of("part", "assertion")
     inputs = files.ask(f"SELECT DISTINCT unnest(json_keys(vars)) AS name FROM ({query}) ORDER BY name")
     place = [literal(f"{files.name}: test "), "test::VARCHAR", literal(": ")]
@@ -69,7 +69,7 @@ def read(files: Files, reading: Reading) -> Export:
         problem=cases(
             ("result IS NULL", words(literal(f"{files.name}: no list of results in "), excerpt("json"))),
             (
-                f"coalesce({if_any('test')}, vars) IS NULL",
+                f"coalesce({if_any('test')}, {if_any('vars')}) IS NULL",
                 words(literal(f"{files.name}: no testIdx in "), excerpt("result")),
             ),
             (
