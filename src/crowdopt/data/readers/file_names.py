@@ -27,7 +27,7 @@ FROM_FILE = "if every file has the answers of one worker, say --worker-from-file
 """What to do where nothing else names the workers."""
 
 
-def names_of(sources: Sequence[InputFile]) -> list[str]:
+def worker_names(sources: Sequence[InputFile]) -> list[str]:
     """What every file is called without its suffixes, and with as much of its folder as tells it from others."""
     paths = [_without_suffixes(source.name) for source in sources]
     depths = dict.fromkeys(paths, 1)

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crowdopt.data.readers.file_names import check_named, names_of
+from crowdopt.data.readers.file_names import check_named, worker_names
 from crowdopt.data.readers.files import InputFile, head_of, new_copy, open_bytes
 from crowdopt.data.readers.jsonl import pointer
 from crowdopt.data.readers.open_files import open_parts
@@ -126,7 +126,7 @@ class Files:
     @cached_property
     def names(self) -> list[str]:
         """The names of the files as those of workers, in their order."""
-        return names_of(self.sources)
+        return worker_names(self.sources)
 
     def table(self, names: Sequence[str]) -> str:
         """The query for some columns."""
