@@ -107,6 +107,12 @@ def _aggregated(name: str, choice: int, options: dict[str, Any]) -> str:
     return _closed(crowdopt.prove(name, **options, **OPTIONS))
 
 
+def unasked(name: str, choice: int) -> str:
+    """The responses of an export that has one question."""
+    lenient = {"missing": "drop", "duplicates": "all"} if choice % 2 else {}
+    return _closed(crowdopt.prove(name, **lenient, **OPTIONS))
+
+
 def _chosen_options(name: str, choice: int) -> dict[str, Any]:
     """Options that let more files through, so that what lies behind the first check is tried too."""
     lenient = {"missing": "drop", "duplicates": "all"} if choice % 2 else {}
@@ -325,6 +331,10 @@ KNOWN = (("task", "label"), ("a", "yes"), ("b", "no"))
 CLASSES = (("worker", "class"), ("ann", "expert"), ("bob", "other"), ("eve", "other"))
 
 
+REQUESTS = "ground_truth/consolidation-request/iteration-1/2024-03-04_11-00-00.json"
+"""The sample of SageMaker Ground Truth that has all objects."""
+
+
 READERS = {
     "csv": Reader("r.csv", _delimited(), aggregated),
     "tsv": Reader("r.tsv", _delimited("\t"), aggregated),
@@ -335,6 +345,14 @@ READERS = {
     "xlsx": Reader("r.xlsx", _rows_as(as_xlsx, spoil_zip), aggregated),
     "sqlite": Reader("r.db", _rows_as(as_sqlite, spoil_bytes), from_database),
     "frame": Reader("r.json", _frame, as_frame),
+    "juries": Reader(
+        "r.jsonl",
+        _sample("openai_batch/gpt-4o_output.jsonl", "openai_batch/claude-3.5_output.jsonl", "promptfoo.jsonl"),
+        aggregated,
+    ),
+    "juries.json": Reader("r.json", _sample("inspect_log.json", "promptfoo.json", REQUESTS), unasked),
+    "juries.csv": Reader("r.csv", _sample("inspect_samples.csv", "promptfoo.csv"), aggregated),
+    "annotators": Reader("r.jsonl", _sample("doccano/ann.jsonl", "labelbox.ndjson"), aggregated),
     "mturk": Reader("r.csv", _sample("mturk.csv", "mturk_answers.csv", "mturk_questions.csv"), aggregated),
     "items of mturk": Reader("r.csv", _sample("mturk_items.csv"), asked("rating")),
     "toloka": Reader("r.tsv", _sample("toloka.tsv"), aggregated),

@@ -36,6 +36,7 @@ class Reading:
         label: Name of the column of answers (not used by wide tables).
         class_column: Name of the column that tells the classes of workers apart; empty if there is none.
         wide: One row per task and one column per worker, an empty cell being no response.
+        worker_from_file: Whether every file has the answers of one worker, and its name is theirs.
         group: Name of the column that tells groups apart, each a problem of its own; empty if there are none.
         keep: Further columns to carry to the answers.
         duplicates: What to do when a worker answered a task more than once.
@@ -64,6 +65,7 @@ class Reading:
     label: str = "label"
     class_column: str = ""
     wide: bool = False
+    worker_from_file: bool = False
     group: str = ""
     keep: tuple[str, ...] = ()
     duplicates: Duplicates = "distinct"
@@ -125,6 +127,8 @@ class Reading:
     def _check_columns(self) -> None:
         if self.wide and self.class_column:
             raise InputError("a wide table has no column for the class of a worker: name a file with --classes")
+        if self.wide and self.worker_from_file:
+            raise InputError("a wide table has a column for each worker: leave out --worker-from-file, or --wide")
         columns = {"task": self.task, "group": self.group}
         if not self.wide:
             columns |= {"worker": self.worker, "label": self.label, "class": self.class_column}

@@ -28,6 +28,15 @@ class ColumnOptions(TypedDict, total=False):
     worker: Annotated[str, Option("worker", "Column of workers.")]
     label: Annotated[str, Option("label", "Column of answers.")]
     wide: Annotated[bool, Option(default=False, help="One row per task, one column per worker, empty = no response.")]
+    worker_from_file: Annotated[
+        bool,
+        Option(
+            default=False,
+            help="Every file has the answers of one worker, and its name is theirs.",
+            more="Every file has the answers of one worker, whose name is that of the file without its suffixes; files "
+            "of one name in several folders are told apart by the folder.",
+        ),
+    ]
 
 
 class LabelOptions(TypedDict, total=False):

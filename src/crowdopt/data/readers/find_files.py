@@ -47,6 +47,15 @@ MAGIC = {
 }
 """How files begin that are often taken for others, and what they are."""
 
+NOT_READ = {
+    ".xls": "the old .xls format is not read; save it as .xlsx",
+    ".bz2": "bzip2 is not read; compress it with gzip or zstd, or pipe it: bzcat … | crowdopt … -",
+    ".zip": "zip is not read; unpack it, and give the files that are in it",
+    ".eval": "logs of inspect-ai are read as JSON: inspect log dump LOG.eval > LOG.json",
+    ".xml": "XML, such as that of CVAT, is not read yet; make a table of it with the columns task, worker and label",
+}
+"""Suffixes of files that people have and that are not read, and what to do."""
+
 BOMS = {
     b"\xff\xfe\x00\x00": "utf-32",
     b"\x00\x00\xfe\xff": "utf-32",
@@ -132,12 +141,8 @@ def _by_suffix(path: Path) -> tuple[str, Packing]:
     inner = kinds.get(suffixes[-2]) if len(suffixes) > 1 else None
     if last in packings and inner and not inner.magic:
         return inner.name, packings[last]
-    if last == ".xls":
-        raise InputError(f"{path}: the old .xls format is not read; save it as .xlsx")
-    if last == ".bz2":
-        raise InputError(
-            f"{path}: bzip2 is not read; compress it with gzip or zstd, or pipe it: bzcat … | crowdopt … -"
-        )
+    if last in NOT_READ:
+        raise InputError(f"{path}: {NOT_READ[last]}")
     raise InputError(f"{path}: cannot tell its format from its suffix; these are read: {_what_is_read()}")
 
 

@@ -198,7 +198,7 @@ def _malformed(error: duckdb.Error, sources: Sequence[InputFile]) -> Exception:
 
 JSON_LINES = Format(
     "jsonl",
-    (".jsonl", ".ndjson"),
+    (".jsonl", ".ndjson", ".manifest"),
     _part,
     inspect=lambda source, *_: (source, source.packing),
     looks=lambda text: text.startswith("{"),

@@ -17,7 +17,22 @@ if TYPE_CHECKING:
 
     from crowdopt.data.readers.tools.base import Tool
 
-TOOL_NAMES = ("mturk", "label-studio", "toloka", "prodigy", "argilla", "appen", "zooniverse", "crowd-kit")
+TOOL_NAMES = (
+    "mturk",
+    "label-studio",
+    "toloka",
+    "prodigy",
+    "argilla",
+    "appen",
+    "zooniverse",
+    "crowd-kit",
+    "ground-truth",
+    "doccano",
+    "openai-batch",
+    "inspect-ai",
+    "promptfoo",
+    "labelbox",
+)
 """The names that ``--from`` takes, in the order in which exports are recognised; each has a module of that name."""
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os.path
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crowdopt.data.readers.files import InputFile, open_bytes
+from crowdopt.data.readers.file_names import check_named, worker_names
+from crowdopt.data.readers.files import InputFile, head_of, new_copy, open_bytes
 from crowdopt.data.readers.jsonl import pointer
 from crowdopt.data.readers.open_files import open_parts
 from crowdopt.data.readers.parquet import parquet_rows
@@ -31,6 +34,9 @@ LOCATABLE = 1 << 28
 
 MAX_RECORD = 1 << 24
 """Bytes of one record; each thread reads into room for two."""
+
+MAX_DOCUMENT = 1 << 29
+"""Bytes of a file that is one object, which is by its nature one record."""
 
 EXCERPT = 60
 """Characters of a record that an error shows."""
@@ -86,11 +92,13 @@ class Files:
         sources: The files.
         workspace: The database to read with.
         delimiter: Field delimiter of text files; empty to take it from the header.
+        each: Whether every file is a part of its own.
     """
 
     sources: Sequence[InputFile]
     workspace: Workspace
     delimiter: str = ""
+    each: bool = False
 
     @property
     def name(self) -> str:
@@ -116,7 +124,13 @@ class Files:
     @cached_property
     def parts(self) -> list[Part]:
         """The files as parts of one table."""
-        return open_parts(self.sources, self.workspace, self.delimiter)
+        groups = [[source] for source in self.sources] if self.each else [self.sources]
+        return [part for group in groups for part in open_parts(group, self.workspace, self.delimiter)]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the files as those of workers, in their order."""
+        return worker_names(self.sources)
 
     def table(self, names: Sequence[str]) -> str:
         """The query for some columns."""
@@ -127,10 +141,36 @@ class Files:
     def objects(self) -> str:
         """The query for all records, as one column ``json``; the cells of text files are texts in it."""
         if self.as_objects or all(source.kind == "parquet" for source in self.sources):
-            return " UNION ALL ".join(map(_objects, self.sources))
+            return f"SELECT json FROM ({self._located})"
         names = list(dict.fromkeys(self.columns))
         fields = ", ".join(f"{literal(name)}, {quote(name)}" for name in names)
         return f"SELECT json_object({fields}) AS json FROM ({self.table(names)})"
+
+    @property
+    def named_objects(self) -> str:
+        """The query for all records and where they are: ``json``, ``file`` (its name) and ``folder``, as texts."""
+        rows = {
+            str(source.path): (name, Path(os.path.abspath(source.name)).parent.name)  # noqa: PTH100 - takes .. away
+            for source, name in zip(self.sources, self.names, strict=True)
+        }
+        places = ", ".join(f"({', '.join(map(literal, (path, *names)))})" for path, names in rows.items())
+        named = f"SELECT * FROM (VALUES {places}) AS names (filename, file, folder)"
+        return f"SELECT json, file, folder FROM ({self._located}) JOIN ({named}) USING (filename)"
+
+    @cached_property
+    def _located(self) -> str:
+        """The query for all records, as ``json``, and the paths of their files, as ``filename``."""
+        groups: dict[tuple[str, str, int], list[InputFile]] = {}
+        for source in self.sources:
+            key = (
+                (source.kind, source.packing, _room(source)) if source.kind != "parquet" else (str(source.path), "", 0)
+            )
+            groups.setdefault(key, []).append(source)
+        return " UNION ALL ".join(_objects(group, room) for (_, _, room), group in groups.items())
+
+    def check_worker_names(self) -> None:
+        """Raises if the files cannot name workers."""
+        check_named(self.sources)
 
     def keys(self, inside: str = "") -> list[str]:
         """All keys of the records, or of an object inside them, in the order in which they tend to stand there."""
@@ -152,6 +192,12 @@ class Files:
         except duckdb.InvalidInputException as error:
             self.locate_damage()
             raise error from None
+
+    def stored(self, query: str) -> str:
+        """The query for the rows of another, which are written to a file, so that documents are parsed once for all."""
+        path = literal(str(new_copy("rows.parquet", self.workspace)))
+        self.ask(f"COPY ({query}) TO {path} (FORMAT parquet)")
+        return f"SELECT * FROM read_parquet([{path}], hive_partitioning = false)"
 
     def locate_damage(self) -> None:
         """Raises if a file of JSON is no JSON, and says where."""
@@ -193,6 +239,11 @@ def text_of(value: str, name: str) -> str:
     return f"json_extract_string({value}, {literal(pointer(name))})"
 
 
+def if_any(value: str) -> str:
+    """The expression for a value of JSON that has no value if it is null."""
+    return f"CASE WHEN json_type({value}) <> 'NULL' THEN {value} END"
+
+
 def list_of(value: str) -> str:
     """The expression for the items of a list of JSON; none if it is no list."""
     return f"CASE json_type({value}) WHEN 'ARRAY' THEN json_transform({value}, '[\"JSON\"]') ELSE [] END"
@@ -225,13 +276,33 @@ def unprefixed(columns: Sequence[str], prefix: str, expression: Callable[[str], 
     return found
 
 
-def _objects(source: InputFile) -> str:
-    if source.kind == "parquet":
-        return f"SELECT to_json(one) AS json FROM {parquet_rows([source])} AS one"
+def named_by_files(files: Files) -> str:
+    """What is said of an export where workers have the names of files."""
+    if len(files.sources) == 1:
+        return f"one file, so one worker, by its name: {files.names[0]}"
+    return f"workers have the names of their files: {len(set(files.names)):,}"
+
+
+def _objects(sources: Sequence[InputFile], room: int) -> str:
+    if sources[0].kind == "parquet":
+        path = literal(str(sources[0].path))
+        return f"SELECT to_json(one) AS json, {path} AS filename FROM {parquet_rows(sources)} AS one"
+    paths = ", ".join(source.literal for source in sources)
     return (
-        f"SELECT json FROM read_json_objects([{source.literal}], format = 'auto', compression = '{source.packing}', "
-        f"hive_partitioning = false, maximum_object_size = {MAX_RECORD})"
+        f"SELECT json, filename FROM read_json_objects([{paths}], format = 'auto', filename = true, "
+        f"compression = '{sources[0].packing}', hive_partitioning = false, maximum_object_size = {room})"
     )
+
+
+def _room(source: InputFile) -> int:
+    """Bytes that a record may have: those of the whole file if it is one object."""
+    if source.kind != "json" or not head_of(source).lstrip().startswith(b"{"):
+        return MAX_RECORD
+    with open_bytes(source) as stream:
+        size = 0
+        while size < MAX_DOCUMENT and (block := stream.read(1 << 20)):
+            size += len(block)
+    return max(MAX_RECORD, size)
 
 
 def _check_json(source: InputFile) -> None:

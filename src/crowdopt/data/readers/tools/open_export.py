@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from crowdopt.data.columns import choose_responses
+from crowdopt.data.columns import choose_responses, suggest
 from crowdopt.data.known_labels import ExportLabels
 from crowdopt.data.readers.csv import check_delimiter
-from crowdopt.data.readers.files import new_copy
+from crowdopt.data.readers.file_names import FROM_FILE, with_worker
 from crowdopt.data.readers.find_files import find_files
 from crowdopt.data.readers.formats import FILE_FORMATS
 from crowdopt.data.readers.jsonl import KINDS, kind_of, number_type
 from crowdopt.data.readers.open_files import select, with_parsed_numbers
 from crowdopt.data.readers.tools import TOOL_NAMES, recognise, tool_named
-from crowdopt.data.readers.tools.base import NOTHING, Export, Files
-from crowdopt.data.tables.workspace import literal, quote
+from crowdopt.data.readers.tools.base import NOTHING, Export, Files, named_by_files
+from crowdopt.data.tables.workspace import quote
 from crowdopt.errors import ColumnError, GoldError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from crowdopt.data.columns import Choose
     from crowdopt.data.reading import Reading
@@ -65,7 +66,10 @@ def open_files(paths: Sequence[str], reading: Reading, workspace: Workspace) -> 
     Raises:
         InputError: A file is not what it should be, or an option does not go with what it is.
     """
-    files = Files(find_files(paths, workspace, reading.encoding), workspace, check_delimiter(reading.delimiter))
+    found_files = find_files(paths, workspace, reading.encoding)
+    files = Files(found_files, workspace, check_delimiter(reading.delimiter), each=reading.worker_from_file)
+    if reading.worker_from_file:
+        files.check_worker_names()
     notes: tuple[str, ...] = ()
     if reading.tool == "auto":
         found = recognise(files.columns)
@@ -77,8 +81,25 @@ def open_files(paths: Sequence[str], reading: Reading, workspace: Workspace) -> 
     if reading.tool:
         return replace(_open_export(files, reading, choose), trims=trims)
     _check_plain(files.name, reading)
-    table = select(files.parts, workspace, choose, reading.order_by)
+    with _suggesting_files(files, reading):
+        parts = files.parts
+        if reading.worker_from_file:
+            parts = [with_worker(part, reading.worker, name) for part, name in zip(parts, files.names, strict=True)]
+            notes = (*notes, named_by_files(files))
+        table = select(parts, workspace, choose, reading.order_by)
     return OpenedSource(table, reading, notes=notes, trims=trims)
+
+
+@contextmanager
+def _suggesting_files(files: Files, reading: Reading) -> Iterator[None]:
+    """Where several files have no column that could be the worker's, errors say that their names may be."""
+    try:
+        yield
+    except ColumnError as error:
+        named = reading.wide or reading.worker_from_file or suggest(reading.worker, "worker", files.columns)
+        if len(files.sources) == 1 or named:
+            raise
+        raise ColumnError(f"{error}; {FROM_FILE}") from error
 
 
 def open_frame(frame: Any, reading: Reading) -> OpenedSource:
@@ -86,6 +107,8 @@ def open_frame(frame: Any, reading: Reading) -> OpenedSource:
     if reading.tool not in {"", "auto"}:
         raise InputError(f"the export of a tool ({reading.tool}) is read from a file: give its path, not a frame")
     _check_plain("a frame", reading)
+    if reading.worker_from_file:
+        raise InputError("--worker-from-file is for files: a frame or a table of a database has none; leave it out")
     return OpenedSource(frame, replace(reading, tool=""))
 
 
@@ -128,7 +151,7 @@ def _not_left_out(tool: str) -> tuple[str, ...]:
 def _open_export(files: Files, reading: Reading, choose: Choose) -> OpenedSource:
     if reading.wide:
         raise InputError(f"an export of {tool_named(reading.tool).title} is no wide table: leave out --wide")
-    for option in _given(reading):
+    for option in [*_given(reading), *(["worker_from_file"] if reading.worker_from_file else [])]:
         if option not in tool_named(reading.tool).options:
             title = tool_named(reading.tool).title
             if option == "export_gold":
@@ -145,7 +168,7 @@ def _open_export(files: Files, reading: Reading, choose: Choose) -> OpenedSource
     if reading.order_by and not export.nested:
         responses = with_parsed_numbers(responses, reading.order_by, files.workspace)
     has_gold = export.gold != NOTHING and bool(files.ask(f"{gold} LIMIT 1"))
-    notes = [*(f"{what} left out: {n:,}" for what, n in left_out.items()), *export.notes]
+    notes = [*export.notes, *(f"{what} left out: {n:,}" for what, n in left_out.items())]
     if has_gold:
         notes.append(PINNED if reading.export_gold else MEASURES)
     elif reading.export_gold:
@@ -189,9 +212,7 @@ def _rows(export: Export, chosen: Sequence[str]) -> str:
 def _checked(files: Files, query: str, *, nested: bool) -> tuple[str, dict[str, int]]:
     """The rows, none of which is wrong, and how many of them are left out; JSON is parsed once, to a Parquet file."""
     if nested:
-        path = literal(str(new_copy("export.parquet", files.workspace)))
-        files.ask(f"COPY ({query}) TO {path} (FORMAT parquet)")
-        query = f"SELECT * FROM read_parquet([{path}], hive_partitioning = false)"
+        query = files.stored(query)
     found = files.ask(f"SELECT {LEFT_OUT}, count(*), min({PROBLEM}) FROM ({query}) GROUP BY ALL ORDER BY ALL")
     for reason, _, problem in found:
         if reason is None and problem is not None:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crowdopt.data.readers.tools.base import Export, Files, Tool, cases, excerpt, field_of, list_of, text_of, words
+from crowdopt.data.readers.tools.base import (
+    Export,
+    Files,
+    Tool,
+    cases,
+    excerpt,
+    field_of,
+    if_any,
+    list_of,
+    named_by_files,
+    text_of,
+    words,
+)
 from crowdopt.data.tables.workspace import literal
 
 if TYPE_CHECKING:
@@ -25,11 +35,9 @@ def recognise(columns: Sequence[str]) -> bool:
 
 def read(files: Files, reading: Reading) -> Export:
     """The answers but for ignored ones: the option that was accepted, or whether the example was."""
-    del reading  # a line answers one question
     files.need([TASK, "answer"], TITLE)
     task, answer = field_of("json", TASK), text_of("json", "answer")
-    signed = not {ANNOTATOR, SESSION}.isdisjoint(files.columns)
-    worker = f"coalesce({field_of('json', ANNOTATOR)}, {field_of('json', SESSION)})" if signed else "to_json(file)"
+    worker, notes = _worker(files, reading)
     choice = "accept" in files.columns
     accepted = list_of(field_of("json", "accept"))
     place = [literal(f"{files.name}: task "), f"{task}::VARCHAR", literal(": ")]
@@ -42,7 +50,7 @@ def read(files: Files, reading: Reading) -> Export:
         left_out.append((f"{answer} = 'reject'", literal("rejected examples")))
     view = text_of("json", "_view_id")
     return Export(
-        files.objects if signed else _objects_and_files(files),
+        files.named_objects,
         {name: field_of("json", name) for name in files.columns}
         | {"task": task, "worker": worker, "label": f"{accepted}[1]" if choice else field_of("json", "answer")},
         left_out=cases(*left_out),
@@ -60,18 +68,18 @@ def read(files: Files, reading: Reading) -> Export:
             (f"len({accepted}) > 1 AND {answer} = 'accept'" if choice else "false", several),
         ),
         nested=True,
-        notes=() if signed else ("it does not say who answered: each file is taken for one worker",),
+        notes=notes,
     )
 
 
-def _objects_and_files(files: Files) -> str:
-    """The query for all records, each with the name of its file, without folders if that is enough."""
-    short = {source.name: Path(source.name.removesuffix(".gz").removesuffix(".zst")).stem for source in files.sources}
-    names = short if len({*short.values()}) == len(files.sources) else {name: name for name in short}
-    return " UNION ALL ".join(
-        f"SELECT json, {literal(names[source.name])} AS file FROM ({replace(files, sources=[source]).objects})"
-        for source in files.sources
-    )
+def _worker(files: Files, reading: Reading) -> tuple[str, tuple[str, ...]]:
+    """The worker of a line, and what is to be said of it: one that names no session has that of its file."""
+    by_file = "to_json(file)"
+    if reading.worker_from_file:
+        return by_file, (named_by_files(files),)
+    worker = f"coalesce({if_any(field_of('json', ANNOTATOR))}, {if_any(field_of('json', SESSION))})"
+    ((unnamed,),) = files.ask(f"SELECT count(*) FROM ({files.objects}) WHERE {worker} IS NULL")
+    return f"coalesce({worker}, {by_file})", (f"no session: {named_by_files(files)}",) if unnamed else ()
 
 
-TOOL = Tool("Prodigy (db-out)", recognise, read)
+TOOL = Tool("Prodigy (db-out)", recognise, read, ("worker_from_file",))

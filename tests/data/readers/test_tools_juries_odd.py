@@ -1,0 +1,267 @@
+"""What exports of juries, and of tools with a file for each worker, may have in them beside plain answers."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+import crowdopt
+from crowdopt.errors import InputError
+from support.needs import SAMPLES
+
+pytestmark = pytest.mark.filterwarnings("ignore::crowdopt.errors.CheckWarning")
+
+
+def lines(name):
+    return [json.loads(line) for line in (SAMPLES / name).read_text(encoding="utf-8").splitlines()]
+
+
+def as_lines(path, records):
+    path.write_text("".join(json.dumps(one) + "\n" for one in records))
+    return path
+
+
+def as_json(path, value):
+    path.write_text(json.dumps(value))
+    return path
+
+
+def notes(solution):
+    return list(solution.source.about_export)
+
+
+def responses(solution):
+    rows = solution.source.responses.table.collect().to_arrow().to_pylist()
+    return sorted((str(row["task"]), str(row["worker"]), row["label"]) for row in rows)
+
+
+# OpenAI
+
+
+def request(task, *contents, model="gpt-4o", status=200, **more):
+    choices = [{"index": n, "message": {"role": "assistant", "content": one}} for n, one in enumerate(contents)]
+    body = {"model": model, "choices": choices} if model else {"choices": choices}
+    return {"custom_id": task, "response": {"status_code": status, "body": body}, "error": None} | more
+
+
+def test_short_answers_of_a_batch_are_labels(tmp_path):
+    path = as_lines(
+        tmp_path / "b.jsonl",
+        [
+            request("a", " Pass\n"),
+            request("b", '"fail"'),
+            request("c", "```\nfail\n```"),
+            request("d", "because " * 20),
+            request("e", None),
+            request("f", "pass", status=429),
+            request("g", error={"code": "batch_expired"}, response=None),
+            request("h", "pass", "fail"),
+            request("i", "pass", model=None),
+        ],
+    )
+    solution = crowdopt.aggregate(path)
+    found = [(task, worker, label.lower()) for task, worker, label in responses(solution)]
+    assert sorted(found) == [
+        ("a", "gpt-4o", "pass"),
+        ("b", "gpt-4o", "fail"),
+        ("c", "gpt-4o", "fail"),
+        ("h", "gpt-4o", "fail"),
+        ("h", "gpt-4o", "pass"),
+        ("i", "b", "pass"),
+    ]
+    assert notes(solution) == [
+        "answers of more than 100 characters, which are no labels, left out: 1",
+        "empty answers left out: 1",
+        "failed requests left out: 2",
+    ]
+
+
+def test_a_batch_of_json_has_questions(tmp_path):
+    answers = [
+        '{"score": 4, "reason": "' + "so " * 60 + '"}',
+        '{"score": 2, "reason": "no"}',
+        "4",
+        '{"reason": "?"}',
+        "{",
+    ]
+    path = as_lines(tmp_path / "b.jsonl", [request(str(n), one) for n, one in enumerate(answers)])
+    solution = crowdopt.aggregate(path)
+    assert responses(solution) == [("0", "gpt-4o", 4), ("1", "gpt-4o", 2)]
+    assert notes(solution) == ["label: 'score' of the JSON that was answered", "answers without 'score' left out: 3"]
+    as_lines(path, [request(str(n), json.dumps({"a": "x", "b": "y"})) for n in range(2)])
+    with pytest.raises(InputError, match=r"2 questions.*\(a, b\)"):
+        crowdopt.aggregate(path)
+    assert responses(crowdopt.aggregate(path, question="b")) == [("0", "gpt-4o", "y"), ("1", "gpt-4o", "y")]
+
+
+def test_failed_requests_of_the_sample_are_counted():
+    solution = crowdopt.aggregate(sorted(SAMPLES.glob("openai_batch/*.jsonl")))
+    everything = [one for path in SAMPLES.glob("openai_batch/*.jsonl") for one in lines(path)]
+    failed = [one for one in everything if (one["response"] or {}).get("status_code") != 200]
+    assert (len(everything), len(failed)) == (25, 2)
+    assert notes(solution)[1:] == ["failed requests left out: 2"]
+
+
+# inspect-ai
+
+
+def log(tmp_path, change, name="log.json"):
+    value = json.loads((SAMPLES / "inspect_log.json").read_text())
+    change(value)
+    return as_json(tmp_path / name, value)
+
+
+def test_epochs_and_evaluations_are_tasks_of_their_own(tmp_path):
+    def twice(value):
+        value["samples"] += [one | {"epoch": 2} for one in value["samples"]]
+
+    solution = crowdopt.aggregate(log(tmp_path, twice))
+    assert (solution.totals.n_tasks, solution.totals.n_responses) == (16, 46)
+    assert "t0, epoch 2" in solution.answers["task"].to_pylist()
+    merged = crowdopt.aggregate(log(tmp_path, twice), tool="inspect-ai", task="id")
+    assert (merged.totals.n_tasks, merged.totals.n_responses) == (8, 23)
+    other = log(tmp_path, lambda value: value["eval"].update(eval_id="cD4"), "other.json")
+    both = crowdopt.aggregate([SAMPLES / "inspect_log.json", other])
+    assert (both.totals.n_tasks, both.totals.n_responses) == (16, 46)
+    assert "t0, run cD4" in both.answers["task"].to_pylist()
+    again = crowdopt.aggregate([SAMPLES / "inspect_log.json", SAMPLES / "inspect_log.json"])
+    assert (again.totals.n_tasks, again.totals.n_responses) == (8, 23)
+
+
+def test_epochs_of_a_table(tmp_path):
+    with (SAMPLES / "inspect_samples.csv").open(newline="") as file:
+        header, *rows = csv.reader(file)
+    with (tmp_path / "s.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows, *([*row[:5], "2", *row[6:]] for row in rows)])
+    solution = crowdopt.aggregate(tmp_path / "s.csv")
+    assert (solution.totals.n_tasks, solution.totals.n_responses) == (16, 46)
+    assert notes(solution) == ["empty cells of scores left out: 34"]
+
+
+def test_scores_of_several_values_have_questions(tmp_path):
+    def valued(value):
+        for one in value["samples"]:
+            for score in one["scores"].values():
+                score["value"] = {"tone": score["value"], "length": 3}
+
+    with pytest.raises(InputError, match=r"2 questions.*\(length, tone\)"):
+        crowdopt.aggregate(log(tmp_path, valued))
+    solution = crowdopt.aggregate(log(tmp_path, valued), question="tone")
+    assert responses(solution) == responses(crowdopt.aggregate(SAMPLES / "inspect_log.json"))
+
+
+def test_samples_and_scores_without_a_value_are_counted(tmp_path):
+    def without(value):
+        value["samples"][0]["scores"] = None
+        value["samples"][1]["scores"]["gpt_4o"] = {"value": float("nan")}
+        value["samples"][2]["scores"] = {}
+
+    solution = crowdopt.aggregate(log(tmp_path, without))
+    assert notes(solution) == ["samples without scores left out: 2"]
+    assert (solution.totals.n_responses, solution.totals.n_dropped) == (23 - 3 - 3, 1)
+
+
+# promptfoo
+
+
+def test_prompts_are_tasks_of_their_own_and_what_is_not_graded_is_counted(tmp_path):
+    records = lines("promptfoo.jsonl")
+    records += [one | {"promptIdx": 1} for one in records]
+    records[0]["gradingResult"] = None
+    records[1]["gradingResult"]["componentResults"] += [{"pass": True, "score": 1, "assertion": None}]
+    solution = crowdopt.aggregate(as_lines(tmp_path / "p.jsonl", records))
+    assert (solution.totals.n_tasks, solution.totals.n_responses) == (15, 43)
+    assert "0, prompt 1" in solution.answers["task"].to_pylist()
+    assert notes(solution) == ["outputs that were not graded left out: 1", "sums of several assertions left out: 2"]
+
+
+def test_without_a_metric_the_model_that_graded_is_the_worker(tmp_path):
+    records = lines("promptfoo.jsonl")
+    for one in records:
+        for part in one["gradingResult"]["componentResults"]:
+            del part["assertion"]["metric"]
+    records[0]["gradingResult"]["componentResults"][0]["assertion"]["provider"] = "openai:gpt-4o"
+    records[0]["gradingResult"]["componentResults"][1]["assertion"] = {"type": "contains", "value": "good"}
+    solution = crowdopt.aggregate(as_lines(tmp_path / "p.jsonl", records))
+    assert {worker for _, worker, _ in responses(solution)} == {
+        "contains", *(f"openai:{judge}" for judge in ("gpt-4o", "claude-3.5", "llama-3.1", "mistral", "gemini-1.5"))
+    }  # fmt: skip
+
+
+# SageMaker Ground Truth
+
+
+def answered(content, worker="w"):
+    return {"answers": [{"workerId": worker, "answerContent": content}]}
+
+
+def test_forms_of_ground_truth_hold_labels_in_several_ways(tmp_path):
+    forms = [{"label": "cat"}, {"labels": ["cat"]}, {"cat": True, "dog": False}, "cat", {"labels": []}, {"cat": False}]
+    for n, one in enumerate(forms):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        as_json(folder / "2024.json", answered({"animal": one, "note": "fine"}))
+    solution = crowdopt.aggregate(sorted(tmp_path.glob("*/*.json")), question="animal")
+    assert responses(solution)[:4] == [(str(n), "w", "cat") for n in range(4)]
+    assert (solution.totals.n_responses, solution.totals.n_dropped) == (4, 2)
+
+
+def test_answers_in_other_folders_are_objects_by_their_files(tmp_path):
+    for name in ("one", "two"):
+        as_json(tmp_path / f"{name}.json", answered({"crowd-classifier": {"label": name}}))
+    solution = crowdopt.aggregate(sorted(tmp_path.glob("*.json")))
+    assert solution.answers["task"].to_pylist() == ["one", "two"]
+
+
+# doccano, Prodigy, Labelbox
+
+
+def test_examples_without_a_label_are_counted():
+    solution = crowdopt.aggregate(sorted(SAMPLES.glob("doccano/*.jsonl")))
+    assert notes(solution) == ["workers have the names of their files: 5", "examples without a label left out: 17"]
+    one = crowdopt.aggregate(SAMPLES / "doccano" / "ann.jsonl")
+    assert notes(one)[0] == "one file, so one worker, by its name: ann"
+    assert one.totals.n_workers == 1
+
+
+@pytest.mark.parametrize("keys", [{"Comments"}, set()])
+@pytest.mark.parametrize("name", ["label", "labels", "cats"])
+@pytest.mark.parametrize("suffix", [".jsonl", ".json"])
+def test_versions_of_doccano(keys, name, suffix, tmp_path):
+    records = [{"id": n, "text": "a", name: ["x"]} | {key: [] for key in keys} for n in range(3)]
+    path = (
+        as_lines(tmp_path / f"ann{suffix}", records) if suffix == ".jsonl" else as_json(tmp_path / "ann.json", records)
+    )
+    solution = crowdopt.aggregate(path)
+    assert (solution.reading.tool, solution.totals.n_responses) == ("doccano", 3)
+
+
+def test_prodigy_without_sessions_has_the_names_of_files(tmp_path):
+    records = lines("prodigy.jsonl")
+    names = sorted({one["_annotator_id"] for one in records})
+    for name in names:
+        own = [one | {"_annotator_id": None} for one in records if one["_annotator_id"] == name]
+        as_lines(tmp_path / f"{name}.jsonl", [{key: one[key] for key in one if key != "_session_id"} for one in own])
+    solution = crowdopt.aggregate(sorted(tmp_path.glob("*.jsonl")))
+    known = crowdopt.aggregate(SAMPLES / "prodigy.jsonl")
+    assert responses(solution) == responses(known)
+    assert notes(solution)[0] == "no session: workers have the names of their files: 5"
+    by_file = crowdopt.aggregate(SAMPLES / "prodigy.jsonl", worker_from_file=True)
+    assert {worker for _, worker, _ in responses(by_file)} == {"prodigy"}
+
+
+def test_labels_of_labelbox_that_are_none_are_counted(tmp_path):
+    records = lines("labelbox.ndjson")
+    labels = records[0]["projects"]["cp1"]["labels"]
+    labels[0]["performance_details"]["skipped"] = True
+    labels[1]["annotations"]["classifications"][0] = {
+        "name": "sentiment", "checklist_answers": [{"name": "Negative", "value": "negative"}]
+    }  # fmt: skip
+    labels[2]["annotations"]["classifications"][0] = {"name": "sentiment", "text_answer": {"content": "Negative"}}
+    records[1]["projects"]["cp1"]["labels"] = []
+    solution = crowdopt.aggregate(as_lines(tmp_path / "l.ndjson", records))
+    assert notes(solution) == ["data rows without a label left out: 1", "skipped labels left out: 1"]
+    assert [label for task, _, label in responses(solution) if task == "cl000"] == ["Negative", "Negative"]
+    assert solution.totals.n_responses == 23 - 3 - 1
