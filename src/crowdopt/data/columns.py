@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from crowdopt.data.rows.spread import spread_columns
 from crowdopt.errors import ColumnError
 
 if TYPE_CHECKING:
@@ -62,18 +63,7 @@ def choose_responses(reading: Reading) -> Choose:
 
     def choose(available: Sequence[str]) -> list[str]:
         if reading.wide:
-            need(reading.task, "task", available)
-            if reading.group:
-                need(reading.group, "group", available)
-            for name in reading.keep:
-                need(name, "--keep option", available)
-            chosen = list(available)
-            if len(set(chosen)) < len(chosen):
-                twice = next(name for name in chosen if chosen.count(name) > 1)
-                raise ColumnError(
-                    f"there are {chosen.count(twice)} columns named {twice!r}: one column per worker is needed"
-                )
-            return chosen
+            return _choose_wide(reading, available)
         chosen = [
             need(reading.task, "task", available),
             need(reading.worker, "worker", available),
@@ -84,11 +74,28 @@ def choose_responses(reading: Reading) -> Choose:
         if reading.group:
             chosen.append(need(reading.group, "group", available))
         chosen += [need(name, "--keep option", available) for name in reading.keep]
-        if reading.order_by:
-            chosen.append(need(reading.order_by, "--order-by option", available))
+        for option in ("order_by", "time", "seconds"):
+            if name := getattr(reading, option):
+                chosen.append(need(name, f"--{option.replace('_', '-')} option", available))
+        chosen += [need(name, "--where option", available) for name in reading.where_columns]
         return list(dict.fromkeys(chosen))
 
     return choose
+
+
+def _choose_wide(reading: Reading, available: Sequence[str]) -> list[str]:
+    """All columns of a wide table, but for those that are not named where some are."""
+    chosen = [need(reading.index, reading.index_role, available)]
+    further = {"class": reading.class_column, "group": reading.group}
+    chosen += [need(name, role, available) for role, name in further.items() if name]
+    chosen += [need(name, "--keep option", available) for name in reading.keep]
+    chosen += [need(name, "--where option", available) for name in reading.where_columns]
+    if not reading.across_columns and len(set(available)) < len(available):
+        twice = next(name for name in available if list(available).count(name) > 1)
+        raise ColumnError(
+            f"there are {list(available).count(twice)} columns named {twice!r}: one column per worker is needed"
+        )
+    return list(dict.fromkeys([*chosen, *spread_columns(reading, available)]))
 
 
 def choose_truth(reading: Reading) -> Choose:

@@ -12,6 +12,7 @@ from crowdopt.errors import ColumnError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from crowdopt.data.columns import Choose
     from crowdopt.data.tables.workspace import Workspace
 
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT",
@@ -28,11 +29,24 @@ class Part:
         columns: The columns that it has, with duplicates.
         select: The query for some of the columns, and which of them are known to hold no value at all;
             may have to look at the file.
+        inside: The same part with what is inside its objects as columns, too; None if there is nothing of that kind.
     """
 
     name: str
     columns: Sequence[str]
     select: Callable[[Sequence[str]], tuple[str, frozenset[str]]]
+    inside: Callable[[], Part] | None = None
+
+
+def choose_columns(parts: Sequence[Part], choose: Choose) -> tuple[Sequence[Part], list[str]]:
+    """The columns to read; what is inside objects is looked at only if the columns alone do not do."""
+    try:
+        return parts, choose(available_columns(parts))
+    except ColumnError:
+        if all(part.inside is None for part in parts):
+            raise
+    parts = [part if part.inside is None else part.inside() for part in parts]
+    return parts, choose(available_columns(parts))
 
 
 def available_columns(parts: Sequence[Part]) -> list[str]:

@@ -44,6 +44,7 @@ class OpenedSource:
         gold_answered: Whether the annotations that say so are responses, too.
         notes: What was done with the rows of an export, in words.
         trims: Whether ids lose the blanks around them: where they come from text files.
+        left_out: How many rows are left out as the user does not ask for them, in words; empty if all count.
     """
 
     table: Any
@@ -52,6 +53,7 @@ class OpenedSource:
     gold_answered: bool = False
     notes: tuple[str, ...] = ()
     trims: bool = False
+    left_out: str = ""
 
     @property
     def export_labels(self) -> ExportLabels | None:
