@@ -233,7 +233,9 @@ def clean(table: Table, reading: Reading) -> Table:
 def _column(table: Table, name: str, dtype: Any, called: str) -> tuple[Any, nw.Expr]:
     """A column that has one value per row, all of one type, and its type; categories without an order as text."""
     if dtype.is_nested():
-        raise ColumnError(f"{called} holds nested values ({dtype}); it must hold one value per row")
+        raise ColumnError(
+            f"{called} holds nested values ({dtype}); it must hold one value per row: make a column of what is wanted"
+        )
     if dtype == nw.Object and is_mixed(table, name):
         raise ColumnError(f"{called} holds values of several types; make it one type")
     if dtype == nw.Categorical:

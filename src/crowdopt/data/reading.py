@@ -141,6 +141,8 @@ class Reading:
         for role in (self.index_role,) if self.wide else ("task", "worker", "label"):
             columns[role] = getattr(self, role)
         columns = {role: columns[role] for role in ("task", "worker", "label", "class", "group") if columns.get(role)}
+        if self.group and (self.time or self.seconds):
+            raise InputError("--time and --seconds are of all workers together: leave them out with --group")
         if self.group and self.gold:
             raise InputError("tasks of known label (--gold) do not go with --group yet")
         if len(set(columns.values())) < len(columns):

@@ -9,7 +9,7 @@ from crowdopt.data.readers.duckdb_errors import explain_errors
 from crowdopt.data.readers.files import InputFile, explain_unreadable
 from crowdopt.data.readers.find_files import find_files
 from crowdopt.data.readers.formats import FILE_FORMATS
-from crowdopt.data.readers.union import Part, check_columns, choose_columns, concatenate
+from crowdopt.data.readers.union import Part, choose_columns, concatenate
 from crowdopt.data.tables.workspace import Workspace, quote
 
 if TYPE_CHECKING:
@@ -60,7 +60,6 @@ def read_files(
 def select(parts: Sequence[Part], workspace: Workspace, choose: Choose, numeric: str = "") -> duckdb.DuckDBPyRelation:
     """Some columns of all parts; see :func:`read_files`."""
     parts, chosen = choose_columns(parts, choose)
-    check_columns(parts, chosen)
     query = concatenate(parts, chosen, workspace)
     return workspace.sql(with_parsed_numbers(query, numeric, workspace) if numeric in chosen else query)
 

@@ -41,12 +41,18 @@ class Part:
 def choose_columns(parts: Sequence[Part], choose: Choose) -> tuple[Sequence[Part], list[str]]:
     """The columns to read; what is inside objects is looked at only if the columns alone do not do."""
     try:
-        return parts, choose(available_columns(parts))
+        return parts, _chosen(parts, choose)
     except ColumnError:
         if all(part.inside is None for part in parts):
             raise
     parts = [part if part.inside is None else part.inside() for part in parts]
-    return parts, choose(available_columns(parts))
+    return parts, _chosen(parts, choose)
+
+
+def _chosen(parts: Sequence[Part], choose: Choose) -> list[str]:
+    chosen = choose(available_columns(parts))
+    check_columns(parts, chosen)
+    return chosen
 
 
 def available_columns(parts: Sequence[Part]) -> list[str]:
@@ -87,7 +93,9 @@ def concatenate(parts: Sequence[Part], chosen: Sequence[str], workspace: Workspa
     for name, *own in zip(chosen, *types, strict=True):
         for file, one in zip(files, own, strict=True):
             if one.endswith("]") or one.startswith(("STRUCT", "MAP", "UNION", "VARIANT")):
-                raise ColumnError(f"column {name!r} of {file} is nested ({one}); one value per row is needed")
+                raise ColumnError(
+                    f"column {name!r} of {file} is nested ({one}); one value per row is needed: make a column of it"
+                )
     common = [_common(name, own, files) for name, *own in zip(chosen, *types, strict=True)]
     return " UNION ALL ".join(_cast(query, chosen, own, common) for query, own in zip(queries, types, strict=True))
 

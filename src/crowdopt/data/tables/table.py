@@ -300,7 +300,8 @@ def lengthen(table: Table, index: Mapping[str, str], columns: Mapping[str, str],
 
     ``columns`` says what each is called in the new column ``role``, and ``index`` what stands beside: new names first.
     """
-    beside = {new: f"crowdopt_index_{place}" for place, new in enumerate(index)}  # workers may have any names
+    longer = max(map(len, columns.values())) + 1  # than the name of any worker, each of which is a column for a moment
+    beside = {new: f"crowdopt_{place}".ljust(longer, "_") for place, new in enumerate(index)}
     renamed = {beside[new]: old for new, old in index.items()} | {own: old for old, own in columns.items()}
     long = table.select(nw.col(old).alias(new) for new, old in renamed.items()).unpivot(
         on=list(columns.values()), index=list(beside.values()), variable_name="crowdopt_of", value_name="crowdopt_label"

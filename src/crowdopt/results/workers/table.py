@@ -132,9 +132,15 @@ class Workers:
         found = fetch(self.ids.join(wanted, on=WORKER_NUMBER, how="inner").sort("rank").select("worker"))
         workers = [canonical_text(worker) for worker in found["worker"]]
         return [
-            {"worker": worker} | self._row(int(number)) | self._timing.get(worker, {})
+            {"worker": worker} | self._row(int(number)) | self._timing.get(worker, dict.fromkeys(self._timed))
             for worker, number in zip(workers, numbers, strict=True)
         ]
+
+    @property
+    def _timed(self) -> list[str]:
+        """The columns that say when workers answered and how long they took."""
+        timing = self.source.responses.timing
+        return list(timing.columns) if timing else []
 
     @cached_property
     def _timing(self) -> dict[str, dict[str, Any]]:
