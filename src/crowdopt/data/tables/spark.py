@@ -110,10 +110,12 @@ def lengthen(table: LazyFrame[Any], index: Mapping[str, str], columns: Mapping[s
     from pyspark.sql import functions as sql
 
     native = table.to_native()
-    long = native.select(*(native[old].alias(new) for new, old in index.items()), *columns).unpivot(
-        list(index), list(columns), "crowdopt_of", "crowdopt_label"
+    cells = {f"crowdopt_cell_{place}": old for place, old in enumerate(columns)}  # a worker may be called "task"
+    beside = [native[old].alias(new) for new, old in index.items()]
+    long = native.select(*beside, *(native[old].alias(cell) for cell, old in cells.items())).unpivot(
+        list(index), list(cells), "crowdopt_of", "crowdopt_label"
     )
-    names = sql.create_map(*(sql.lit(text) for pair in columns.items() for text in pair))
+    names = sql.create_map(*(sql.lit(text) for cell, old in cells.items() for text in (cell, columns[old])))
     return _adopted(long.select(*index, names[long["crowdopt_of"]].alias(role), long["crowdopt_label"].alias("label")))
 
 
