@@ -5,6 +5,7 @@ The declarations themselves are in the room ``options``.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -133,6 +134,20 @@ def split_texts(text: str) -> list[str]:
     (['a', 'b'], [])
     """
     return [item.strip() for item in text.split(",")] if text else []
+
+
+def split_columns(text: str) -> list[str]:
+    """Comma-separated names of columns, quoted as in CSV where they have commas or quotes.
+
+    >>> split_columns("gpt-4o, claude-3.5"), split_columns('"fast, cheap","so ""good"" a judge"')
+    (['gpt-4o', 'claude-3.5'], ['fast, cheap', 'so "good" a judge'])
+    """
+    try:
+        (names,) = csv.reader([text], skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError):
+        said = 'columns are separated by commas, and quoted as in CSV where they have some: a,"b, c"'
+        raise InputError(f"{said}; this cannot be read: {text}") from None
+    return [name.strip() for name in names]
 
 
 def split_numbers(text: str, option: str) -> list[float]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import crowdopt
-from crowdopt import Solution, prove, verify
+from crowdopt import Solution, aggregate, prove, verify
 from crowdopt.data.groups import load_groups
 from crowdopt.data.reading import Reading
 from crowdopt.errors import ClassError, ColumnError, InputError
@@ -320,3 +320,16 @@ def test_bad_tables_of_spark_are_input_errors(spark):
         prove(data.union(placed(to_arrow(ROWS[:5]), spark)))
     with pytest.raises(ClassError, match="10 classes cannot be found among 9 workers"):
         prove(data, find_classes=10)
+
+
+def test_judges_of_any_names_and_only_the_rows_that_count(spark):
+    odd = {"w0": "claude-3.5", "w1": "a `quoted` one", "w2": "task", "w3": "o.1"}
+    table = wide(ROWS).rename(columns=odd | {"task": "an.id"})
+    options = {"task": "an.id", "worker_columns": list(odd.values()), "where": "'claude-3.5' != no and an.id > 20"}
+    here = aggregate(table, **options)
+    there = aggregate(spark.createDataFrame(pa.Table.from_pandas(table, preserve_index=False)), **options)
+    assert there.source.fingerprint == here.source.fingerprint
+    assert there.source.about_export == here.source.about_export != ()
+    assert {row["worker"] for row in there.workers().collect()} <= set(odd.values())
+    with pytest.raises(InputError, match="are not read from Spark"):
+        aggregate(spark.createDataFrame(to_arrow(ROWS)), time="label")

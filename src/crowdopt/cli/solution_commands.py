@@ -212,8 +212,8 @@ def _show_workers(measured: Workers, facts: dict[str, Any], output: str | None) 
     flagged = ", ".join(f"{count:,} {name}" for name, count in facts["flags"].items() if count)
     left = measured.n_workers - len(facts["worst"])
     where = f"all workers, with reasons, in {output}" if output else "add -o workers.csv for all workers, with reasons"
-    number = {"skill": "skill", "information": "bits"}
-    numbers = [name for name in number if name in measured.columns]
+    number = {"skill": "skill", "information": "bits", "median_seconds": "seconds"}
+    numbers = [name for name in number if name in measured.columns or name in next(iter(facts["worst"]), ())]
     print_rows(
         f"{measured.n_workers:,} workers, worst first: right by the labels, agreement with the others",
         ["worker", "responses", *map(number.__getitem__, numbers), "right", "95 %", "agrees", "by chance", "flag"],
@@ -225,6 +225,6 @@ def _show_workers(measured: Workers, facts: dict[str, Any], output: str | None) 
 def _worker_cells(row: dict[str, Any], numbers: list[str]) -> list[str]:
     compared = ["" if row[name] is None else f"{row[name]:.0%}" for name in ("agreement", "chance")]
     interval = f"{100 * row['accuracy_low']:.0f}–{row['accuracy_high']:.0%}"
-    shown_numbers = [f"{row[name]:.2f}" for name in numbers]
+    shown_numbers = ["" if row[name] is None else f"{row[name]:.2f}" for name in numbers]
     right, why = f"{row['accuracy']:.0%}", row["reason"] if "skill" in numbers else row["flag"]
     return [row["worker"], f"{row['n_responses']:,}", *shown_numbers, right, interval, *compared, why or ""]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from crowdopt.data.rows.spread import spread_columns
 from crowdopt.errors import ColumnError
 
 if TYPE_CHECKING:
@@ -108,26 +109,33 @@ def suggest(name: str, role: str, available: Sequence[str]) -> str | None:
 
 def choose_responses(reading: Reading) -> Choose:
     """The columns that a table of responses needs."""
-    wanted = [(reading.task, "task")]
-    if not reading.wide:
-        wanted += [(reading.worker, "worker"), (reading.label, "label")]
-        wanted += [(reading.class_column, "class")] if reading.class_column else []
-    wanted += [(reading.group, "group")] if reading.group else []
+    if reading.wide:
+        wanted = [(reading.index, reading.index_role), (reading.class_column, "class"), (reading.group, "group")]
+    else:
+        names = {"task": reading.task, "worker": reading.worker, "label": reading.label}
+        names |= {"class": reading.class_column, "group": reading.group}
+        wanted = [(name, role) for role, name in names.items()]
+        options = ("order_by", "time", "seconds")
+        wanted += [(getattr(reading, name), f"--{name.replace('_', '-')} option") for name in options]
     wanted += [(name, "--keep option") for name in reading.keep]
-    if not reading.wide and reading.order_by:
-        wanted.append((reading.order_by, "--order-by option"))
+    wanted += [(name, "--where option") for name in reading.where_columns]
+    wanted = [(name, role) for name, role in wanted if name]
 
     def choose(available: Sequence[str]) -> list[str]:
         chosen = need_all(wanted, available)
-        if not reading.wide:
-            return chosen
-        if twice := next((name for name in available if list(available).count(name) > 1), ""):
-            raise ColumnError(
-                f"there are {list(available).count(twice)} columns named {twice!r}: one column per worker is needed"
-            )
-        return list(available)
+        return _with_spread(reading, available, chosen) if reading.wide else chosen
 
     return choose
+
+
+def _with_spread(reading: Reading, available: Sequence[str], chosen: Sequence[str]) -> list[str]:
+    """The same with the columns of a wide table that are workers, or tasks: those that are named, or all others."""
+    if not reading.across_columns and len(set(available)) < len(available):
+        twice = next(name for name in available if list(available).count(name) > 1)
+        raise ColumnError(
+            f"there are {list(available).count(twice)} columns named {twice!r}: one column per worker is needed"
+        )
+    return list(dict.fromkeys([*chosen, *spread_columns(reading, available)]))
 
 
 def choose_truth(reading: Reading) -> Choose:

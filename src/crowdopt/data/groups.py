@@ -174,6 +174,7 @@ def load_groups(
         workspace=workspace,
         export_labels=opened_data.export_labels,
         notes=(
+            *([opened_data.left_out] if opened_data.left_out else []),
             *overview.all_incomplete.notes,
             *Repeats.of_all(known.repeats for known in facts.values()).notes,
             *clean.notes,

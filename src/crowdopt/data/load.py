@@ -20,6 +20,7 @@ from crowdopt.data.readers.open_files import explain_errors, read_files
 from crowdopt.data.readers.postgres_counts import Repeated, Server, serving
 from crowdopt.data.readers.tools.open_export import OpenedSource, open_files, open_frame
 from crowdopt.data.responses import Responses, TaskCounts, check, count_tasks
+from crowdopt.data.rows.where import answered_only, rows_that_count
 from crowdopt.data.tables.spark import is_spark
 from crowdopt.data.tables.workspace import Workspace
 from crowdopt.data.worker_classes import class_pairs, pairs_of, with_pairs, worker_classes
@@ -47,7 +48,8 @@ class Source:
         original: What the user gave.
         workspace: The database that files were read with; None for frames.
         notes: What is odd about the rows and what was done with them, in the words of the command line.
-        about_export: What was done with the rows of a tool's export: information, and nothing odd.
+        about_export: What was done with the rows of a tool's export, and how many rows were not asked for: information,
+            and nothing odd.
         digest: Of the responses; see ``fingerprint.py``. Empty if nobody asked for it.
         on_server: Whether a database server counted them, and they stay there.
         export_labels: The known labels that an export brings, if it has any and they are not pinned.
@@ -185,7 +187,7 @@ def _count(
     counts = count_tasks(responses, workspace, server)
     notes = (*responses.notes, *about_tasks(counts.table, responses.reading))
     source = Source(
-        responses, counts, data, workspace, notes, found.notes,
+        responses, counts, data, workspace, notes, (*found.notes, *([found.left_out] if found.left_out else [])),
         on_server=server is not None, export_labels=found.export_labels,
     )  # fmt: skip
     return replace(source, digest=digest_of_responses(responses, server)) if digest else source
@@ -284,7 +286,15 @@ def paths_of(data: Any) -> list[str]:
 
 
 def open_responses(data: Any, reading: Reading, workspace: Workspace | None) -> OpenedSource:
-    """A frame as it is, a table of a database, or files, which may be those of an annotation tool."""
+    """A frame, a table of a database, or files, which may be those of an annotation tool: the rows that count."""
+    found = _opened_whole(data, reading, workspace)
+    if not reading.where:
+        return found
+    table, said = rows_that_count(found.table, found.reading)
+    return replace(found, table=table, left_out=said, gold=answered_only(found.gold, table, found.reading))
+
+
+def _opened_whole(data: Any, reading: Reading, workspace: Workspace | None) -> OpenedSource:
     paths = paths_of(data)
     if not paths or workspace is None:
         return open_frame(data, reading)

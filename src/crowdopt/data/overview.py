@@ -79,9 +79,10 @@ class Overview:
     def incomplete(self, missing: Mapping[str, int]) -> Incomplete:
         """The rows that lack something, given sums of :meth:`missing`."""
         parts = {name: missing[f"missing_{name}"] for name in ("task", *self.needed)}
-        if self.reading.wide:  # an empty cell is no response; only the task must be there
-            n = parts["task"]
-            return Incomplete(missing["rows"], n, missing["missing_all"], n, {"task": n}, wide=True)
+        if self.reading.wide:  # an empty cell is no response; only the task (or worker) of a row must be there
+            role = self.reading.index_role
+            n = parts[role]
+            return Incomplete(missing["rows"], n, missing["missing_all"], n, {role: n}, wide=True)
         n, empty, without_id = (missing[f"missing_{name}"] for name in ("any", "all", "id"))
         return Incomplete(missing["rows"], n, empty, without_id, parts)
 

@@ -9,10 +9,12 @@ import narwhals as nw
 
 from crowdopt.data.bins import bin_responses
 from crowdopt.data.columns import check_answer_columns, choose_responses
-from crowdopt.data.tables.duckdb import ODD
+from crowdopt.data.rows.spread import spread_columns
+from crowdopt.data.rows.timing import timing_rows
 from crowdopt.data.tables.table import (
     Table,
     adopt,
+    column_names,
     distinct_rows,
     fetch,
     held_as,
@@ -27,7 +29,7 @@ from crowdopt.errors import ClassError, ColumnError
 from crowdopt.model.scale import canonical_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from crowdopt.data.reading import Reading
 
@@ -49,6 +51,7 @@ class Prepared:
         types: Types of the task, worker and label columns as the source has them; None for what is no column.
         reading: The options that it was read with; what was taken from the type of the label column, or from the
             range of the scores, is said in them.
+        timing: One row per response: worker, task, label, and time or seconds, if anything of that is to be known.
         trims: Whether ids are to lose the blanks around them; those by which something was joined have lost them.
         notes: What was found on the way.
     """
@@ -57,6 +60,7 @@ class Prepared:
     kept: Table | None
     types: dict[str, Any]
     reading: Reading
+    timing: Table | None = None
     trims: bool = False
     notes: tuple[str, ...] = ()
 
@@ -96,12 +100,16 @@ def prepare(
     check_ranks(reading)
     table = adopt(source, choose_responses(reading))
     schema = table.collect_schema()
-    columns = {"task": reading.task} | ({} if reading.wide else {"worker": reading.worker, "label": reading.label})
-    types: dict[str, Any] = {"worker": None, "label": None}
+    columns = {"task": reading.task, "worker": reading.worker, "label": reading.label}
+    across = spread_columns(reading, column_names(table)) if reading.wide else {}
+    if reading.wide:
+        columns = {reading.index_role: reading.index}
+    types: dict[str, Any] = {"task": None, "worker": None, "label": None}
     types |= {name: schema[held_as(table, own)] for name, own in columns.items()}
     kept = _kept(table, reading, trims=trims)
-    answered = _workers(table, reading) if reading.wide else [reading.label]
-    table = with_classes(clean(_long(table, reading), reading), reading, trims=trims)
+    timing = _timing(table, reading, trims=trims)
+    answered = list(across) or [reading.label]
+    table = with_classes(clean(_long(table, reading, across), reading), reading, trims=trims)
     if known:
         table = with_known_classes(trimmed_columns(table, ["class"]) if trims else table, known)
     if reading.group:
@@ -112,7 +120,7 @@ def prepare(
         table, reading, notes = bin_responses(table, reading, n_bins)
     elif not resolved:
         reading = _with_categories(reading, ordered_categories(source, answered))
-    return Prepared(table, kept, types, reading, trims, notes)
+    return Prepared(table, kept, types, reading, timing, trims, notes)
 
 
 def each_its_own_class(prepared: Prepared) -> Prepared:
@@ -147,12 +155,16 @@ def _kept(table: Table, reading: Reading, *, trims: bool) -> Table | None:
         return None
     schema = table.collect_schema()
     keys = {"task": reading.task} | ({"group": reading.group} if reading.group else {})
-    check_answer_columns([*([reading.group] if reading.group else []), "task", *reading.keep])
-    if "group" in keys and "group" in map(str.lower, reading.keep):  # by which kept columns are joined
+    check_answer_columns([*([reading.group_name] if reading.group else []), "task", *reading.kept])
+    if "group" in keys and "group" in map(str.lower, reading.kept):  # by which kept columns are joined
         raise ColumnError("a column named 'group' cannot be kept beside --group; rename it in the data")
     kept = table.select(
         *(nw.col(held_as(table, old)).alias(new) for new, old in keys.items()),
-        *(_column(table, name, schema[name], f"the column {name!r} to keep")[1] for name in reading.keep),
+        *(
+            _column(table, held, schema[held], f"the column {name!r} to keep")[1].alias(own)
+            for name, own in zip(reading.keep, reading.kept, strict=True)
+            for held in [held_as(table, name)]
+        ),
     )
     if reading.group:
         kept = with_texts(kept, ["group"])
@@ -160,32 +172,33 @@ def _kept(table: Table, reading: Reading, *, trims: bool) -> Table | None:
         kept = trimmed_columns(kept, [key for key in keys if kept.collect_schema()[key] == nw.String])
     # A kept column should be the same in all rows of a task; where it is not, the smallest value is taken,
     # so that the order of rows does not matter.
-    return kept.filter(~nw.col("task").is_null()).group_by(*keys).agg(nw.col(name).min() for name in reading.keep)
+    return kept.filter(~nw.col("task").is_null()).group_by(*keys).agg(nw.col(name).min() for name in reading.kept)
 
 
-def _long(table: Table, reading: Reading) -> Table:
+def _timing(table: Table, reading: Reading, *, trims: bool) -> Table | None:
+    rows = timing_rows(table, reading)
+    if rows is None:
+        return None
+    ids = ("task", "worker", "label")
+    rows = clean(rows, reading)
+    if trims:
+        rows = trimmed_columns(rows, [name for name in ids if rows.collect_schema()[name] == nw.String])
+    return rows.filter(*(~nw.col(name).is_null() for name in ids))
+
+
+def _long(table: Table, reading: Reading, across: Mapping[str, str]) -> Table:
     """Columns task, worker, label (and class, group, order), whatever the shape and names of the source."""
     names = {"task": reading.task, "worker": reading.worker, "label": reading.label}
     names |= {"class": reading.class_column, "group": reading.group, "order": reading.order_by}
-    names = {new: held_as(table, old) for new, old in names.items()}
-    if not reading.wide:
-        return table.select(*(nw.col(old).alias(new) for new, old in names.items() if old))
+    names = {new: held_as(table, old) for new, old in names.items() if old}
+    if not across:
+        return table.select(*(nw.col(old).alias(new) for new, old in names.items()))
     schema = table.collect_schema()
-    workers = _workers(table, reading)
-    if len({schema[name] for name in workers}) > 1 and not all(schema[name].is_numeric() for name in workers):
-        table = with_texts(table, workers)
-    return lengthen(table, {new: names[new] for new in ("task", "group") if names[new]}, workers)
-
-
-def _workers(table: Table, reading: Reading) -> list[str]:
-    """The columns of a wide table that have a worker's answers."""
-    others = {held_as(table, name) for name in (reading.task, reading.group, *reading.keep)}
-    workers = [name for name in table.collect_schema().names() if name not in others]
-    if any(name.startswith(ODD) for name in workers):  # which would be the names of workers
-        raise ColumnError("in a wide table here, no worker may have a dot or a double quote in its name; rename it")
-    if not workers:
-        raise ColumnError(f"a wide table needs one column per worker beside {reading.task!r}; there is none")
-    return workers
+    columns = {held_as(table, old): own for old, own in across.items()}
+    if len({schema[name] for name in columns}) > 1 and not all(schema[name].is_numeric() for name in columns):
+        table = with_texts(table, list(columns))
+    index: dict[str, str] = {new: names[new] for new in (reading.index_role, "class", "group") if new in names}
+    return lengthen(table, index, columns, reading.across)
 
 
 def _with_categories(reading: Reading, categories: tuple[Any, ...]) -> Reading:
@@ -220,7 +233,9 @@ def clean(table: Table, reading: Reading) -> Table:
 def _column(table: Table, name: str, dtype: Any, called: str) -> tuple[Any, nw.Expr]:
     """A column that has one value per row, all of one type, and its type; categories without an order as text."""
     if dtype.is_nested():
-        raise ColumnError(f"{called} holds nested values ({dtype}); it must hold one value per row")
+        raise ColumnError(
+            f"{called} holds nested values ({dtype}); it must hold one value per row: make a column of what is wanted"
+        )
     if dtype == nw.Object and is_mixed(table, name):
         raise ColumnError(f"{called} holds values of several types; make it one type")
     if dtype == nw.Categorical:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 
 from crowdopt.data.bins import checked_edges
 from crowdopt.data.readers.tools import TOOL_NAMES
+from crowdopt.data.rows.conditions import parse_conditions
 from crowdopt.errors import InputError
 from crowdopt.model.scale import ScaleKind, canonical_text
 from crowdopt.options.model import EXPORT_GOLD
@@ -35,7 +36,9 @@ class Reading:
         worker: Name of the column that tells workers apart (not used by wide tables).
         label: Name of the column of answers (not used by wide tables).
         class_column: Name of the column that tells the classes of workers apart; empty if there is none.
-        wide: One row per task and one column per worker, an empty cell being no response.
+        wide: One row per task and one column per worker, an empty cell being no response; or the other way round.
+        worker_columns: The columns of a wide table that are workers, by name or by a pattern; empty for all others.
+        task_columns: The columns that are tasks, where a row is a worker; empty if it is not.
         worker_from_file: Whether every file has the answers of one worker, and its name is theirs.
         group: Name of the column that tells groups apart, each a problem of its own; empty if there are none.
         keep: Further columns to carry to the answers.
@@ -43,6 +46,9 @@ class Reading:
         order_by: The column that says which of several responses came first.
         missing: What to do with rows that lack a task, a worker or a label.
         na: Texts that stand for a missing label.
+        where: Which rows count, as conditions on columns (see ``where.py``); empty for all.
+        time: Name of the column that says when a response was given; empty if there is none.
+        seconds: Name of the column that says how long it took; empty if there is none.
         verbatim: Whether labels and ids stay as they are spelled.
         tidy: Whether labels that look alike are one, and words for a missing label are missing ones.
         labels: The scale, lowest label first; empty to take it from the data.
@@ -65,6 +71,8 @@ class Reading:
     label: str = "label"
     class_column: str = ""
     wide: bool = False
+    worker_columns: tuple[str, ...] = ()
+    task_columns: tuple[str, ...] = ()
     worker_from_file: bool = False
     group: str = ""
     keep: tuple[str, ...] = ()
@@ -72,6 +80,9 @@ class Reading:
     order_by: str = ""
     missing: Missing = "drop"
     na: tuple[str, ...] = ()
+    where: str = ""
+    time: str = ""
+    seconds: str = ""
     verbatim: bool = False
     tidy: bool = False
     labels: tuple[str, ...] = ()
@@ -91,6 +102,7 @@ class Reading:
     def __post_init__(self) -> None:
         object.__setattr__(self, "keep", tuple(dict.fromkeys(self.keep)))
         object.__setattr__(self, "bins", checked_edges(self.bins))
+        object.__setattr__(self, "wide", self.wide or bool(self.across_columns))
         _one_of("duplicates", self.duplicates, get_args(Duplicates))
         _one_of("missing", self.missing, get_args(Missing))
         _one_of("--from", self.tool, ("", "auto", *TOOL_NAMES))
@@ -100,6 +112,7 @@ class Reading:
             raise InputError(f"--duplicates {self.duplicates} needs a column that orders the responses: --order-by COL")
         if self.order_by and self.duplicates not in {"first", "last"}:
             raise InputError("--order-by only has a meaning with --duplicates first|last")
+        parse_conditions(self.where)  # raises if they cannot be read
         self._check_labels()
         if len({task for task, _ in self.gold}) < len(self.gold):
             raise InputError("the gold has a task twice")
@@ -125,14 +138,13 @@ class Reading:
             _one_of("found", name, FOUND)
 
     def _check_columns(self) -> None:
-        if self.wide and self.class_column:
-            raise InputError("a wide table has no column for the class of a worker: name a file with --classes")
-        if self.wide and self.worker_from_file:
-            raise InputError("a wide table has a column for each worker: leave out --worker-from-file, or --wide")
-        columns = {"task": self.task, "group": self.group}
-        if not self.wide:
-            columns |= {"worker": self.worker, "label": self.label, "class": self.class_column}
+        self._check_wide()
+        columns = {"group": self.group, "class": self.class_column}
+        for role in (self.index_role,) if self.wide else ("task", "worker", "label"):
+            columns[role] = getattr(self, role)
         columns = {role: columns[role] for role in ("task", "worker", "label", "class", "group") if columns.get(role)}
+        if self.group and (self.time or self.seconds):
+            raise InputError("--time and --seconds are of all workers together: leave them out with --group")
         if self.group and self.gold:
             raise InputError("tasks of known label (--gold) do not go with --group yet")
         if len(set(columns.values())) < len(columns):
@@ -140,6 +152,60 @@ class Reading:
             raise InputError(
                 f"{', '.join(roles)} and {last} must be different columns, not {', '.join(columns.values())}"
             )
+
+    def _check_wide(self) -> None:
+        """Raises if an option means nothing for a table with several responses in a row."""
+        if self.worker_columns and self.task_columns:
+            raise InputError(
+                "a row is a task with --worker-columns, and a worker with --task-columns: leave out one of the two"
+            )
+        if not self.wide:
+            return
+        if self.class_column and not self.task_columns:
+            raise InputError("a wide table has no column for the class of a worker: name a file with --classes")
+        if self.task_columns and self.keep:
+            raise InputError("with --task-columns a row is a worker, and has no columns of tasks to --keep")
+        if self.worker_from_file:
+            raise InputError("a wide table has a column for each worker: leave out --worker-from-file, or --wide")
+        if self.order_by:
+            raise InputError("a wide table has one response of a worker to a task: leave out --order-by")
+        if self.time or self.seconds:
+            raise InputError("--time and --seconds are of one response: a wide table has several in a row")
+
+    @property
+    def across_columns(self) -> tuple[str, ...]:
+        """The columns that are named for the workers (or tasks) of a wide table; none if all others are."""
+        return self.task_columns or self.worker_columns
+
+    @property
+    def across(self) -> Literal["worker", "task"]:
+        """What a column of a wide table is."""
+        return "task" if self.task_columns else "worker"
+
+    @property
+    def index_role(self) -> Literal["worker", "task"]:
+        """What a row of a wide table is."""
+        return "worker" if self.task_columns else "task"
+
+    @property
+    def index(self) -> str:
+        """The column that tells the rows of a wide table apart."""
+        return self.worker if self.task_columns else self.task
+
+    @property
+    def where_columns(self) -> list[str]:
+        """The columns that say which rows count."""
+        return [one.column for one in parse_conditions(self.where)]
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """What the answers call the columns that are kept: dots in names are not for every table."""
+        return tuple(map(_without_dots, self.keep))
+
+    @property
+    def group_name(self) -> str:
+        """What the answers call the column of groups."""
+        return _without_dots(self.group)
 
     def check_binnable(self) -> None:
         """Raises if other options contradict that scores are put into bins, whose names and order follow from them."""
@@ -163,6 +229,8 @@ class Reading:
                 "group": group,
                 "keep": _several(options["keep"]),
                 "na": _several(options["na"]),
+                "worker_columns": _several(options["worker_columns"]),
+                "task_columns": _several(options["task_columns"]),
                 "labels": tuple(canonical_text(label) for label in options["labels"]),
                 "ranked": tuple(canonical_text(name) for name in given.get("ranked", ())),
                 "scale": options["scale"] or "",
@@ -184,6 +252,10 @@ class Reading:
             raise InputError(f"reading options do not match: {sorted(set(data) ^ names)}")
         options: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
         return cls(**options | {name: tuple((key, value) for key, value in data[name]) for name in PAIRS})
+
+
+def _without_dots(name: str) -> str:
+    return name.replace(".", "_")
 
 
 def _several(texts: Any) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from crowdopt.data.duplicates import KEPT, resolve_duplicates
 from crowdopt.data.hygiene import look_through
 from crowdopt.data.known_labels import GOLD_COLUMN, NOT_GOLD, TASK_TEXT, GoldCounts, count_array, with_gold, with_text
 from crowdopt.data.prepare import prepare
+from crowdopt.data.rows.timing import timing_of
 from crowdopt.data.tables.table import Table, fetch, fetch_integers, settle_by, small_table, table_of_parts
 from crowdopt.errors import GoldError, InputError
 from crowdopt.model.buckets import Buckets
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from crowdopt.data.readers.postgres_counts import Server
     from crowdopt.data.reading import Reading
+    from crowdopt.data.rows.timing import Timing
     from crowdopt.data.tables.workspace import Workspace
     from crowdopt.data.worker_classes import WorkerClass
 
@@ -50,6 +52,7 @@ class Responses:
             range of the scores, is said in them.
         answered_once: Whether it is known that no worker has two answers to a task.
         notes: What is odd about the rows and what was done with them, in the words of the command line.
+        timing: When workers gave their responses, and how long that took, if the reading says where that stands.
     """
 
     table: Table
@@ -63,6 +66,7 @@ class Responses:
     reading: Reading
     answered_once: bool = False
     notes: tuple[str, ...] = ()
+    timing: Timing | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +145,7 @@ def check(
         reading=reading,
         answered_once=reading.duplicates != "all" and not repeats.conflicts.n,
         notes=(*incomplete.notes, *repeats.notes, *clean.notes),
+        timing=None if prepared.timing is None else timing_of(prepared.timing),
     )
 
 

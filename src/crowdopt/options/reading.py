@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence  # noqa: TC003 -- types are read at run time
 from typing import Annotated, Any, Literal, TypedDict
 
-from crowdopt._option import Option, count_or_edges, split_texts, tool_name
+from crowdopt._option import Option, count_or_edges, split_columns, split_texts, tool_name
 from crowdopt.model.scale import ScaleKind  # noqa: TC001 -- types are read at run time
 
 Duplicates = Literal["distinct", "all", "first", "last", "same", "error"]
@@ -28,6 +28,28 @@ class ColumnOptions(TypedDict, total=False):
     worker: Annotated[str, Option("worker", "Column of workers.")]
     label: Annotated[str, Option("label", "Column of answers.")]
     wide: Annotated[bool, Option(default=False, help="One row per task, one column per worker, empty = no response.")]
+    worker_columns: Annotated[
+        Sequence[str],
+        Option(
+            (),
+            "The columns of a wide table that are workers; in a pattern, score_*, the * is the worker.",
+            more="The columns of a wide table that are workers, by name or by a pattern (``score_*``), whose ``*`` "
+            "stands for the worker; other columns are none.",
+            metavar="COL,...|PATTERN",
+            parse=split_columns,
+        ),
+    ]
+    task_columns: Annotated[
+        Sequence[str],
+        Option(
+            (),
+            "The columns that are tasks, in a table of one row per worker; by name or by a pattern.",
+            more="The columns that are tasks, by name or by a pattern with one ``*``, in a table that has one row per "
+            "worker.",
+            metavar="COL,...|PATTERN",
+            parse=split_columns,
+        ),
+    ]
     worker_from_file: Annotated[
         bool,
         Option(
@@ -123,6 +145,44 @@ class RowOptions(RepeatOptions, total=False):
     ]
 
 
+class FilterOptions(TypedDict, total=False):
+    """Which rows there are."""
+
+    where: Annotated[
+        str,
+        Option(
+            "",
+            'Read only rows with such values: "status = Approved and seconds >= 5".',
+            more='Which rows to read, by their values: ``"status = Approved and seconds >= 5"``. Operators are = != < '
+            "<= > >=; numbers are compared as numbers, all else as text. Quotes go around what has blanks and more.",
+            metavar="CONDITION",
+        ),
+    ]
+
+
+class TimingOptions(TypedDict, total=False):
+    """When responses were given, and how long they took: for the tables of workers, never for labels."""
+
+    time: Annotated[
+        str,
+        Option(
+            "",
+            "Column of when a response was given: workers' first and last.",
+            more="Column of when a response was given, for the table of workers: their first and last.",
+            metavar="COL",
+        ),
+    ]
+    seconds: Annotated[
+        str,
+        Option(
+            "",
+            "Column of how long a response took: workers' median.",
+            more="Column of how many seconds a response took, for the table of workers: their median.",
+            metavar="COL",
+        ),
+    ]
+
+
 class SpellingOptions(TypedDict, total=False):
     """What becomes of labels and ids that are spelled in several ways."""
 
@@ -184,6 +244,8 @@ class ReadOptions(
     ScaleOptions,
     BinOptions,
     RowOptions,
+    FilterOptions,
+    TimingOptions,
     SpellingOptions,
     FileOptions,
     total=False,

@@ -62,7 +62,7 @@ def plain_numbers(row: Floats | Ints) -> list[float | int | None]:
 
 def least_certain(solution: Solution, figures: Sequence[str]) -> dict[str, Any]:
     """The least certain tasks, the least certain first: their label, some columns of the answers, and what is kept."""
-    keep = list(solution.reading.keep)[:MAX_KEPT]
+    keep = list(solution.reading.kept)[:MAX_KEPT]
     table = solution.answers_table().select("task", "label", *figures, *keep)
     unsure = table.filter(nw.col("status") != "gold", nw.col("status") != "no_response")
     found = fetch(unsure.sort("confidence", "task").head(MAX_TASKS))
@@ -78,7 +78,7 @@ def least_certain(solution: Solution, figures: Sequence[str]) -> dict[str, Any]:
     ]
     return {
         "keep": [visible(name) for name in keep],
-        "n_not_shown": len(solution.reading.keep) - len(keep),
+        "n_not_shown": len(solution.reading.kept) - len(keep),
         "rows": rows,
         "names": [canonical_text(task) for task in found["task"]],
         "n_tasks": _n_labelled(solution),

@@ -41,7 +41,7 @@ NO_ROW = -1
 
 def check_kept(reading: Reading, columns: Sequence[str]) -> None:
     """Raises, before anything is solved, if a column that is to be kept has the name of one of the answers."""
-    check_answer_columns([*([reading.group] if reading.group else []), *columns, *reading.keep])
+    check_answer_columns([*([reading.group_name] if reading.group else []), *columns, *reading.kept])
 
 
 def answer_table(
@@ -127,7 +127,7 @@ def _check_names(columns: Mapping[str, Any], responses: Responses, counts: TaskC
 
 
 def _all_names(columns: Mapping[str, Any], responses: Responses, first: Sequence[str]) -> list[str]:
-    return [*first, *(name for name in columns if name not in first), *responses.reading.keep]
+    return [*first, *(name for name in columns if name not in first), *responses.reading.kept]
 
 
 def _sorted_table(joined: Table, columns: Mapping[str, Any], responses: Responses, first: Sequence[str]) -> Table:

@@ -72,7 +72,7 @@ def read_new(
     """
     if (classes is not None or class_) and not solution.classes:
         raise ClassError("the solution knows no classes of workers: leave out --classes and --class")
-    reading = replace(solution.reading, gold=(), export_gold=False)
+    reading = replace(solution.reading, gold=(), export_gold=False, time="", seconds="")
     if classes is not None:
         reading = _with_more_classes(reading, classes, class_)
     elif class_:

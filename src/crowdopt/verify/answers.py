@@ -56,9 +56,9 @@ def answer_differences(
         answers: A path or a table.
     """
     reading = answered.reading
-    keys = [*([reading.group] if reading.group else []), "task"]
+    keys = [*([reading.group_name] if reading.group else []), "task"]
     own_names = answered.answers_table(probabilities=True).collect_schema().names()
-    compared = {*own_names, *COMPARED}.difference(reading.keep)
+    compared = {*own_names, *COMPARED}.difference(reading.kept)
     choose = _choose(keys, compared)
     own: Any = nullcontext(source.workspace) if source.workspace else Workspace()
     with own as workspace, opened(answers, choose, Reading(), workspace) as found:

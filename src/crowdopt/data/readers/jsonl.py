@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 
 MAX_OBJECT = 64 << 20
 """Bytes of one object; each thread reads into room for two."""
+
+FEW = 12
+"""Paths that an error lists."""
+
+Path = tuple[str, ...]
+"""The keys that lead to a value inside objects, the outermost first."""
 
 KINDS = {
     "VARCHAR": "text",
@@ -62,19 +68,110 @@ def _part(sources: Sequence[InputFile], packing: str, workspace: Workspace) -> P
         f"read_ndjson_objects([{paths}], compression = '{packing}', hive_partitioning = false, "
         f"maximum_object_size = {MAX_OBJECT})"
     )
-    columns = _keys(sources, table, workspace)
+    keys = [(key,) for key in _keys(sources, table, workspace)]
+    rows = _Rows(sources, table, workspace)
 
-    def select(chosen: Sequence[str]) -> tuple[str, frozenset[str]]:
-        pointers = ", ".join(literal(pointer(name)) for name in chosen)
-        types = _types(sources, table, pointers, chosen, workspace)
-        cells = ", ".join(
-            f"cells[{place + 1}]::{one} AS {quote(name)}"
-            for place, (name, one) in enumerate(zip(chosen, types, strict=True))
+    def inside() -> Part:
+        leaves = rows.leaves(keys)
+        own = {path[0] for path in leaves if path in keys}  # a key with dots in it goes before a path
+        return rows.part([path for path in leaves if path in keys or ".".join(path) not in own])
+
+    return rows.part(keys, inside)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The objects of some files.
+
+    Attributes:
+        sources: The files.
+        table: What stands for them in SQL, as one column ``json``.
+        workspace: The database to read with.
+    """
+
+    sources: Sequence[InputFile]
+    table: str
+    workspace: Workspace
+
+    def part(self, paths: Sequence[Path], inside: Callable[[], Part] | None = None) -> Part:
+        """A part whose columns are what stands on some paths."""
+        by_name = {".".join(path): path for path in paths}
+
+        def select(chosen: Sequence[str]) -> tuple[str, frozenset[str]]:
+            own = [by_name[name] for name in chosen]
+            types = self._types(own)
+            cells = ", ".join(
+                f"cells[{place + 1}]::{one} AS {quote(name)}"
+                for place, (name, one) in enumerate(zip(chosen, types, strict=True))
+            )
+            found = f"SELECT json_extract_string(json, [{_pointers(own)}]) AS cells FROM {self.table}"
+            nulls = frozenset(name for name, one in zip(chosen, types, strict=True) if one == '"NULL"')
+            return f"SELECT {cells} FROM ({found})", nulls
+
+        return Part(self.sources[0].name, [".".join(path) for path in paths], select, inside)
+
+    def leaves(self, paths: Sequence[Path]) -> list[Path]:
+        """The paths or, where objects stand there, those to what is inside these, however deep, in order."""
+        values = f"unnest(range({len(paths)})) AS place, unnest(json_extract(json, [{_pointers(paths)}])) AS value"
+        objects = f"SELECT * FROM (SELECT {values} FROM {self.table}) WHERE json_type(value) = 'OBJECT'"
+        keys = f"SELECT place, json_keys(value) AS keys FROM ({objects})"
+        each = f"SELECT place, unnest(keys) AS key, unnest(range(len(keys))) AS n FROM ({keys})"
+        found = self.workspace.sql(
+            f"SELECT place, key FROM ({each}) GROUP BY ALL ORDER BY place, min(n), key"
+        ).fetchall()
+        below = [(*paths[place], key) for place, key in found]
+        inside: dict[Path, list[Path]] = {}
+        for path in self.leaves(below) if below else []:
+            inside.setdefault(path[: len(paths[0])], []).append(path)
+        return [leaf for path in paths for leaf in inside.get(path, [path])]
+
+    def _types(self, chosen: Sequence[Path]) -> list[str]:
+        pointers = _pointers(chosen)
+        cells = (
+            f"SELECT unnest(range({len(chosen)})) AS place, unnest(json_type(json, [{pointers}])) AS type, "
+            f"unnest(json_extract_string(json, [{pointers}])) AS cell FROM {self.table}"
         )
-        query = f"SELECT {cells} FROM (SELECT json_extract_string(json, [{pointers}]) AS cells FROM {table})"
-        return query, frozenset(name for name, one in zip(chosen, types, strict=True) if one == '"NULL"')
+        found = self.workspace.sql(f"SELECT DISTINCT place, {kind_of('type', 'cell')} FROM ({cells})").fetchall()
+        kinds: list[set[str]] = [set() for _ in chosen]
+        for place, one in found:
+            if one not in (None, "NULL"):
+                kinds[place].add(one)
+        return [self._type(path, own) for path, own in zip(chosen, kinds, strict=True)]
 
-    return Part(sources[0].name, columns, select)
+    def _type(self, path: Path, kinds: set[str]) -> str:
+        name = ".".join(path)
+        if nested := next((one for one in ("OBJECT", "ARRAY") if one in kinds), None):
+            said = f"column {name!r} is nested ({KINDS[nested]} in some rows); one value per row is needed"
+            raise ColumnError(said + (self._paths_into(path) if nested == "OBJECT" else ""))
+        if len({KINDS[one] for one in kinds}) > 1:
+            odd = "VARCHAR" if "VARCHAR" in kinds else "BOOLEAN"
+            other = next(KINDS[one] for one in sorted(kinds) if one != odd)
+            python = str if odd == "VARCHAR" else bool
+            file, line = _first(self.sources, lambda value: isinstance(_at(value, path), python))
+            raise InputError(
+                f"column {name!r} is {other} in some rows and {KINDS[odd]} in others "
+                f"(first {KINDS[odd]} at line {line} of {file}); make it one type"
+            )
+        if own := next(iter(kinds & {"VARCHAR", "BOOLEAN"}), None):
+            return own
+        return number_type(kinds) if kinds else '"NULL"'
+
+    def _paths_into(self, path: Path) -> str:
+        """What to name instead of an object."""
+        inside = [".".join(leaf) for leaf in self.leaves([path]) if leaf != path]
+        listed = ", ".join(inside[:FEW]) + (", …" if len(inside) > FEW else "")
+        return f": name a path into it ({listed})" if inside else ""
+
+
+def _pointers(paths: Sequence[Path]) -> str:
+    return ", ".join(literal("".join(map(pointer, path))) for path in paths)
+
+
+def _at(value: Any, path: Path) -> Any:
+    """What stands on a path; None if it ends before."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def _keys(sources: Sequence[InputFile], table: str, workspace: Workspace) -> list[str]:
@@ -95,38 +192,6 @@ def _keys(sources: Sequence[InputFile], table: str, workspace: Workspace) -> lis
     if not found:
         raise InputError(f"{sources[0].name} is empty: it has no columns")
     return [name for (name,) in found]
-
-
-def _types(
-    sources: Sequence[InputFile], table: str, pointers: str, chosen: Sequence[str], workspace: Workspace
-) -> list[str]:
-    cells = (
-        f"SELECT unnest(range({len(chosen)})) AS place, unnest(json_type(json, [{pointers}])) AS type, "
-        f"unnest(json_extract_string(json, [{pointers}])) AS cell FROM {table}"
-    )
-    found = workspace.sql(f"SELECT DISTINCT place, {kind_of('type', 'cell')} FROM ({cells})").fetchall()
-    kinds: list[set[str]] = [set() for _ in chosen]
-    for place, one in found:
-        if one not in (None, "NULL"):
-            kinds[place].add(one)
-    return [_type(name, own, sources) for name, own in zip(chosen, kinds, strict=True)]
-
-
-def _type(name: str, kinds: set[str], sources: Sequence[InputFile]) -> str:
-    if nested := next(iter(kinds & {"OBJECT", "ARRAY"}), None):
-        raise ColumnError(f"column {name!r} is nested ({KINDS[nested]} in some rows); one value per row is needed")
-    if len({KINDS[one] for one in kinds}) > 1:
-        odd = "VARCHAR" if "VARCHAR" in kinds else "BOOLEAN"
-        other = next(KINDS[one] for one in sorted(kinds) if one != odd)
-        python = str if odd == "VARCHAR" else bool
-        file, line = _first(sources, lambda value: isinstance(value.get(name), python))
-        raise InputError(
-            f"column {name!r} is {other} in some rows and {KINDS[odd]} in others "
-            f"(first {KINDS[odd]} at line {line} of {file}); make it one type"
-        )
-    if own := next(iter(kinds & {"VARCHAR", "BOOLEAN"}), None):
-        return own
-    return number_type(kinds) if kinds else '"NULL"'
 
 
 def kind_of(own: str, cell: str) -> str:

@@ -9,7 +9,7 @@ from crowdopt.data.readers.duckdb_errors import explain_errors
 from crowdopt.data.readers.files import InputFile, explain_unreadable
 from crowdopt.data.readers.find_files import find_files
 from crowdopt.data.readers.formats import FILE_FORMATS
-from crowdopt.data.readers.union import Part, available_columns, check_columns, concatenate
+from crowdopt.data.readers.union import Part, choose_columns, concatenate
 from crowdopt.data.tables.workspace import Workspace, quote
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ def read_files(
 
 def select(parts: Sequence[Part], workspace: Workspace, choose: Choose, numeric: str = "") -> duckdb.DuckDBPyRelation:
     """Some columns of all parts; see :func:`read_files`."""
-    chosen = choose(available_columns(parts))
-    check_columns(parts, chosen)
+    parts, chosen = choose_columns(parts, choose)
     query = concatenate(parts, chosen, workspace)
     return workspace.sql(with_parsed_numbers(query, numeric, workspace) if numeric in chosen else query)
 

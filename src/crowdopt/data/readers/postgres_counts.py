@@ -41,7 +41,8 @@ def serving(database: Database, choose: Choose, reading: Reading, workspace: Wor
 
     SQLite is no server: its rows are here anyhow, and DuckDB counts them sooner.
     """
-    plain = not (reading.wide or reading.group or reading.bins or reading.keep or reading.classes)
+    elsewhere = reading.where or reading.time or reading.seconds
+    plain = not (reading.wide or reading.group or reading.bins or reading.keep or reading.classes or elsewhere)
     if database.kind == "sqlite" or not plain or reading.duplicates in {"first", "last"}:
         yield None
         return

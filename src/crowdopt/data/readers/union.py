@@ -12,6 +12,7 @@ from crowdopt.errors import ColumnError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from crowdopt.data.columns import Choose
     from crowdopt.data.tables.workspace import Workspace
 
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT",
@@ -28,11 +29,30 @@ class Part:
         columns: The columns that it has, with duplicates.
         select: The query for some of the columns, and which of them are known to hold no value at all;
             may have to look at the file.
+        inside: The same part with what is inside its objects as columns, too; None if there is nothing of that kind.
     """
 
     name: str
     columns: Sequence[str]
     select: Callable[[Sequence[str]], tuple[str, frozenset[str]]]
+    inside: Callable[[], Part] | None = None
+
+
+def choose_columns(parts: Sequence[Part], choose: Choose) -> tuple[Sequence[Part], list[str]]:
+    """The columns to read; what is inside objects is looked at only if the columns alone do not do."""
+    try:
+        return parts, _chosen(parts, choose)
+    except ColumnError:
+        if all(part.inside is None for part in parts):
+            raise
+    parts = [part if part.inside is None else part.inside() for part in parts]
+    return parts, _chosen(parts, choose)
+
+
+def _chosen(parts: Sequence[Part], choose: Choose) -> list[str]:
+    chosen = choose(available_columns(parts))
+    check_columns(parts, chosen)
+    return chosen
 
 
 def available_columns(parts: Sequence[Part]) -> list[str]:
@@ -73,7 +93,9 @@ def concatenate(parts: Sequence[Part], chosen: Sequence[str], workspace: Workspa
     for name, *own in zip(chosen, *types, strict=True):
         for file, one in zip(files, own, strict=True):
             if one.endswith("]") or one.startswith(("STRUCT", "MAP", "UNION", "VARIANT")):
-                raise ColumnError(f"column {name!r} of {file} is nested ({one}); one value per row is needed")
+                raise ColumnError(
+                    f"column {name!r} of {file} is nested ({one}); one value per row is needed: make a column of it"
+                )
     common = [_common(name, own, files) for name, *own in zip(chosen, *types, strict=True)]
     return " UNION ALL ".join(_cast(query, chosen, own, common) for query, own in zip(queries, types, strict=True))
 

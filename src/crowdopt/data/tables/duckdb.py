@@ -12,6 +12,7 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.data.tables.digest_words import DIGITS, WORDS
+from crowdopt.data.tables.names import hidden, unhidden
 from crowdopt.data.tables.odd import OddIds
 from crowdopt.data.tables.workspace import literal, path_literal, quote
 from crowdopt.model.letters import BLANKS, HAS_BLANKS
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
     from crowdopt._arrays import Ints, Objects
 
-ODD = "crowdopt_odd_"
-"""How the names of columns begin that DuckDB cannot have as they are."""
+NOT_QUOTED = '".'
+"""The signs in names that Narwhals does not quote for DuckDB: a dot stands between table and column."""
 
 PARTS = (1, 4, 16, 64)
 """Into how many parts a table is split when memory runs out, attempt by attempt."""
@@ -43,9 +44,20 @@ def folds_case(table: Any) -> bool:
 
 
 def held_as(table: Any, name: str) -> str:
-    """Another name if the column's has a sign that Narwhals does not quote: a dot stands between table and column."""
+    """Another name if the column's has a sign that Narwhals does not quote."""
     del table
-    return f"{ODD}{name.encode().hex()}" if '"' in name or "." in name else name
+    return hidden(name, NOT_QUOTED)
+
+
+def column_names(table: LazyFrame[Any]) -> list[str]:
+    """The inverse of :func:`held_as`."""
+    return [unhidden(name) for name in table.collect_schema().names()]
+
+
+def released(table: LazyFrame[Any]) -> Any:
+    """The relation with the names that the user gave."""
+    names = {name: held_as(table, name) for name in column_names(table)}
+    return table.to_native().project(", ".join(f"{quote(held)} AS {quote(name)}" for name, held in names.items()))
 
 
 def select_columns(frame: Any, chosen: Sequence[str]) -> Any:
@@ -234,18 +246,18 @@ def _arrow(column: Sequence[Any] | Objects) -> Any:
         return pa.array([None if value is None else str(value) for value in column])
 
 
-def lengthen(table: LazyFrame[Any], index: Mapping[str, str], columns: Sequence[str]) -> LazyFrame[Any]:
+def lengthen(table: LazyFrame[Any], index: Mapping[str, str], columns: Mapping[str, str], role: str) -> LazyFrame[Any]:
     """In SQL: Narwhals unpivots on DuckDB's default connection only."""
-    listed, kept = (", ".join(quote(name) for name in names) for names in (columns, index.values()))
-    renamed = ", ".join(f"{quote(old)} AS {quote(new)}" for new, old in index.items())
-    relation = _query(
-        table,
-        lambda source: (
-            f"SELECT {renamed}, worker, label FROM (SELECT {kept}, {listed} FROM {source}) "
-            f"UNPIVOT INCLUDE NULLS (label FOR worker IN ({listed}))"
-        ),
+    beside = "".join(f"{quote(old)} AS {quote(new)}, " for new, old in index.items())
+    names, cells = ", ".join(map(literal, columns.values())), ", ".join(map(quote, columns))
+    return _adopted(
+        _query(
+            table,
+            lambda source: (
+                f"SELECT {beside}unnest([{names}]) AS {quote(role)}, unnest([{cells}]) AS label FROM {source}"
+            ),
+        )
     )
-    return _adopted(relation)
 
 
 def with_parsed(table: LazyFrame[Any], name: str, new: str) -> LazyFrame[Any]:

@@ -15,6 +15,7 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.data.tables.digest_words import DIGITS, WORDS
+from crowdopt.data.tables.names import hidden, unhidden
 from crowdopt.data.tables.odd import OddIds
 from crowdopt.errors import ColumnError, InputError
 from crowdopt.model.letters import BLANKS, HAS_BLANKS
@@ -50,8 +51,29 @@ def folds_case(table: Any) -> bool:
     return True
 
 
+NOT_QUOTED = ".`"
+"""The signs in names that Narwhals does not quote for Spark."""
+
+
+def held_as(table: Any, name: str) -> str:
+    """Another name if the column's has a sign that Narwhals does not quote."""
+    del table
+    return hidden(name, NOT_QUOTED)
+
+
+def column_names(table: LazyFrame[Any]) -> list[str]:
+    """The inverse of :func:`held_as`."""
+    return [unhidden(name) for name in table.collect_schema().names()]
+
+
+def released(table: LazyFrame[Any]) -> Any:
+    """The table with the names that the user gave."""
+    native = table.to_native()
+    return native.select(*(native[name].alias(unhidden(name)) for name in native.columns))
+
+
 def select_columns(frame: Any, chosen: Sequence[str]) -> Any:
-    """The columns, if Spark can count by all of them.
+    """The columns, if Spark can count by all of them, under the names that :func:`held_as` gives them.
 
     Raises:
         ColumnError: With the column, its type and what to do.
@@ -59,18 +81,18 @@ def select_columns(frame: Any, chosen: Sequence[str]) -> Any:
     """
     if frame.implementation.is_pyspark_connect():
         raise InputError("a table of Spark Connect cannot be kept between steps: bring one of a classic Spark session")
-    native, schema = frame.to_native().schema, frame.collect_schema()
-    _check_case(frame.to_native(), chosen)
+    table = frame.to_native()
+    native, schema = table.schema, frame.collect_schema()
+    _check_case(table, chosen)
     for name in chosen:
-        if "." in name or "`" in name:  # which Narwhals does not quote
-            raise ColumnError(f"a column name with a dot or a backtick cannot be used here: rename {name!r}")
         if schema[name] not in ONE_VALUE:
             kind = native[name].dataType.simpleString()
             raise ColumnError(
                 f"the column {name!r} is of type {kind}, which does not hold one plain value per row: cast it to "
                 "string, or to a number"
             )
-    return frame.select(*chosen)
+    quoted = {name: "`" + name.replace("`", "``") + "`" for name in chosen}
+    return _adopted(table.select(*(table[own].alias(held_as(frame, name)) for name, own in quoted.items())))
 
 
 def _check_case(native: Any, chosen: Sequence[str]) -> None:
@@ -81,6 +103,20 @@ def _check_case(native: Any, chosen: Sequence[str]) -> None:
         alike = [other for other in native.columns if other.lower() == name.lower()]
         if len(alike) > 1:
             raise ColumnError(f"the columns {', '.join(map(repr, alike))} differ in case only: rename all but one")
+
+
+def lengthen(table: LazyFrame[Any], index: Mapping[str, str], columns: Mapping[str, str], role: str) -> LazyFrame[Any]:
+    """By Spark itself, for which a worker's name is a value then, and may have any signs in it."""
+    from pyspark.sql import functions as sql
+
+    native = table.to_native()
+    cells = {f"crowdopt_cell_{place}": old for place, old in enumerate(columns)}  # a worker may be called "task"
+    beside = [native[old].alias(new) for new, old in index.items()]
+    long = native.select(*beside, *(native[old].alias(cell) for cell, old in cells.items())).unpivot(
+        list(index), list(cells), "crowdopt_of", "crowdopt_label"
+    )
+    names = sql.create_map(*(sql.lit(text) for cell, old in cells.items() for text in (cell, columns[old])))
+    return _adopted(long.select(*index, names[long["crowdopt_of"]].alias(role), long["crowdopt_label"].alias("label")))
 
 
 def settle(table: LazyFrame[Any]) -> LazyFrame[Any]:

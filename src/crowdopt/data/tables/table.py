@@ -86,6 +86,19 @@ def held_as(table: Table, name: str) -> str:
 
 
 @_by_backend
+def column_names(table: Table) -> list[str]:
+    """The columns of an adopted table under the names that the user gave them."""
+    names: list[str] = table.collect_schema().names()
+    return names
+
+
+@_by_backend
+def released(table: Table) -> Any:
+    """An adopted table, which is lazy where it lives, as one of its library, with the names that the user gave."""
+    return table.to_native()
+
+
+@_by_backend
 def plain_columns(frame: Any) -> Any:
     """A user's frame with columns of types that Narwhals writes as text in the way that all others do."""
     return frame
@@ -282,15 +295,18 @@ def table_of_parts(parts: Iterable[Mapping[str, Any]], *, like: Table) -> Table:
 
 
 @_by_backend
-def lengthen(table: Table, index: Mapping[str, str], columns: Sequence[str]) -> Table:
-    """Turns one column per worker into rows (worker, label), empty cells included.
+def lengthen(table: Table, index: Mapping[str, str], columns: Mapping[str, str], role: str) -> Table:
+    """Turns one column per worker (or task) into rows, one for each cell, empty ones included.
 
-    ``index`` has the columns to stand beside them: names in the table by new names.
+    ``columns`` says what each is called in the new column ``role``, and ``index`` what stands beside: new names first.
     """
-    long = table.select(*index.values(), *columns).unpivot(
-        on=list(columns), index=list(index.values()), variable_name="crowdopt_worker", value_name="crowdopt_label"
+    longer = max(map(len, columns.values())) + 1  # than the name of any worker, each of which is a column for a moment
+    beside = {new: f"crowdopt_{place}".ljust(longer, "_") for place, new in enumerate(index)}
+    renamed = {beside[new]: old for new, old in index.items()} | {own: old for old, own in columns.items()}
+    long = table.select(nw.col(old).alias(new) for new, old in renamed.items()).unpivot(
+        on=list(columns.values()), index=list(beside.values()), variable_name="crowdopt_of", value_name="crowdopt_label"
     )
-    named = {**index, "worker": "crowdopt_worker", "label": "crowdopt_label"}
+    named = beside | {role: "crowdopt_of", "label": "crowdopt_label"}
     return long.select(*(nw.col(old).alias(new) for new, old in named.items()))
 
 

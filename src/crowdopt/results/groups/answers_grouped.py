@@ -33,13 +33,13 @@ def grouped_answer_table(solutions: Solutions[Any], source: GroupedSource, *, pr
     """The answers of all groups that have a solution, sorted by group and task."""
     columns = _columns(solutions, probabilities=probabilities)
     reading, table = source.reading, source.table
-    named = ["task", *columns, *reading.keep]
-    check_answer_columns([reading.group, *named], fold=folds_case(table))
+    named = ["task", *columns, *reading.kept]
+    check_answer_columns([reading.group_name, *named], fold=folds_case(table))
     joined = _joined(solutions, source, columns)
     if source.prepared.kept is not None:
         joined = joined.join(source.prepared.kept, on=["group", "task"], how="left")
     native = GROUP_VALUE if GROUP_VALUE in table.collect_schema().names() else "group"
-    joined = joined.sort(native, "task").select(nw.col(native).alias(reading.group), *named)
+    joined = joined.sort(native, "task").select(nw.col(native).alias(reading.group_name), *named)
     return as_typed(joined, source.prepared.types)
 
 

@@ -16,7 +16,7 @@ from crowdopt.data.tables.table import small_table, with_texts
 from crowdopt.results.source_consensus import SourceConsensus, consensus_rows, encode_tasks
 from crowdopt.results.workers.beside_given import ComparedWithGiven, measure_given
 from crowdopt.results.workers.skill import ComparedWithAll, measure_skill, skill_reason
-from crowdopt.results.workers.table import WORKER_NUMBER, Workers
+from crowdopt.results.workers.table import WORKER_NUMBER, WORKER_TEXT, Workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,9 +33,6 @@ SKILL_COLUMNS = (
     *("agreement", "agreement_low", "agreement_high", "n_compared", "chance", "flag", "reason"),
 )
 """All columns of the table of workers."""
-
-WORKER_TEXT = "crowdopt_worker"
-"""The column of workers as text, by which their numbers are found."""
 
 
 @dataclass(frozen=True, eq=False)

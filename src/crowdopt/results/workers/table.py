@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import narwhals as nw
 import numpy as np
 
 from crowdopt.data.tables.spark import is_spark
-from crowdopt.data.tables.table import Table, fetch, fetch_integers, settle, small_table
+from crowdopt.data.tables.table import Table, fetch, fetch_integers, settle, small_table, with_texts
 from crowdopt.model.scale import canonical_text
 from crowdopt.results.answers import as_typed
 from crowdopt.results.reread import as_frame, reread
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 WORKER_NUMBER = "number"
 """The column that has a worker's number: its place among all workers, sorted."""
+
+WORKER_TEXT = "crowdopt_worker"
+"""The column of workers as text, by which they are found."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +96,17 @@ class Workers:
             *(nw.when(compared).then(nw.col(name)).alias(name) for name in NEED_OTHERS),
             *(nw.when(flagged).then(nw.col(name)).alias(name) for name in ("flag", "reason")),
         )
-        return as_typed(table.select(*self.columns).sort("worker"), self.source.responses.types)
+        table, timing = self._with_timing(table.select(*self.columns))
+        return as_typed(table.select(*self.columns, *timing).sort("worker"), self.source.responses.types)
+
+    def _with_timing(self, table: Table) -> tuple[Table, list[str]]:
+        """The table, and beside it when the workers answered and how long they took, if that is known."""
+        timing = self.source.responses.timing
+        if timing is None:
+            return table, []
+        known = small_table({WORKER_TEXT: timing.workers, **timing.columns}, like=self.ids)
+        texts = with_texts(table.with_columns(nw.col("worker").alias(WORKER_TEXT)), [WORKER_TEXT])
+        return texts.join(known, on=WORKER_TEXT, how="left"), list(timing.columns)
 
     @property
     def confusion(self) -> Table:
@@ -116,10 +130,29 @@ class Workers:
         numbers = np.argsort(getattr(self.quality, self.worst_by), kind="stable")[:n]
         wanted = small_table({WORKER_NUMBER: numbers, "rank": np.arange(len(numbers))}, like=self.ids)
         found = fetch(self.ids.join(wanted, on=WORKER_NUMBER, how="inner").sort("rank").select("worker"))
+        workers = [canonical_text(worker) for worker in found["worker"]]
         return [
-            {"worker": canonical_text(worker)} | self._row(int(number))
-            for worker, number in zip(found["worker"], numbers, strict=True)
+            {"worker": worker} | self._row(int(number)) | self._timing.get(worker, dict.fromkeys(self._timed))
+            for worker, number in zip(workers, numbers, strict=True)
         ]
+
+    @property
+    def _timed(self) -> list[str]:
+        """The columns that say when workers answered and how long they took."""
+        timing = self.source.responses.timing
+        return list(timing.columns) if timing else []
+
+    @cached_property
+    def _timing(self) -> dict[str, dict[str, Any]]:
+        """When workers answered and how long they took, by worker."""
+        timing = self.source.responses.timing
+        if timing is None:
+            return {}
+        rows = zip(*timing.columns.values(), strict=True)
+        return {
+            worker: dict(zip(timing.columns, row, strict=True))
+            for worker, row in zip(timing.workers, rows, strict=True)
+        }
 
     def summary(self, n_worst: int = 20) -> dict[str, Any]:
         """The main facts as plain JSON values: what ``crowdopt workers --json`` prints."""

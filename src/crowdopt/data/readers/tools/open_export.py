@@ -45,6 +45,7 @@ class OpenedSource:
         gold_answered: Whether the annotations that say so are responses, too.
         notes: What was done with the rows of an export, in words.
         trims: Whether ids lose the blanks around them: where they come from text files.
+        left_out: How many rows are left out as the user does not ask for them, in words; empty if all count.
     """
 
     table: Any
@@ -53,6 +54,7 @@ class OpenedSource:
     gold_answered: bool = False
     notes: tuple[str, ...] = ()
     trims: bool = False
+    left_out: str = ""
 
     @property
     def export_labels(self) -> ExportLabels | None:
@@ -168,7 +170,7 @@ def _open_export(files: Files, reading: Reading, choose: Choose) -> OpenedSource
     if reading.order_by and not export.nested:
         responses = with_parsed_numbers(responses, reading.order_by, files.workspace)
     has_gold = export.gold != NOTHING and bool(files.ask(f"{gold} LIMIT 1"))
-    notes = [*export.notes, *(f"{what} left out: {n:,}" for what, n in left_out.items())]
+    notes = [*(f"{what} left out: {n:,}" for what, n in left_out.items()), *export.notes]
     if has_gold:
         notes.append(PINNED if reading.export_gold else MEASURES)
     elif reading.export_gold:

@@ -1,0 +1,102 @@
+"""Rows that count by their values (``--where``): the same rows of any table, wherever it lives."""
+
+from __future__ import annotations
+
+import operator
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+
+from crowdopt.data.columns import choose_responses
+from crowdopt.data.rows.conditions import parse_conditions
+from crowdopt.data.tables.table import Table, adopt, distinct_rows, fetch, held_as, released, with_numbers, with_texts
+from crowdopt.errors import InputError
+from crowdopt.model.letters import BLANKS
+from crowdopt.model.scale import as_number
+
+if TYPE_CHECKING:
+    from crowdopt.data.reading import Reading
+    from crowdopt.data.rows.conditions import Condition
+
+OPERATORS = {
+    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+COUNTS = "crowdopt_counts"
+"""The column that says whether a row counts."""
+
+FEW = 5
+"""Values that an error shows."""
+
+
+def rows_that_count(data: Any, reading: Reading) -> tuple[Any, str]:
+    """The rows of a user's frame (or relation) that count, as a frame of its kind, and what to say of the others.
+
+    Raises:
+        InputError: No row counts.
+    """
+    table = adopt(data, choose_responses(reading))
+    marked = _marked(table, reading)
+    n = fetch(marked.select(nw.len().alias("rows"), nw.when(nw.col(COUNTS)).then(nw.lit(1)).count().alias("counting")))
+    rows, counting = int(n["rows"][0]), int(n["counting"][0])
+    if rows and not counting:
+        raise InputError(f"none of the {rows:,} rows is left by --where ({reading.where}){_found(table, reading)}")
+    frame = nw.from_native(data)
+    if isinstance(frame, nw.DataFrame):  # whose columns keep their types so, which are not all known to Narwhals
+        kept = frame.filter(marked.select(COUNTS).collect()[COUNTS].to_list()).to_native()
+    else:
+        kept = released(marked.filter(nw.col(COUNTS)).drop(COUNTS))
+    said = f"{rows - counting:,} of {rows:,} rows left out by --where ({reading.where})"
+    return kept, said
+
+
+def answered_only(gold: Any, table: Any, reading: Reading) -> Any:
+    """Of the known labels of an export those of tasks that still have responses: others teach nothing."""
+    if gold is None:
+        return None
+    keys = [name for name in (reading.group, reading.task) if name]
+    answered = adopt(table, lambda _: keys).unique()
+    known = adopt(gold, list).join(answered, on=[held_as(answered, name) for name in keys], how="semi")
+    return released(known)
+
+
+def _marked(table: Table, reading: Reading) -> Table:
+    """The table with a column that says whether a row counts, and none beside it that was not there."""
+    names = table.collect_schema().names()
+    marks = []
+    for place, condition in enumerate(parse_conditions(reading.where)):
+        text, number = f"crowdopt_text_{place}", f"crowdopt_number_{place}"
+        table = table.with_columns(nw.col(held_as(table, condition.column)).alias(text))
+        of_numbers = as_number(condition.value)
+        if of_numbers is not None:
+            table = with_numbers(table, text, number)
+        table = with_texts(table, [text])
+        marks.append(_mark(condition, text, number if of_numbers is not None else None, of_numbers))
+    return table.with_columns(reduce(operator.and_, marks).alias(COUNTS)).select(*names, COUNTS)
+
+
+def _mark(condition: Condition, text: str, number: str | None, value: float | None) -> nw.Expr:
+    """Whether a condition is true: as numbers if both are, else as texts, of which a missing one is empty."""
+    compare = OPERATORS[condition.operator]
+    own = nw.when(~nw.col(text).is_null()).then(nw.col(text)).otherwise(nw.lit("")).str.strip_chars(BLANKS)
+    by_text: nw.Expr = compare(own, condition.value.strip(BLANKS))
+    if condition.operator not in {"=", "!="}:  # what is not there is neither more nor less
+        by_text &= own != ""
+    if number is None:
+        return by_text
+    known = ~nw.col(number).is_null()
+    by_number: nw.Expr = compare(nw.col(number), nw.lit(value))
+    return (known & by_number) | (~known & by_text)
+
+
+def _found(table: Table, reading: Reading) -> str:
+    """What a column of a condition has instead, if there is but one condition."""
+    first, *others = parse_conditions(reading.where)
+    if others:
+        return ""
+    held = held_as(table, first.column)
+    values = distinct_rows(with_texts(table.select(nw.col(held).alias("value")), ["value"])).sort("value")
+    found = fetch(values.filter(~nw.col("value").is_null()).head(FEW + 1))["value"]
+    listed = ", ".join(map(repr, found[:FEW])) + (", …" if len(found) > FEW else "")
+    return f"; column {first.column!r} has {listed or 'no value'}"

@@ -1,0 +1,109 @@
+"""Values inside objects of JSON Lines, by their paths."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import crowdopt
+from crowdopt.errors import ColumnError, InputError
+
+pytestmark = pytest.mark.filterwarnings("ignore::crowdopt.errors.CheckWarning")
+
+NAMES = {"task": "item.id", "worker": "by.o.1.name", "label": "verdict.score"}
+
+
+def rows():
+    return [
+        {
+            "item": {"id": f"t{task}", "lang": "en" if task % 2 else "fr", "a/b~c": f"k{task}"},
+            "by": {"o.1": {"name": f"w{worker}"}},
+            "verdict": {"score": 1 + (task + worker) % 3, "why": ["x"]},
+            "item.flat": "top",
+        }
+        for task in range(8)
+        for worker in range(3)
+    ]
+
+
+def written(path, some=None):
+    (path / "r.jsonl").write_text("\n".join(map(json.dumps, rows() if some is None else some)))
+    return path / "r.jsonl"
+
+
+def test_a_path_names_a_column(tmp_path):
+    path = written(tmp_path)
+    solution = crowdopt.aggregate(path, **NAMES, keep=["item.lang", "item.a/b~c", "item.flat"])
+    found = solution.source.responses.table.collect().to_arrow().to_pylist()
+    assert sorted((row["task"], row["worker"], row["label"]) for row in found) == sorted(
+        (row["item"]["id"], row["by"]["o.1"]["name"], row["verdict"]["score"]) for row in rows()
+    )
+    first = solution.answers.to_pylist()[0]
+    assert [first[name] for name in ("task", "item_lang", "item_a/b~c", "item_flat")] == ["t0", "fr", "k0", "top"]
+    solution.save(tmp_path / "s.json")
+    assert crowdopt.verify(crowdopt.Solution.load(tmp_path / "s.json"), path).verdict == "REPRODUCED"
+    assert len(solution.workers()) == 3
+
+
+def test_groups_and_filters_take_paths(tmp_path):
+    solutions = crowdopt.aggregate(written(tmp_path), **NAMES, group="item.lang", where="verdict.score <= 2")
+    n = {group: solution.totals.n_responses for group, solution in solutions.items()}
+    assert n == {
+        lang: sum(row["item"]["lang"] == lang and row["verdict"]["score"] <= 2 for row in rows())
+        for lang in ("en", "fr")
+    }
+    assert solutions.answers.column_names[0] == "item_lang"
+
+
+def test_a_key_with_a_dot_goes_before_a_path(tmp_path):
+    some = [row | {"verdict.score": "top"} for row in rows()]
+    solution = crowdopt.aggregate(written(tmp_path, some), **NAMES)
+    assert solution.scale.labels == ("top",)
+
+
+def test_two_paths_of_one_name_are_an_error(tmp_path):
+    some = [row | {"verdict": {"a": {"b.score": 1}, "a.b": {"score": 2}}} for row in rows()]
+    with pytest.raises(ColumnError, match=r"2 columns named 'verdict\.a\.b\.score'"):
+        crowdopt.aggregate(written(tmp_path, some), **NAMES | {"label": "verdict.a.b.score"})
+
+
+def test_rows_that_lack_the_object_lack_the_value(tmp_path):
+    some = [*rows(), {"item": {"id": "t0"}, "by": None, "verdict": None}, {"item": {"id": "t1"}, "verdict": "failed"}]
+    solution = crowdopt.aggregate(written(tmp_path, some), **NAMES)
+    assert (solution.totals.n_responses, solution.totals.n_dropped) == (24, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"label": "verdict.scores"},
+            r"no column named 'verdict\.scores'.*did you mean label=\"verdict.score\"\?.*item\.id",
+        ),
+        ({"label": "verdict"}, r"no column named 'verdict' .*verdict\.score, verdict\.why"),
+        (
+            {"task": "t", "worker": "w", "label": "verdict"},
+            r"'verdict' is nested \(an object .*verdict\.score, verdict\.why",
+        ),
+        ({"label": "verdict.why"}, r"column 'verdict\.why' is nested \(a list"),
+    ],
+)
+def test_errors_list_the_paths_that_there_are(tmp_path, options, said):
+    with pytest.raises(ColumnError, match=said):
+        crowdopt.aggregate(written(tmp_path, [row | {"t": "a", "w": "b"} for row in rows()]), **NAMES | options)
+
+
+def test_values_of_two_types_are_found_at_their_line(tmp_path):
+    some = rows()
+    some[4]["verdict"]["score"] = "bad"
+    with pytest.raises(InputError, match=r"'verdict\.score' is a number in some rows and text in others .*line 5"):
+        crowdopt.aggregate(written(tmp_path, some), **NAMES)
+
+
+def test_all_files_must_have_the_path(tmp_path):
+    first = written(tmp_path)
+    second = tmp_path / "s.csv"
+    second.write_text("item.id,by.o.1.name,verdict.score\nt0,w9,1\n")
+    with pytest.raises(InputError, match=r"'verdict\.score' is BIGINT in .* but VARCHAR"):
+        crowdopt.aggregate([first, second], **NAMES)

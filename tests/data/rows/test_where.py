@@ -1,0 +1,174 @@
+"""Rows that are asked for: the same of every table, told, and remembered."""
+
+from __future__ import annotations
+
+import json
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import crowdopt
+from crowdopt.data.load import open_responses, workspace_for
+from crowdopt.data.reading import Reading
+from crowdopt.data.rows.conditions import parse_conditions
+from crowdopt.data.tables.table import adopt, fetch
+from crowdopt.errors import ColumnError, InputError
+from support.servers import server, to_sqlite
+
+pytestmark = pytest.mark.filterwarnings("ignore::crowdopt.errors.CheckWarning")
+
+ROWS = [
+    {"task": f"t{task}", "worker": f"w{worker}", "label": "yes" if (task * worker) % 3 else "no",
+     "the status": ("Approved", "Rejected", "on hold", None)[(task + worker) % 4], "n": task + 0.5 * worker,
+     "round": str(task % 12), "o'k?": worker % 2 == 0}
+    for task in range(20) for worker in range(4)
+]  # fmt: skip
+
+CONDITIONS = {
+    "the status = Approved": lambda row: row["the status"] == "Approved",
+    "'the status' == \"on hold\"": lambda row: row["the status"] == "on hold",
+    "the status != Approved": lambda row: row["the status"] != "Approved",
+    "the status = ''": lambda row: row["the status"] is None,
+    "the status != ''": lambda row: row["the status"] is not None,
+    "the status >= Rejected": lambda row: (row["the status"] or "") >= "Rejected",
+    "the status < on": lambda row: row["the status"] is not None and row["the status"] < "on",
+    "n >= 10": lambda row: row["n"] >= 10,
+    "n = 4.50": lambda row: row["n"] == 4.5,
+    "n<3 and n>1.5": lambda row: 1.5 < row["n"] < 3,
+    "round < 10 AND round > 2": lambda row: 2 < int(row["round"]) < 10,
+    "round <= 2e0 and the status = Rejected": lambda row: int(row["round"]) <= 2 and row["the status"] == "Rejected",
+    '"o\'k?" = true and worker != w2': lambda row: row["o'k?"] and row["worker"] != "w2",
+    "task = 't1'": lambda row: row["task"] == "t1",
+}
+
+
+def frame():
+    return pd.DataFrame(ROWS)
+
+
+def to_jsonl(path):
+    (path / "r.jsonl").write_text("\n".join(map(json.dumps, ROWS)))
+    return path / "r.jsonl"
+
+
+def to_csv(path):
+    frame().replace({True: "true", False: "false"}).to_csv(path / "r.csv", index=False)
+    return path / "r.csv"
+
+
+def to_parquet(path):
+    frame().to_parquet(path / "r.parquet")
+    return path / "r.parquet"
+
+
+WAYS = {
+    "pandas": lambda _: frame(),
+    "pandas, an index of one's own": lambda _: frame().set_index(pd.Index([7] * len(ROWS))),
+    "polars": lambda _: pl.DataFrame(ROWS),
+    "polars-lazy": lambda _: pl.DataFrame(ROWS).lazy(),
+    "arrow": lambda _: pa.Table.from_pylist(ROWS),
+    "duckdb": lambda _: duckdb.connect().from_arrow(pa.Table.from_pylist(ROWS)),
+    "csv": to_csv,
+    "jsonl": to_jsonl,
+    "parquet": to_parquet,
+    "sqlite": lambda path: to_sqlite(pa.Table.from_pylist(ROWS), path / "r.db"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_rows_that_count_are_those_that_plain_python_takes(way, tmp_path):
+    data = WAYS[way](tmp_path)
+    for where, is_taken in CONDITIONS.items():
+        taken = sorted((row["task"], row["worker"], row["label"]) for row in ROWS if is_taken(row))
+        if way == "sqlite":
+            where = where.replace("= true", "= 1")  # noqa: PLW2901 -- it has no truth values
+        workspace = workspace_for(data)
+        found = open_responses(data, Reading(where=where), workspace)
+        rows = fetch(adopt(found.table, lambda _: ["task", "worker", "label"]))
+        assert sorted(zip(*rows.values(), strict=True)) == taken, where
+        assert found.left_out == f"{len(ROWS) - len(taken)} of {len(ROWS)} rows left out by --where ({where})"
+        assert 0 < len(taken) < len(ROWS)
+
+
+@pytest.mark.parametrize("way", ["pandas", "polars-lazy", "csv"])
+def test_it_is_as_if_the_others_were_not_there(way, tmp_path):
+    where = "n >= 5 and the status != Rejected"
+    data = WAYS[way](tmp_path)
+    alone = pd.DataFrame([row for row in ROWS if row["n"] >= 5 and row["the status"] != "Rejected"])
+    solution = crowdopt.aggregate(data, where=where)
+    assert solution.fingerprint == crowdopt.aggregate(alone).fingerprint
+    assert crowdopt.verify(solution, data).verdict == "REPRODUCED"
+    left = len(ROWS) - len(alone)
+    assert solution.source.about_export == (f"{left} of 80 rows left out by --where ({where})",)
+    assert solution.words().facts["source"] == solution.source.about_export[0]
+
+
+def test_a_postgresql_server_gives_the_same():
+    database = server().load(pa.Table.from_pylist(ROWS))
+    solution = crowdopt.prove(database, where="n >= 10 and the status != Approved")
+    taken = [row for row in ROWS if row["n"] >= 10 and row["the status"] != "Approved"]
+    assert solution.totals.n_responses == len(taken)
+
+
+def test_groups_are_of_the_rows_that_count_and_say_how_many_do_not():
+    solutions = crowdopt.aggregate(frame(), where="n >= 5", group="the status")
+    assert set(solutions) == {"Approved", "Rejected", "on hold"}
+    left = sum(row["n"] < 5 for row in ROWS)
+    assert f"{left} of 80 rows left out by --where (n >= 5)" in solutions.notes
+
+
+def test_it_is_remembered(tmp_path):
+    path = to_csv(tmp_path)
+    solution = crowdopt.prove(path, where="n >= 5", task="task")
+    solution.save(tmp_path / "s.json")
+    loaded = crowdopt.Solution.load(tmp_path / "s.json")
+    assert loaded.reading.where == "n >= 5"
+    assert crowdopt.verify(loaded, path).verdict == "CONFIRMED"
+    assert len(loaded.predict(path)) == len({row["task"] for row in ROWS if row["n"] >= 5})
+
+
+def test_what_leaves_nothing_is_an_error_that_says_what_there_is():
+    with pytest.raises(
+        InputError, match=r"none of the 80 rows is left by where.*'the status' has 'Approved', 'Rejected'"
+    ):
+        crowdopt.aggregate(frame(), where="the status = approved")
+    with pytest.raises(ColumnError, match="no column named 'statu' for the where option"):
+        crowdopt.aggregate(frame(), where="statu = Approved")
+
+
+@pytest.mark.parametrize(
+    "text", ["status", "= 3", "a = 1 and", "a = x and b", "a =", 'a = "x', 'a = "x" y', "a = b or c and", " ", "a ~ 3"]
+)
+def test_what_is_no_condition_is_an_error(text):
+    if text in {"a = 1 and", "a = b or c and"}:
+        assert parse_conditions(text)[0].value.endswith("and")  # a word like any other, at the end
+        return
+    with pytest.raises(InputError, match=r"is no (condition|value)"):
+        parse_conditions(text)
+
+
+@pytest.mark.parametrize("value", ["x'; DROP TABLE t; --", '"; SELECT 1; --', "%", "1) OR (1=1", "\\"])
+def test_values_are_only_values(value, tmp_path):
+    rows = pd.DataFrame([{"task": "a", "worker": w, "label": "x", "q": q} for w, q in (("u", value), ("v", "other"))])
+    rows.to_csv(tmp_path / "r.csv", index=False)
+    quoted = "'" + value.replace("'", "''") + "'"
+    for data in (rows, tmp_path / "r.csv"):
+        assert crowdopt.aggregate(data, where=f"q = {quoted}").totals.n_responses == 1
+
+
+def test_a_task_of_known_label_that_has_no_rows_left_measures_nothing(tmp_path):
+    lines = ["INPUT:text\tGOLDEN:a\tOUTPUT:a\tASSIGNMENT:task_id\tASSIGNMENT:worker_id\tASSIGNMENT:status"]
+    for task in range(6):
+        gold = "yes" if task < 3 else ""
+        lines += [f"x{task}\t{gold}\t{'yes' if task % 2 else 'no'}\tt{task}\tw{w}\tAPPROVED" for w in range(3)]
+    path = tmp_path / "pool.tsv"
+    path.write_text("\n".join(lines) + "\n")
+    whole = crowdopt.aggregate(path)
+    assert (whole.export_accuracy.n_tasks, whole.totals.n_tasks) == (3, 6)
+    part = crowdopt.aggregate(path, where="text != x0")
+    assert (part.export_accuracy.n_tasks, part.totals.n_tasks) == (2, 5)
+    pinned = crowdopt.aggregate(path, where="text != x0", gold="export")
+    assert [task for task, _ in pinned.reading.gold] == ["t1", "t2"]
