@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from crowdopt.engines.base import Limits
+from crowdopt.engines.columns.column_pool import Pool
 from crowdopt.engines.columns.engine import columns
 from crowdopt.engines.columns.memory import OWN, Memory
 from crowdopt.engines.columns.pricing import Pricing
@@ -92,3 +93,22 @@ def test_no_wrong_optimum_is_proved_in_little_memory(space, monkeypatch, effort)
             assert outcome.objective >= best - certificate.tolerance - 1e-9, (seed, few)
         stops.add(outcome.stop)
     assert {Stop.FINISHED, Stop.MEMORY} <= stops
+
+
+def test_open_parts_that_do_not_fit_leave_a_true_bound(monkeypatch):
+    problem = Problem(Buckets.from_arrays([[1, 1, 1], [1, 0, 2], [2, 1, 0], [1, 1, 1], [0, 1, 2]])[0], Space.ALL)
+    proved = columns(problem, Limits())
+    assert "children" in proved.witness  # the space had to be split
+    limit(monkeypatch, nodes=0)
+    bounded = columns(problem, Limits())
+    assert (certificate_of(problem, bounded).proof, bounded.stop) == (Proof.BOUNDED, Stop.MEMORY)
+    assert bounded.bound >= proved.objective
+
+
+def test_a_pool_keeps_the_latest_sets_that_fit():
+    problem = Problem(Buckets.from_arrays(full_lattice(3, 3))[0], Space.ALL)
+    n = problem.buckets.n_buckets
+    whole = Relaxation.of(problem, replace(OWN, sets=2 * n * 5 * 4))  # of one term, looked through a few times over
+    pool, sets = Pool(whole), np.eye(n, dtype=bool)
+    pool.keep({}, whole, np.arange(n), {0: sets})
+    assert sorted(map(tuple, pool.sets[0])) == sorted(map(tuple, sets[-4:]))
