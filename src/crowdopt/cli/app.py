@@ -204,8 +204,8 @@ def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any
 
     data, target = _checked(inputs, options)
     with Console(quiet=options["quiet"], keeping=progress) as console:
-        called: dict[str, Any] = {"on_phase": console.on_phase, "on_group": console.on_group}
-        called |= {"on_progress": console.on_progress} if progress else {"on_share": console.on_share}
+        called: dict[str, Any] = {name: getattr(console, name) for name in ("on_phase", "on_share", "on_group")}
+        called |= {"on_progress": console.on_progress} if progress else {}
         result = run(data, group=options["group"], **{**wanted, "table": "", "query": ""}, **called)  # part of the data
         console.on_phase("writing")
         _write(result, target, options, console.check_interrupt)
