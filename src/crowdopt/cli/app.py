@@ -203,9 +203,9 @@ def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any
     from crowdopt.results.doubts import doubts_of, notes_of
 
     data, target = _checked(inputs, options)
-    with Console(quiet=options["quiet"]) as console:
-        called: dict[str, Any] = {"on_phase": console.on_phase, "on_group": console.on_group}
-        called |= {"on_progress": console.on_progress} if progress else {"on_share": console.on_share}
+    with Console(quiet=options["quiet"], keeping=progress) as console:
+        called: dict[str, Any] = {name: getattr(console, name) for name in ("on_phase", "on_share", "on_group")}
+        called |= {"on_progress": console.on_progress} if progress else {}
         result = run(data, group=options["group"], **{**wanted, "table": "", "query": ""}, **called)  # part of the data
         console.on_phase("writing")
         _write(result, target, options, console.check_interrupt)
@@ -219,9 +219,10 @@ def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any
             result, shown(target), solution=options["solution"], summary_of_groups=options["group_summary"],
             report=options["report"],
         )  # fmt: skip
-    if result.interrupted:
+    if result.interrupted or console.stop_asked:
         word, code = ending(console.stop_asked)
-        print(f"crowdopt: {word}; the best answers so far were kept", file=sys.stderr)
+        kept = "the best answers so far were kept" if result.interrupted else "all answers were found and kept"
+        print(f"crowdopt: {word}; {kept}", file=sys.stderr)
         raise typer.Exit(code)
     if getattr(result, "failures", None):
         raise typer.Exit(SOME_FAILED)

@@ -41,7 +41,7 @@ MAX_WHOLE = 24
 """Characters up to which a cell of a table is never folded."""
 
 KEEPING = ("solving", "comparing with the consensus")
-"""Phases in which the first Ctrl-C or SIGTERM asks for the best answers so far."""
+"""Phases of ``prove`` in which the first Ctrl-C or SIGTERM asks for the best answers so far."""
 
 DELAY = 1.0
 """Seconds of work before anything is shown."""
@@ -53,20 +53,25 @@ ENOUGH = 0.1
 class Console:
     """Shows the phase of the work on standard error, if that is a terminal, and turns Ctrl-C into a request to stop.
 
-    While an engine runs, the first Ctrl-C or SIGTERM asks it for its best answer so far; at any other time, or the
-    second time, it interrupts as usual. The database turns an interrupt into an error of its own, and other libraries
-    lose it where they call back: so an interrupt is remembered, and comes out as one at the next phase or at the end.
+    While an engine of ``prove`` runs, the first Ctrl-C or SIGTERM asks it for its best answer so far; in any other
+    phase or command, or the second time, it interrupts as usual. The database turns an interrupt into an error of its
+    own, and other libraries lose it where they call back: so an interrupt is remembered, and comes out as one at the
+    next phase or at the end.
+
+    Args:
+        quiet: Whether nothing is shown.
+        keeping: Whether the command keeps the best answers so far. It then has to look at ``stop_asked`` at the end.
 
     Attributes:
         stop_asked: The signal that asked for the best answers so far; 0 if none did.
     """
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def __init__(self, *, quiet: bool = False, keeping: bool = False) -> None:
         # Rich would also call a pipe a terminal if FORCE_COLOR is set, which many build servers do.
         self._status = None if quiet or not sys.stderr.isatty() else _status()
         self._timer = threading.Timer(DELAY, self._status.start) if self._status else None
         self._phase = "starting"
-        self.stop_asked = 0
+        self._keeping, self.stop_asked = keeping, 0
         self._bar: Progress | None = None
         self._started = self._phase_started = time.monotonic()
         self._seconds_left = math.inf
@@ -138,7 +143,7 @@ class Console:
         return bool(self.stop_asked)
 
     def _on_ending(self, number: int, _: object) -> None:
-        if self._phase not in KEEPING or self.stop_asked:
+        if not self._keeping or self._phase not in KEEPING or self.stop_asked:
             interrupt(number)
         self.stop_asked = number
 

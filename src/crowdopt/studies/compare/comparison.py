@@ -52,7 +52,7 @@ NO_TRUTH = -2
 
 
 def _not_taken(function: str, name: str) -> Exception:
-    if name in {*declared(ProveOptions), *declared(AggregateOptions), "group", "on_group", "on_progress"}:
+    if name in {*declared(ProveOptions), *declared(AggregateOptions), "group", "on_group", "on_progress", "on_share"}:
         return InputError(f"compare has no option {name!r}: not every method could heed it")
     return TypeError(f"{function}() got an unexpected keyword argument {name!r}")
 
