@@ -18,6 +18,9 @@ from crowdopt.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+EXPONENT = 1e16
+"""Where the texts of whole floats begin to have an exponent; below, libraries do not agree on it."""
+
 MAX_LABELS = 64
 """Labels up to which labels can be proved, and counts, matrices and probabilities are held for every label."""
 
@@ -53,7 +56,7 @@ def canonical_text(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+        return str(int(value)) if value.is_integer() and abs(value) < EXPONENT else repr(value)
     if isinstance(value, decimal.Decimal):
         return format(value.normalize(), "f") if value.is_finite() else str(value)
     if isinstance(value, dt.date | dt.time):
