@@ -254,6 +254,21 @@ def test_unproved_bounds_stay_so_unless_answers_differ():
     assert verify(solution, data, answers=wrong, time_limit=0.0).verdict is Verdict.REJECTED
 
 
+@pytest.mark.parametrize("labels", [("Yes", "yes"), ("0.5", "1.0")], ids=["case", "dots"])
+def test_answers_without_probabilities_need_no_columns_for_them(verb, labels, tmp_path):
+    """In a file such columns could not stand side by side, or at all; in a frame of the user they can."""
+    run, verdict = verb
+    data, answers = tmp_path / "data.csv", tmp_path / "answers.csv"
+    mixed_crowd(4, labels).to_csv(data, index=False)
+    solution = run(data, verbatim=True)
+    solution.write(answers)
+    assert verify(solution, data, answers=answers).verdict is verdict
+    frame = pd.read_csv(data, dtype=str)
+    in_frame = run(frame, verbatim=True)
+    assert list(in_frame.probabilities.columns) == ["task", *(f"p_{label}" for label in labels)]
+    assert verify(in_frame, frame, answers=in_frame.answers_frame(probabilities=True)).verdict is verdict
+
+
 # Groups.
 
 
