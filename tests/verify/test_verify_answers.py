@@ -189,6 +189,15 @@ def test_every_difference_is_named(kind, name, tmp_path):
         assert any(reason.startswith(expected[:60]) for reason in found.reasons), (expected, found.reasons)
 
 
+def test_a_label_that_looks_alike_is_written_out(tmp_path):
+    data = mixed_crowd()
+    solution = aggregate(data)
+    answers = solution.answers.replace({"label": {"no": "n\u043e"}})
+    answers.to_csv(tmp_path / "answers.csv", index=False)
+    reasons = verify(solution, data, answers=tmp_path / "answers.csv").reasons
+    assert r"has label 'n\u043e' in the answers, 'no' in the solution" in reasons[0]
+
+
 @pytest.mark.parametrize(("step", "close"), [(1e-7, True), (2e-6, False), (float("nan"), False)])
 def test_numbers_may_be_rounded(step, close):
     data = ratings()

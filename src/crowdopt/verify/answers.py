@@ -19,7 +19,7 @@ from crowdopt.data.reading import Reading
 from crowdopt.data.spelling import equal_labels
 from crowdopt.data.tables.table import Table, adopt, fetch_arrow, held_as, with_texts
 from crowdopt.data.tables.workspace import Workspace, literal
-from crowdopt.model.letters import BLANKS, HAS_BLANKS
+from crowdopt.model.letters import BLANKS, HAS_BLANKS, look_key, shown_apart
 from crowdopt.results.answers import ANSWER_COLUMNS
 from crowdopt.results.write.files import FORMULA
 
@@ -230,9 +230,17 @@ class _Comparison:
         query = f"SELECT {keys}, given.c{at}::VARCHAR, expected.c{at}::VARCHAR FROM {both} WHERE {wrong}"
         found = self._rows(f"SELECT * FROM ({query}) AS found ORDER BY ALL LIMIT {MOST_NAMED}")
         for *key, given, expected in found:
-            has = f"has no {name}" if given is None else f"has {name} {given}"
-            yield f"{_task(key)} {has} in the answers, {'none' if expected is None else expected} in the solution"
+            ours, theirs = _told_apart(expected, given)
+            has = f"has no {name}" if theirs is None else f"has {name} {theirs}"
+            yield f"{_task(key)} {has} in the answers, {'none' if ours is None else ours} in the solution"
         yield from self._about_more(query, len(found), f"more tasks have another {name}")
+
+
+def _told_apart(one: str | None, other: str | None) -> Sequence[str | None]:
+    """Two values as they stand; those that look alike with their characters written out."""
+    if one is None or other is None or look_key(one) != look_key(other):
+        return one, other
+    return shown_apart([one, other])
 
 
 def _number(column: str) -> str:
