@@ -53,7 +53,7 @@ def test_no_time_at_all(crowdopt, tmp_path, make, size):
 
 @pytest.mark.parametrize(
     ("limit", "way"),
-    [("1KB", "pandas"), ("0.5 KiB", "polars-lazy"), ("1000B", "arrow"), ("1", "duckdb"), (" 2kb ", "polars")],
+    [("1KB", "pandas"), ("0.5 KiB", "polars-lazy"), ("1000B", "arrow"), ("1 b", "duckdb"), (" 2kb ", "polars")],
 )
 def test_little_memory_leaves_the_chain_to_the_search(limit, way, tmp_path):
     rows = ratings(3, (1, 4))

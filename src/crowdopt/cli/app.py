@@ -30,7 +30,7 @@ from crowdopt.cli.solution_commands import next_tasks, predict, workers
 from crowdopt.data.readers.addresses import database_of
 from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
 from crowdopt.options.model import EXPORT_GOLD
-from crowdopt.options.verbs import AggregateOptions, ProveOptions, VerifyOptions
+from crowdopt.options.verbs import GONE, AggregateOptions, ProveOptions, VerifyOptions
 from crowdopt.options.words import command_line_speaks
 from crowdopt.results.write.in_place import forget_written, what_was_written
 
@@ -47,9 +47,6 @@ SOME_FAILED = 4
 
 SHARES = {("aggregate", "--selectivity"): "--label-shares", ("prove", "--label-shares"): "--selectivity"}
 """What known shares of the labels are called, by verb and the name that the other verb has for them."""
-
-GONE = {"--ignore-gold": "known labels of an export are pinned only by --gold export now: leave it out"}
-"""Options that there were, and what to do without them."""
 
 UsageError: Any = typer.BadParameter.__mro__[1]
 """What Typer raises about options, whichever package it takes that from."""

@@ -180,7 +180,7 @@ def _check_scores(scored: Table) -> tuple[Any, Any]:
         others = scored.filter(score.is_null(), ~nw.col("label").is_null())
         example = canonical_text(fetch(others.select(nw.col("label").min()))["label"][0])
         raise InputError(
-            f"--bins needs scores: {labels - scores} of {labels} labels are not finite numbers, such as "
+            f"--bins needs scores: {labels - scores:,} of {labels:,} labels are not finite numbers, such as "
             f"{example[:40]!r}; if that stands for a missing one, name it with --na"
         )
     return low, high

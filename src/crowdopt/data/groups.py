@@ -141,7 +141,7 @@ def load_groups(
         with naming(classes, ClassError):
             prepared = prepare(opened_data.table, reading, n_bins=n_bins, resolved=resolved, trims=opened_data.trims)
             clean = look_through(prepared, named=reading.labels, each=each)
-            prepared, overview = clean.prepared, _Groups(clean.overview, insist=resolved)
+            prepared, overview = clean.prepared, _Groups(clean.overview, resolved=resolved)
             facts, failures = overview.facts()
         table, repeats, repeated = resolve_in_groups(prepared.usable(), prepared.reading)
         facts = {
@@ -185,7 +185,8 @@ def load_groups(
 class _Groups:
     """What an overview says of every group."""
 
-    def __init__(self, overview: Overview, *, insist: bool) -> None:
+    def __init__(self, overview: Overview, *, resolved: bool) -> None:
+        self.resolved = resolved
         self.reading = overview.reading
         self.overview = overview
         self.usable = self.overview.usable.filter(~nw.col("group").is_null())
@@ -202,7 +203,7 @@ class _Groups:
         self.all_incomplete = Incomplete.of_groups(
             self.incomplete.values(), self.overview.incomplete(without) if without else None
         )
-        if not insist:
+        if not resolved:
             self.all_incomplete.check_few(self.reading)
         numbers = self.usable.group_by("group").agg(
             nw.col("label").n_unique().alias("n_labels"),
@@ -213,7 +214,7 @@ class _Groups:
 
     def _without_groups(self) -> str:
         total = self.n_without_group + sum(found["rows"] for found in self.missing.values())
-        of_all = f"{self.n_without_group} of {total} {'responses' if self.reading.wide else 'rows'}"
+        of_all = f"{self.n_without_group:,} of {total:,} {'responses' if self.reading.wide else 'rows'}"
         said = f"{of_all} have no group (column {self.reading.group!r})"
         return f"{said}; fill it in, or leave out --missing error to do without them" if self.missing else said
 
@@ -245,7 +246,7 @@ class _Groups:
                 here = sizes.get(group, {})
                 _check_n_classes(len(here))
                 classes = tuple(WorkerClass(name, here[name]) for name in self.class_names if name in here)
-                scale = scale_of(labels[group], self.reading)
+                scale = scale_of(labels[group], self.reading, resolved=self.resolved)
                 facts[group] = Facts(scale, classes, numbers["n_workers"], numbers["n_usable"], incomplete)
             except InputError as error:
                 failures[group] = str(error)

@@ -5,10 +5,10 @@ Each is a fact and, where somebody can do something, what to do. Examples are gi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from crowdopt.data.spelling import rare_labels
-from crowdopt.model.letters import has_blanks, same_key, shown, shown_apart
+from crowdopt.data.spelling import rare_labels, tidy_label
+from crowdopt.model.letters import has_blanks, is_missing_word, same_key, shown, shown_apart
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -133,7 +133,36 @@ def _na(labels: Sequence[str], reading: Reading) -> str:
     else:
         option = f"--na {joined}" if joined.replace(",", "").isalnum() else f'--na "{joined}"'
     also = " --missing drop" if reading.missing == "error" else ""
-    return f"{option}{also} leaves {'it' if len(labels) == 1 else 'them'} out"
+    return f"{option}{also} leaves {_them(labels)} out"
+
+
+def leave_out(labels: Sequence[Any], named: Sequence[str], reading: Reading) -> str:
+    """What to do about labels that are not on the scale that the user names."""
+    if not all(isinstance(label, str) for label in labels):
+        return "; name them in --labels, or take the rows out"
+    tidy, alike = _what_tidy_does(labels, named, reading)
+    rest = [label for label in labels if label not in alike]
+    return "; " + ", and ".join([_na(rest, reading)] * bool(rest) + [f"--tidy {tidy}"] * bool(tidy))
+
+
+def take_out(labels: Sequence[Any], named: Sequence[str], reading: Reading) -> str:
+    """What to do about labels of new responses that are not on the scale of the solution."""
+    tidy, _ = _what_tidy_does([label for label in labels if isinstance(label, str)], named, reading)
+    return "; take the rows out" + (f", or make the solution with --tidy, which {tidy}" if tidy else "")
+
+
+def _what_tidy_does(labels: Sequence[str], named: Sequence[str], reading: Reading) -> tuple[str, list[str]]:
+    """What --tidy would do with labels off a scale, in words, empty if nothing; and those that look like one of it."""
+    if reading.tidy or reading.verbatim:
+        return "", []
+    alike = [label for label in labels if tidy_label(label, named)]
+    said = ["takes labels that look alike for one"] if alike else []
+    said += ["leaves out words for a missing label"] if any(map(is_missing_word, labels)) else []
+    return " and ".join(said), alike
+
+
+def _them(labels: Sequence[Any]) -> str:
+    return "it" if len(labels) == 1 else "them"
 
 
 def trimmed_note(rows: Mapping[str, int]) -> str:

@@ -19,6 +19,7 @@ from crowdopt.data.tables.table import (
     is_mixed,
     lengthen,
     ordered_categories,
+    several_in_one,
     with_texts,
 )
 from crowdopt.data.tables.texts import trimmed_columns
@@ -221,6 +222,8 @@ def _column(table: Table, name: str, dtype: Any, called: str) -> tuple[Any, nw.E
     """A column that has one value per row, all of one type, and its type; categories without an order as text."""
     if dtype.is_nested():
         raise ColumnError(f"{called} holds nested values ({dtype}); it must hold one value per row")
+    if dtype == nw.Object and (several := several_in_one(table, name)):
+        raise ColumnError(f"{called} holds {several}; it must hold one value per row")
     if dtype == nw.Object and is_mixed(table, name):
         raise ColumnError(f"{called} holds values of several types; make it one type")
     if dtype == nw.Categorical:

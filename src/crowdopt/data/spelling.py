@@ -204,6 +204,16 @@ def onto(labels: Iterable[str], scale: Sequence[str], reading: Reading) -> dict[
     return {label: new for label, new in changes.items() if new is None or new in known}
 
 
+def tidy_label(label: str, scale: Sequence[str]) -> str | None:
+    r"""The label of a scale that --tidy takes a text for since it looks alike; None if there is not just one.
+
+    >>> tidy_label("y\u0435s", ["no", "yes"]), tidy_label("maybe", ["no", "yes"])
+    ('yes', None)
+    """
+    alike = [one for one in scale if look_key(one) == look_key(label)]
+    return alike[0] if len(alike) == 1 else None
+
+
 def equal_labels(one: str, other: str, reading: Reading) -> bool:
     """Whether two texts are one label."""
     if reading.verbatim or same_key(one) == same_key(other):

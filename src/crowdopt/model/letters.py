@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import re
 from itertools import chain
+from typing import TYPE_CHECKING
 from unicodedata import normalize
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 BLANKS = "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + (
     "\u2028\u2029\u202f\u205f\u3000"
@@ -140,6 +144,19 @@ def shown_apart(texts: list[str]) -> list[str]:
         ascii(text if len(text) <= 40 else text[:39]) if looks.count(look) > 1 else shown(text)
         for text, look in zip(texts, looks, strict=True)
     ]
+
+
+def told_apart(texts: Sequence[str], known: Sequence[str]) -> tuple[list[str], list[str]]:
+    r"""Texts in quotes, and known ones without; the characters of those that look alike are written out.
+
+    >>> told_apart(["y\u0435s", "maybe"], ["no", "yes"]), told_apart(["yes"], ["no", "y\u0435s"])
+    ((["'y\\u0435s'", "'maybe'"], ['no', 'yes']), (["'yes'"], ['no', "'y\\u0435s'"]))
+    """
+    looks = set(map(look_key, texts))
+    alike = [one for one in known if look_key(one) in looks]
+    written = shown_apart([*texts, *alike])
+    new = {one: text for one, text in zip(alike, written[len(texts) :], strict=True) if not one.isascii()}
+    return written[: len(texts)], [new.get(one, one) for one in known]
 
 
 def _where_they_differ(texts: list[str], limit: int = 40) -> list[str]:

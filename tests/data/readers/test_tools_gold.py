@@ -244,8 +244,8 @@ def test_the_option_that_is_gone(fails):
         said = fails(verb, "data.csv", "--ignore-gold", files={"data.csv": b"task,worker,label\na,x,y\n"})
         assert "there is no --ignore-gold any more: " in said
         assert "pinned only by --gold export" in said
-    with pytest.raises(TypeError, match="ignore_gold"):
-        crowdopt.aggregate(SAMPLES / "toloka.tsv", ignore_gold=True)
+        with pytest.raises(InputError, match=r"^there is no option 'ignore_gold' any more: .* by gold=\"export\" now"):
+            getattr(crowdopt, verb)(SAMPLES / "toloka.tsv", ignore_gold=True)
 
 
 # What else reads exports

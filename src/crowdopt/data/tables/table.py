@@ -98,6 +98,13 @@ def is_mixed(table: Table, name: str) -> bool:
     return False
 
 
+@_by_backend
+def several_in_one(table: Table, name: str) -> str:
+    """What kind of Python object that has several values is in a column of Python objects; empty if there is none."""
+    del table, name
+    return ""
+
+
 def _kind(value: Any) -> str:
     """What a value is, in words.
 

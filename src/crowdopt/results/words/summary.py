@@ -176,7 +176,7 @@ def scale_in_words(scale: Scale) -> dict[str, str]:
         return {"scale": f"{scale.n_labels} ratings, {first} to {last} (--scale nominal if they are names)"}
     numbers = scale.n_labels <= MAX_NAMED and all(as_number(label) is not None for label in scale.labels)
     named = f"--labels {','.join(scale.labels)}" if numbers else "--labels, lowest first"
-    return {"scale": f"{scale.n_labels} categories; if their order means something, name it with {named}"}
+    return {"scale": f"{scale.n_labels:,} categories; if their order means something, name it with {named}"}
 
 
 def labels_in_words(solution: Solution, tasks: Sequence[int] | Ints) -> str:

@@ -19,7 +19,7 @@ from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.tables.table import coded, fetch_integers
 from crowdopt.errors import InputError, MissingExtraError
 from crowdopt.model.offsets import checked_number
-from crowdopt.options.verbs import AggregateOptions, CompareOptions, ProveOptions
+from crowdopt.options.verbs import AggregateOptions, CompareOptions, ProveOptions, gone
 from crowdopt.options.words import in_python_words, speaking_python, spoken
 from crowdopt.pipeline import prove
 from crowdopt.results.accuracy import NO_LABEL, known_labels
@@ -54,7 +54,7 @@ NO_TRUTH = -2
 def _not_taken(function: str, name: str) -> Exception:
     if name in {*declared(ProveOptions), *declared(AggregateOptions), "group", "on_group", "on_progress", "on_share"}:
         return InputError(f"compare has no option {name!r}: not every method could heed it")
-    return TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+    return gone(function, name)
 
 
 @dataclass(frozen=True, eq=False)
