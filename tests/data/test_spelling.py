@@ -68,6 +68,29 @@ def test_other_scripts_and_pictures_are_nothing_odd(label):
         assert (found.changes, label_notes(found, reading)) == ({}, ())
 
 
+ENGLAND, SCOTLAND = (
+    "\U0001f3f4" + "".join(chr(0xE0000 + ord(c)) for c in code) + "\U000e007f" for code in ("gbeng", "gbsct")
+)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (ENGLAND, SCOTLAND), ("10\u00b2", "102"), ("H\u2082O", "H2O"), ("1\u00bd", "11/2"), ("\u00bd", "1/2"),
+        ("m\u00b2", "m2"), ("1\u00aa", "1a"),
+    ],
+)  # fmt: skip
+def test_what_plainly_differs_is_never_one_label(one, other):
+    for reading in (PLAIN, TIDY):
+        found = spell({one: 3, other: 4}, reading)
+        assert (found.changes, label_notes(found, reading)) == ({}, ())
+
+
+def test_tags_behind_plain_letters_are_not_seen():
+    assert look_key("yes" + ENGLAND[1:]) == "yes"
+    assert look_key("\u33a1") == look_key("m\u00b2")
+
+
 def test_the_commonest_spelling_wins_and_of_several_the_smallest_text():
     assert spell({"yes": 2, "Yes": 5, "YES ": 4}, PLAIN).counts == {"Yes": 11}
     assert spell({"yes": 2, "Yes": 2, "yes ": 1}, PLAIN).counts == {"yes": 5}

@@ -466,6 +466,16 @@ def test_scores_are_numbers_whatever_is_around_them(tmp_path):
             prove(data, bins=[0.3])
 
 
+@pytest.mark.parametrize("way", ["csv", "pandas", "duckdb"])
+def test_tidying_makes_no_other_score_of_a_score(way, tmp_path):
+    rows = [(task, worker, str(at % 50)) for at, (task, worker, _) in enumerate(ROWS)]
+    wide = [(task, worker, label.translate({ord("4"): 0xFF14})) for task, worker, label in rows]
+    assert canonical(prove(WAYS[way](wide, tmp_path), bins=4, tidy=True)) == canonical(prove(to_pandas(rows), bins=4))
+    for odd in ("4\u00b2", "4\u2082", "1\u00bd", "4e\u00b9"):
+        with pytest.raises(InputError, match=r"^bins needs scores: 1 of \d+ labels"):
+            prove(WAYS[way]([*rows, (900, "w1", odd)], tmp_path), bins=4, tidy=True)
+
+
 def test_postgresql_still_counts_by_itself():
     found = prove(server().load(to_arrow(dirty(ROWS))))
     assert found.source.on_server

@@ -17,7 +17,7 @@ from crowdopt.data.notes import left_out_note
 from crowdopt.data.tables.table import Table, fetch, with_numbers
 from crowdopt.data.tables.texts import replaced
 from crowdopt.errors import InputError
-from crowdopt.model.letters import is_missing_word, look_key, trimmed, without_invisible
+from crowdopt.model.letters import is_missing_word, narrow, trimmed, without_invisible
 from crowdopt.model.scale import MAX_LABELS, as_number, canonical_text
 
 if TYPE_CHECKING:
@@ -156,11 +156,11 @@ def _scored(table: Table, reading: Reading) -> tuple[Table, dict[str, int]]:
 
 
 def _as_score(text: str, reading: Reading) -> str | None:
-    """A text that is no number as one, if that is but a matter of blanks; None if it stands for a missing label."""
+    """A text that is no number as one, if but blanks or wide digits are in the way; None if it is a missing label."""
     plain = without_invisible(text) if reading.tidy else trimmed(text)
     if not plain or trimmed(text) in map(trimmed, reading.na) or (reading.tidy and is_missing_word(text)):
         return None
-    plain = look_key(plain) if reading.tidy else plain
+    plain = narrow(plain) if reading.tidy else plain
     return text if as_number(plain) is None else plain
 
 
