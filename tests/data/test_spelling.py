@@ -112,10 +112,16 @@ def test_blanks_alone_are_no_label():
     assert spell({"\u200b": 3, "x": 1}, TIDY).changes == {"\u200b": None}
 
 
-def test_texts_that_stand_for_a_missing_label_are_exact_but_for_blanks():
-    counts = {"? ": 3, "X": 2, "x": 1}
-    assert spell(counts, Reading(na=("?", "x"))).changes == {"? ": None, "x": None}
+def test_texts_that_stand_for_a_missing_label_do_so_in_every_spelling():
+    counts = {"? ": 3, "X": 2, "x": 1, "\u0445": 1}
+    assert spell(counts, Reading(na=("?", "x"))).changes == {"? ": None, "x": None, "X": None}
+    assert spell(counts, Reading(na=("?", "X"), tidy=True)).counts == {}
     assert spell(counts, Reading(na=("? ",), verbatim=True)).changes == {}  # an exact one is gone before
+
+
+def test_a_label_that_the_user_names_is_not_missing_in_another_spelling():
+    assert spell({"NA": 3, "na": 2, "Na": 1}, Reading(na=("NA",)), ["na", "x"]).changes == {"NA": None, "Na": "na"}
+    assert spell({"x": 3, "X ": 2}, Reading(na=("x",)), ["x", "y"]).changes == {"x": None, "X ": None}
 
 
 @pytest.mark.parametrize(

@@ -489,7 +489,71 @@ def test_numbers_and_truth_values_are_what_they_are(tmp_path):
         assert prove(WAYS[way](rows, tmp_path)).source.notes == ()
     many = [(task, f"w{worker}", 1 + (task + worker) % 2) for task in range(1000) for worker in range(3)]
     (note,) = aggregate(to_pandas([*many, (1, "w9", 99)])).source.notes
-    assert note == "'99' has 1 of 3,001 responses; if it is a slip, take the rows out"
+    assert note == "'99' has 1 of 3,001 responses; if it is a slip, --na 99 leaves it out"
+
+
+NUMBERS = [(task, worker, at % 3 if at % 11 else 99) for at, (task, worker, _) in enumerate(ROWS)]
+
+
+@pytest.mark.parametrize("na", [("99",), ("99.0", "x")])
+@pytest.mark.parametrize(
+    "way",
+    ["csv", "pandas", "polars", "arrow", "duckdb", "jsonl", "parquet", "postgresql", "sqlite", "wide-pandas", "floats",
+     "objects", "decimals", "categories"],
+)  # fmt: skip
+def test_numbers_that_stand_for_a_missing_label_are_missing_wherever_they_are(way, na, tmp_path):
+    steps = pd.CategoricalDtype([0, 1, 2, 99], ordered=True)
+    odd = {
+        "floats": lambda: to_pandas(NUMBERS).astype({"label": float}),
+        "objects": lambda: to_pandas(NUMBERS).astype({"label": object}),
+        "categories": lambda: to_pandas(NUMBERS).astype({"label": steps}),
+        "decimals": lambda: to_polars(NUMBERS).with_columns(pl.col("label").cast(pl.Decimal(9, 2))),
+    }
+    if na[0] == "99.0" and way in {"csv", "categories"}:
+        return  # there it is another text
+    data = odd[way]() if way in odd else WAYS[way](NUMBERS, tmp_path)
+    without = to_pandas([(task, worker, None if label == 99 else str(label)) for task, worker, label in NUMBERS])
+    found = prove(data, na=na, wide=way.startswith("wide"), engine="vote")
+    assert found.scale.labels == ("0", "1", "2")
+    assert canonical(found) == canonical(prove(without, engine="vote"))
+    assert verify(found, data).verdict is Verdict.CONFIRMED
+    assert found.source.on_server is (way == "postgresql")
+
+
+@pytest.mark.parametrize("way", ["csv", "pandas", "polars", "arrow", "duckdb", "parquet", "postgresql"])
+def test_truth_values_may_stand_for_a_missing_label(way, tmp_path):
+    rows = [(task, worker, label == "yes") for task, worker, label in ROWS]
+    rows = [(*ids, str(label)) for *ids, label in rows] if way == "csv" else rows
+    assert aggregate(WAYS[way](rows, tmp_path), na=["True"], missing="drop-all").scale.n_labels == 1
+
+
+@pytest.mark.parametrize("way", ["csv", "pandas", "parquet", "duckdb"])
+def test_scores_that_stand_for_a_missing_label_are_missing_however_they_are_written(way, tmp_path):
+    rows = [(task, worker, -1.0 if at % 9 == 0 else at % 50 / 10) for at, (task, worker, _) in enumerate(ROWS)]
+    clean = [(task, worker, None if score < 0 else score) for task, worker, score in rows]
+    found = prove(WAYS[way](rows, tmp_path), bins=5, na=["-1"])
+    assert canonical(found) == canonical(prove(to_pandas(clean), bins=5))
+
+
+@pytest.mark.parametrize("way", ["csv", "pandas", "polars", "duckdb", "postgresql", "sqlite"])
+def test_all_spellings_of_a_text_for_a_missing_label_are_missing(way, tmp_path):
+    odd = {5: "maybe", 9: "Maybe ", 17: "MAYBE", 21: "mayb\u0435"}
+    rows = [(task, worker, odd.get(at, label)) for at, (task, worker, label) in enumerate(ROWS)]
+    data = WAYS[way](rows, tmp_path)
+    assert set(aggregate(data, na=["maybe"]).scale.labels) == {"no", "yes", odd[21]}
+    assert set(aggregate(data, na=["maybe"], tidy=True).scale.labels) == {"no", "yes"}
+    assert set(aggregate(data, na=["maybe"], verbatim=True).scale.labels) == {"no", "yes", *list(odd.values())[1:]}
+    truth = pd.DataFrame({"task": [0, 7, 14], "label": ["no", "yes", "MAYBE"]})
+    assert aggregate(data, na=["maybe"], truth=truth).accuracy.n_tasks == 2
+
+
+def test_the_advice_for_a_rare_label_does_what_it_says():
+    rows = [(task, f"w{worker}", ("yes", "no")[task % 2]) for task in range(1000) for worker in range(3)]
+    rows += [(1, "w8", "maybe"), (2, "w8", "maybe"), (3, "w8", "Maybe")]
+    merged, rare = aggregate(to_pandas(rows)).source.notes
+    assert "were taken for one label, 'maybe'" in merged
+    assert rare.endswith("--na maybe leaves it out")
+    assert aggregate(to_pandas(rows), na=["maybe"]).scale.labels == ("no", "yes")
 
 
 def test_labels_of_a_thousand_spellings_are_few_labels(tmp_path):

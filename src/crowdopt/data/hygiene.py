@@ -184,7 +184,7 @@ def _about_numbers(overview: Overview, reading: Reading, named: Sequence[str]) -
         return ()
     counts = {canonical_text(label): n for label, n in _label_counts(overview, MAX_SPELLINGS).items()}
     rare = rare_labels(counts, {*named, *reading.labels})
-    return (rare_note(counts, rare, reading, texts=False),) if rare and len(counts) <= MAX_SPELLINGS else ()
+    return (rare_note(counts, rare, reading),) if rare and len(counts) <= MAX_SPELLINGS else ()
 
 
 def _about_workers(overview: Overview) -> tuple[str, ...]:

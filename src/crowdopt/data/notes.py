@@ -49,11 +49,10 @@ def label_notes(found: Spelling, reading: Reading, named: Collection[str] = ()) 
     return tuple(notes)
 
 
-def rare_note(counts: Mapping[str, int], rare: Sequence[str], reading: Reading, *, texts: bool = True) -> str:
+def rare_note(counts: Mapping[str, int], rare: Sequence[str], reading: Reading) -> str:
     """What to say of labels with very few responses."""
     total = f"{sum(counts.values()):,} responses"
-    slip = "if it is a slip" if len(rare) == 1 else "if they are slips"
-    advice = f"{slip}, {_na(rare, reading)}" if texts else f"{slip}, take the rows out"
+    advice = f"{'if it is a slip' if len(rare) == 1 else 'if they are slips'}, {_na(rare, reading)}"
     if len(rare) == 1:
         return f"{shown(rare[0])} has {counts[rare[0]]} of {total}; {advice}"
     listed = ", ".join(f"{shown(label)} {counts[label]}" for label in rare[:EXAMPLES])

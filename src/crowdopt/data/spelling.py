@@ -96,14 +96,18 @@ def spell(
 
 
 def _spelled(counts: Mapping[str, int], reading: Reading, named: Sequence[str]) -> dict[str, str | None]:
-    """The new spelling of each label; None if it is empty, or a text that stands for a missing label."""
-    missing, given = {"", *map(trimmed, reading.na)}.difference(named), set(named)
+    """The new spelling of each label; None if it is empty, or one with a text that stands for a missing label.
+
+    A label that the user names is one with its like, and not with a missing one that is spelled otherwise.
+    """
+    missing, given = set(map(trimmed, reading.na)), set(named).difference(reading.na)
     plain = without_invisible if reading.tidy else trimmed
-    kept = [label for label in counts if trimmed(label) not in missing and plain(label)]
+    known = {label for label in counts if plain(label) and trimmed(label) not in missing}
     found: dict[str, str | None] = dict.fromkeys(counts)
-    known = set(kept)
-    for family in _families([*kept, *named], tidy=reading.tidy):
+    for family in _families([*counts, *named, *missing], tidy=reading.tidy):
         heads = sorted(family & given)
+        if family & missing and not heads:
+            continue
         spellings: Counter[str] = Counter()
         for label in family & known:
             spellings[plain(label)] += counts[label]
