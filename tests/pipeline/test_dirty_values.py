@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import unescape
 
 import duckdb
 import numpy as np
@@ -13,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdopt import Consensus, GlobalOptimum, Solution, aggregate, prove, verify
-from crowdopt.errors import ClassError, InputError
+from crowdopt import Consensus, GlobalOptimum, Solution, aggregate, compare, prove, verify
+from crowdopt.errors import ClassError, DataWarning, InputError
 from crowdopt.verify.verdict import Verdict
 from support.servers import server
 from support.ways import (
@@ -490,6 +491,46 @@ def test_numbers_and_truth_values_are_what_they_are(tmp_path):
     many = [(task, f"w{worker}", 1 + (task + worker) % 2) for task in range(1000) for worker in range(3)]
     (note,) = aggregate(to_pandas([*many, (1, "w9", 99)])).source.notes
     assert note == "'99' has 1 of 3,001 responses; if it is a slip, --na 99 leaves it out"
+
+
+OTHERS = [("t0", "no"), ("t7", "n/a"), ("t14", "N/A"), ("t21", "maybe"), ("nowhere", "a")]
+NOT_GIVEN = "have a true label that no worker gave, such as 'N/A'; if it means that there is no answer, "
+
+
+@pytest.mark.parametrize("kind", ["csv", "arrow", "duckdb"])
+@pytest.mark.parametrize("verb", [aggregate, prove])
+def test_true_labels_that_no_worker_gave_are_counted_in_words(verb, kind, tmp_path):
+    truth = known_table(OTHERS, tmp_path, kind)
+    with pytest.warns(DataWarning, match="of 4 tasks of known label, 3 have a true label that no worker gave"):
+        solution = verb(to_text(CLEAN_NAMES, tmp_path), truth=truth)
+    assert solution.accuracy.off_scale.n_tasks == solution.summary()["n_truth_off_scale"] == 3
+    said = solution.words().facts["accuracy"]
+    assert f'; of these, 3 {NOT_GIVEN}--na "N/A" leaves it out, and so does --tidy' in said
+    assert 'na=["N/A"] leaves it out, and so does tidy=True' in unescape(solution._repr_html_())
+    left = verb(to_text(CLEAN_NAMES, tmp_path), truth=truth, tidy=True)
+    assert (left.accuracy.n_tasks, left.accuracy.off_scale.n_tasks) == (2, 1)
+    assert "; of these, 1 has a true label that no worker gave, such as 'maybe'" in left.words().facts["accuracy"]
+    assert verb(to_text(CLEAN_NAMES, tmp_path), truth=truth, na=["n/a"]).accuracy.n_tasks == 2
+
+
+def test_true_labels_that_no_worker_of_a_group_gave_are_counted(tmp_path, crowdopt):
+    frame = pd.concat([to_pandas(CLEAN_NAMES).assign(batch=batch) for batch in "ab"])
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    truth = pd.DataFrame([("a", *OTHERS[0]), ("a", *OTHERS[1]), ("b", *OTHERS[3]), ("b", *OTHERS[4])])
+    truth.set_axis(["batch", "task", "label"], axis=1).to_csv(tmp_path / "truth.csv", index=False)
+    found = aggregate(tmp_path / "data.csv", group="batch", truth=tmp_path / "truth.csv", jobs=1).accuracy
+    assert [(name, one.off_scale.n_tasks, one.off_scale.example) for name, one in found.items()] == [
+        ("a", 1, "n/a"),
+        ("b", 1, "maybe"),
+        (None, 2, "n/a"),
+    ]
+    options = ("--group", "batch", "--truth", tmp_path / "truth.csv", "--jobs", "1")
+    assert "of these, 2 have a true label that no worker gave" in crowdopt("aggregate", tmp_path / "data.csv", *options)
+
+
+def test_compare_tells_of_true_labels_that_no_worker_gave(tmp_path):
+    found = compare(to_pandas(CLEAN_NAMES), truth=known_table(OTHERS, tmp_path, "arrow"), methods=["vote"])
+    assert found.notes[-1].startswith(f"of 4 tasks of known label, 3 {NOT_GIVEN}")
 
 
 NUMBERS = [(task, worker, at % 3 if at % 11 else 99) for at, (task, worker, _) in enumerate(ROWS)]

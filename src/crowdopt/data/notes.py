@@ -112,9 +112,15 @@ def _smaller(labels: Sequence[str], counts: Mapping[str, int]) -> int:
 
 def _words(found: Spelling, reading: Reading) -> str:
     words = sorted(found.words, key=lambda label: (-found.counts[label], label))
-    said = "is a label here; if it means" if len(words) == 1 else "are labels here; if they mean"
+    said = "is a label here" if len(words) == 1 else "are labels here"
+    return f"{_labels(words, found.counts, MOST_WORDS)} {said}; {if_missing(words, reading)}"
+
+
+def if_missing(words: Sequence[str], reading: Reading) -> str:
+    """What leaves words for a missing label out."""
+    mean = "it means" if len(words) == 1 else "they mean"
     tidy = "" if reading.verbatim else ", and so does --tidy"
-    return f"{_labels(words, found.counts, MOST_WORDS)} {said} that there is no answer, {_na(words, reading)}{tidy}"
+    return f"if {mean} that there is no answer, {_na(words, reading)}{tidy}"
 
 
 def _labels(labels: Sequence[str], counts: Mapping[str, int], most: int = EXAMPLES) -> str:

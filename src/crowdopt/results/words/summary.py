@@ -96,16 +96,23 @@ def left_out_in_words(number: int) -> str:
 def accuracy_in_words(solution: Solution) -> dict[str, str]:
     """How many labels are right, if the truth is known, or if an export knows some labels: two facts."""
     measured = solution.export_accuracy
-    known = {} if measured is None else {"known labels": export_accuracy_in_words(measured)}
+    known = {} if measured is None else {"known labels": export_accuracy_in_words(measured, solution.reading)}
     if (accuracy := solution.accuracy) is None:
         return known
     said = f"{accuracy.value:.4f} on {plural(accuracy.n_tasks, 'task')} with known truth"
     if accuracy.vote is not None:
         said += f"; majority vote, ties shared, {accuracy.vote:.4f}"
-    return {"accuracy": said + _but(accuracy.n_unknown, "of the truth not answered here")} | known
+    said += _but(accuracy.n_unknown, "of the truth not answered here")
+    return {"accuracy": with_others(said, accuracy, solution.reading)} | known
 
 
-def export_accuracy_in_words(accuracy: Accuracy) -> str:
+def with_others(said: str, accuracy: Accuracy, reading: Reading) -> str:
+    """What is said of an accuracy, and of the tasks that no answer can have right."""
+    others = accuracy.off_scale.in_words("these", reading)
+    return f"{said}; {others}" if others else said
+
+
+def export_accuracy_in_words(accuracy: Accuracy, reading: Reading) -> str:
     """How many labels are right where an export knows them, and what became of what it knows."""
     one = accuracy.n_tasks == 1
     unused = f"{'it was' if one else 'they were'} not used"
@@ -118,7 +125,7 @@ def export_accuracy_in_words(accuracy: Accuracy) -> str:
         said += f"; majority vote, ties shared, {accuracy.vote:.3f}"
     if accuracy.n_two_labels:
         said += f"; left out as the export knows two labels: {plural(accuracy.n_two_labels, 'task')}"
-    return said
+    return with_others(said, accuracy, reading)
 
 
 def export_words(reading: Reading, notes: Sequence[str] = ()) -> str:
