@@ -180,6 +180,20 @@ def test_all_words_for_a_missing_label_are_named_with_what_leaves_them_out():
     )
 
 
+def test_what_tidying_does_with_labels_that_nobody_sees():
+    kept, gone = label_notes(spell({"\u200b": 3, "a\u200b": 2, "b": 4}, PLAIN), PLAIN)
+    assert kept.endswith("(2 responses) holds characters that nobody sees; --tidy takes them away")
+    assert gone.endswith("(3 responses) holds nothing but characters that nobody sees; --tidy leaves it out")
+    assert spell({"a\u200b": 2, "b": 4}, PLAIN, ["a\u200b", "b"]).invisible == ()
+
+
+def test_a_merge_by_tidying_is_undone_without_it():
+    (note,) = label_notes(spell({"yes": 3, CYRILLIC_YES: 2}, TIDY), TIDY)
+    assert note.endswith("; leave out --tidy to keep them apart")
+    (note,) = label_notes(spell({"yes": 3, "Yes": 2}, TIDY), TIDY)
+    assert note.endswith("; --verbatim in place of --tidy keeps them apart")
+
+
 def test_long_texts_are_shown_where_they_differ():
     path = "https://example.com/a/folder/of/many/pictures/of/cats/"
     one, other = shown_apart([f"{path}Photo.jpg", f"{path}photo.jpg"])

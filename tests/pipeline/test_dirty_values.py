@@ -29,6 +29,7 @@ from support.ways import (
     to_pandas,
     to_polars,
     to_text,
+    wide,
 )
 
 SPELLINGS = ("{}", "{}", "{}", "{} ", "{}\u00a0", "\u2003{}\t")
@@ -213,6 +214,48 @@ def test_ids_elsewhere_stay_and_are_named(way, tmp_path):
     )
 
 
+@pytest.mark.parametrize("way", ["pandas", "csv", "duckdb", "postgresql"])
+def test_classes_and_groups_that_may_be_one_are_named(way, tmp_path):
+    frame = to_pandas(CLEAN_NAMES)
+    frame["class"] = frame["worker"].map(lambda worker: "Good" if worker < "w2" else "good" if worker < "w5" else "bad")
+    (tmp_path / "data.csv").write_text(frame.to_csv(index=False))
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    data = {"pandas": frame, "csv": tmp_path / "data.csv", "duckdb": duckdb.from_arrow(table)}.get(way)
+    data = server().load(table) if data is None else data
+    counts = frame["class"].value_counts()
+    said = (
+        f" differ from another one in case, blanks or Unicode form only, such as 'Good' and 'good' ({counts['Good']} "
+        f"and {counts['good']} responses); they count as different "
+    )
+    (by_class,) = prove(data, class_="class").source.notes
+    assert by_class.startswith(f"2 classes{said}classes")
+    (by_group,) = aggregate(data, group="class", jobs=1).source.notes
+    assert by_group.startswith(f"2 groups{said}groups")
+    given_classes = dict(zip(frame["worker"], frame["class"], strict=True))
+    found = prove(data, classes=given_classes)
+    assert found.source.notes == (by_class,)
+    assert verify(found, data).verdict is Verdict.CONFIRMED
+    assert prove(data, each=True).source.notes == ()
+
+
+def test_verbs_that_read_again_give_no_advice_that_they_cannot_follow(tmp_path, crowdopt):
+    rows = [*dirty(CLEAN_NAMES), *[(*row[:2], "no") for row in CLEAN_NAMES[:9]]]
+    data = to_text(rows, tmp_path)
+    solution = aggregate(data)
+    assert any("--verbatim" in note for note in solution.source.notes)
+    assert any("--duplicates" in note for note in solution.source.notes)
+    solution.save(tmp_path / "s.json")
+    for verb in ("workers", "predict", "next", "verify"):
+        said = crowdopt(verb, tmp_path / "s.json", data)
+        assert "were taken for one label" in said
+        assert "--verbatim" not in said
+        assert "--duplicates" not in said
+    for call in (solution.predict, solution.next_tasks):
+        with pytest.warns(DataWarning) as caught:
+            call(data)
+        assert not any("verbatim" in str(one.message) for one in caught)
+
+
 @pytest.mark.parametrize("way", ["pandas", "csv", "postgresql"])
 def test_workers_in_another_unicode_form_are_named(way, tmp_path):
     rows = [*CLEAN_NAMES, ("t1", "Ren\u00e9", "no"), ("t2", "Rene\u0301", "no")]
@@ -227,6 +270,18 @@ def test_names_are_compared_letter_by_letter_wherever_they_are(tmp_path):
     said = {aggregate(WAYS[way](rows, tmp_path)).source.notes for way in ("pandas", "polars", "arrow", "duckdb", "csv")}
     ((note,),) = said
     assert note.startswith("5 tasks differ from another one in case, blanks or Unicode form only, such as ")
+
+
+def test_a_wide_table_has_cells(tmp_path):
+    data = to_text([(f"t{at} ", "w1", "yes") for at in range(9)] + [("t0 ", "w2", "no")], tmp_path, shape=wide)
+    (note,) = prove(data, wide=True, labels=["no", "yes"]).source.notes
+    assert note.startswith("blanks around the task in 18 cells were taken away")
+
+
+def test_what_tasks_lack_stands_in_one_bracket():
+    rows = [*CLEAN_NAMES, ("t900", "w1", None)]
+    gold = pd.DataFrame([("t0", "no")], columns=["task", "label"])
+    assert "(1 of known label, 1 without a response)" in prove(to_pandas(rows), gold=gold).words().facts["tasks"]
 
 
 def test_blanks_alone_are_no_task_in_a_text_file(tmp_path):

@@ -169,6 +169,11 @@ class Reading:
         )
 
     @property
+    def row(self) -> str:
+        """What a response stands in: a row, or a cell of a wide table."""
+        return "cell" if self.wide else "row"
+
+    @property
     def na_numbers(self) -> tuple[float, ...]:
         """The numbers among what stands for a missing label."""
         return tuple(number for text in self.na if (number := as_number(text)) is not None)

@@ -46,7 +46,7 @@ class Spelling:
         left_out: The labels that became missing ones since they are words for that, with their responses.
         counts: The labels that are left, with their responses.
         alike: Labels that are left and look alike.
-        invisible: Labels that are left and have characters that nobody sees.
+        invisible: Labels that are left, that nobody names, and that have characters that nobody sees.
         words: Labels that are left and often stand for a missing one.
     """
 
@@ -90,7 +90,9 @@ def spell(
         left_out=left_out,
         counts=dict(left),
         alike=() if reading.verbatim else _alike(left, named),
-        invisible=() if reading.verbatim else tuple(one for one in sorted(left) if has_invisible(one)),
+        invisible=()
+        if reading.verbatim
+        else tuple(one for one in sorted(set(left).difference(named)) if has_invisible(one)),
         words=tuple(sorted(words.intersection(left))),
     )
 
