@@ -224,6 +224,8 @@ def test_cells_of_a_wide_table_are_empty_without_a_word():
     found = prove(wide, wide=True)
     assert found.notes == ("2 of 8 cells are incomplete and were left out: 2 without a task",)
     assert "(2 incomplete cells left out)" in found.words().facts["responses"]
+    twice = pd.concat([wide.iloc[:1], wide])
+    assert prove(twice, wide=True).notes[1].startswith("1 cell repeats an answer of the same worker")
     assert verify(found, wide).claim.endswith("; 2 incomplete cells left out")
 
 

@@ -189,7 +189,7 @@ def test_what_tidying_does_with_labels_that_nobody_sees():
 
 def test_a_merge_by_tidying_is_undone_without_it():
     (note,) = label_notes(spell({"yes": 3, CYRILLIC_YES: 2}, TIDY), TIDY)
-    assert note.endswith("; leave out --tidy to keep them apart")
+    assert note.endswith("; leave out --tidy to keep apart what only looks alike")
     (note,) = label_notes(spell({"yes": 3, "Yes": 2}, TIDY), TIDY)
     assert note.endswith("; --verbatim in place of --tidy keeps them apart")
 

@@ -172,7 +172,7 @@ def load_groups(
         export_labels=opened_data.export_labels,
         notes=(
             *overview.all_incomplete.notes,
-            *Repeats.of_all(known.repeats for known in facts.values()).notes,
+            *Repeats.of_all(known.repeats for known in facts.values()).notes(reading.row),
             *clean.notes,
             *about_tasks(per_task, prepared.reading),
         ),
@@ -388,5 +388,5 @@ class _Counting:
             n_responses=buckets.n_responses,
             n_dropped=known.incomplete.n,
         )
-        notes = (*known.incomplete.notes, *known.repeats.notes)
+        notes = (*known.incomplete.notes, *known.repeats.notes(self.prepared.reading.row))
         return CountedProblem(known.scale, known.classes, buckets, None, totals, self.prepared.reading, notes=notes)

@@ -89,7 +89,7 @@ def _merged(merged: Mapping[str, Mapping[str, int]], reading: Reading) -> str:
     if len(spellings) == 1:
         return f"{names[0]} was taken for {new}: {_responses(numbers[0])}{more}; {verbatim} keeps labels as they are"
     counted = _and([f"{n:,}" for n in numbers])
-    apart = f"{verbatim} keeps them apart" if same else "leave out --tidy to keep them apart"
+    apart = f"{verbatim} keeps them apart" if same else "leave out --tidy to keep apart what only looks alike"
     return f"{_and(names)} were taken for one label, {new}: {counted} responses{more}; {apart}"
 
 
