@@ -591,6 +591,11 @@ def test_compare_tells_of_true_labels_that_no_worker_gave(tmp_path):
 NUMBERS = [(task, worker, at % 3 if at % 11 else 99) for at, (task, worker, _) in enumerate(ROWS)]
 
 
+def test_numbers_for_a_missing_label_may_be_given_as_numbers():
+    assert aggregate(to_pandas(NUMBERS), na=[99, 5.0]).reading.na == ("99", "5")
+    assert aggregate(to_pandas(NUMBERS), na=[99]).scale.labels == ("0", "1", "2")
+
+
 @pytest.mark.parametrize("na", [("99",), ("99.0", "x")])
 @pytest.mark.parametrize(
     "way",

@@ -159,7 +159,7 @@ class Reading:
                 "class_column": given.get("class_", ""),
                 "group": group,
                 "keep": _several(options["keep"]),
-                "na": _several(options["na"]),
+                "na": tuple(canonical_text(text) for text in _several(options["na"])),
                 "labels": tuple(canonical_text(label) for label in options["labels"]),
                 "ranked": tuple(canonical_text(name) for name in given.get("ranked", ())),
                 "scale": options["scale"] or "",
