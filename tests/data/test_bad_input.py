@@ -118,14 +118,14 @@ OPTIONS = {
     "conflicting duplicates": (
         CONFLICT,
         ["--duplicates", "same"],
-        ["1 (task, worker) pairs have conflicting labels", "(a, ann)", "leave out --duplicates same"],
+        ["1 (task, worker) pair has conflicting labels", "(a, ann)", "leave out --duplicates same"],
     ),
     "first of no order": (CONFLICT, ["--duplicates", "first"], ["--order-by COL"]),
     "order of nothing": (CONFLICT, ["--order-by", "task"], ["--duplicates first|last"]),
     "order that does not decide": (
         text([(*row, "1") for row in [*GOOD, ("a", "ann", "no")]], (*HEADER, "n")),
         ["--duplicates", "last", "--order-by", "n"],
-        ["1 (task, worker) pairs", "'n'", "cannot decide"],
+        ["1 (task, worker) pair has", "'n'", "cannot decide"],
     ),
     "order column that is missing": (
         CONFLICT,

@@ -219,18 +219,21 @@ def print_groups(solutions: Solutions[Any], written: str) -> None:
     from rich.text import Text
 
     from crowdopt.results.doubts import doubts_about_groups
-    from crowdopt.results.words.summary import export_accuracy_in_words, export_words
+    from crowdopt.results.words.summary import export_accuracy_in_words, export_words, with_others
 
     console, facts = RichConsole(highlight=False), solutions.summary()
     for doubt in doubts_about_groups(solutions):
         console.print(Text.assemble(("CHECK: ", "bold red"), printable(doubt)), soft_wrap=True)
-    console.print(Text(_about_groups(facts)), soft_wrap=True)
+    about = _about_groups(facts)
+    if measured := solutions.accuracy.get(None):
+        about = with_others(about, measured, solutions.reading)
+    console.print(Text(printable(about)), soft_wrap=True)
     for note in solutions.notes:
         console.print(Text.assemble(("data: ", "bold yellow"), printable(note)), soft_wrap=True)
     if export := export_words(solutions.reading):
         console.print(Text(printable(export)), soft_wrap=True)
     if known := solutions.export_accuracy.get(None):
-        console.print(Text(export_accuracy_in_words(known)), soft_wrap=True)
+        console.print(Text(export_accuracy_in_words(known, solutions.reading)), soft_wrap=True)
     rows = sorted((row for row in solutions.rows() if not row["failure"]), key=_LEAST_CERTAIN[solutions.kind])
     hidden = {"accuracy": "accuracy" not in facts, "check": not facts["n_check"]}
     columns = [name for name in _COLUMNS[solutions.kind] if not hidden.get(name)]
@@ -250,8 +253,9 @@ def print_groups(solutions: Solutions[Any], written: str) -> None:
 def _about_groups(facts: dict[str, Any]) -> str:
     """The first line."""
     from crowdopt.results.solutions import group_verdict
+    from crowdopt.results.words.summary import plural
 
-    left_out = f" ({facts['n_without_group']:,} rows without a group left out)" if facts.get("n_without_group") else ""
+    left_out = f" ({plural(n, 'row')} without a group left out)" if (n := facts.get("n_without_group")) else ""
     accuracy = f"; accuracy {facts['accuracy']:.4f} on {facts['n_truth']:,} tasks" if "accuracy" in facts else ""
     numbers = f"{facts['n_tasks']:,} tasks, {facts['n_responses']:,} responses{left_out}{accuracy}"
     return f"{facts['n_groups']:,} groups: {group_verdict(facts)}; {numbers}"

@@ -22,7 +22,7 @@ from crowdopt.data.known_labels import ExportLabels, count_array
 from crowdopt.data.load import OnPhase, naming, open_responses, paths_of, read_classes, unchanged
 from crowdopt.data.odd_rows import NO_REPEATS, Incomplete, Repeats
 from crowdopt.data.overview import Overview, check_n_labels
-from crowdopt.data.prepare import GROUP_VALUE, prepare
+from crowdopt.data.prepare import GROUP_VALUE, LABEL_TEXT, prepare
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.responses import check_counted, scale_of
 from crowdopt.data.tables.spark import is_spark
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
     from crowdopt.data.prepare import Prepared
     from crowdopt.data.reading import Reading
     from crowdopt.data.tables.workspace import Workspace
-
-LABEL_TEXT = "crowdopt_label"
-"""The column of labels as text, by which their place on the scale of their group is found."""
 
 MAX_GROUPED_CLASSES = 1_000_000
 """Classes of all groups together: where every worker is a class of its own, there are as many as workers."""
@@ -175,7 +172,7 @@ def load_groups(
         export_labels=opened_data.export_labels,
         notes=(
             *overview.all_incomplete.notes,
-            *Repeats.of_all(known.repeats for known in facts.values()).notes,
+            *Repeats.of_all(known.repeats for known in facts.values()).notes(reading.row),
             *clean.notes,
             *about_tasks(per_task, prepared.reading),
         ),
@@ -392,5 +389,5 @@ class _Counting:
             n_responses=buckets.n_responses,
             n_dropped=known.incomplete.n,
         )
-        notes = (*known.incomplete.notes, *known.repeats.notes)
+        notes = (*known.incomplete.notes, *known.repeats.notes(self.prepared.reading.row))
         return CountedProblem(known.scale, known.classes, buckets, None, totals, self.prepared.reading, notes=notes)

@@ -141,7 +141,7 @@ def check(
         n_dropped=incomplete.n,
         reading=reading,
         answered_once=reading.duplicates != "all" and not repeats.conflicts.n,
-        notes=(*incomplete.notes, *repeats.notes, *clean.notes),
+        notes=(*incomplete.notes, *repeats.notes(reading.row), *clean.notes),
     )
 
 

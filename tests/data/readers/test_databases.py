@@ -147,7 +147,7 @@ def test_repeated_answers_are_explained(kind, conflict, tmp_path):
     task, worker, label = ROWS[0]
     other = {"no": "yes", "yes": "no"}[label] if conflict else label
     data = database(kind, to_arrow([*ROWS, (task, worker, other)]), tmp_path)
-    with pytest.raises(InputError, match=f"1 .task, worker. pairs occur more than once.*{task}, {worker}"):
+    with pytest.raises(InputError, match=f"1 .task, worker. pair occurs more than once.*{task}, {worker}"):
         prove(data, duplicates="error")
     if not conflict:
         assert facts(prove(data, duplicates="same")) == facts(prove(to_arrow(ROWS)))

@@ -206,7 +206,7 @@ def test_where_there_is_no_export_none_can_be_pinned(tmp_path, invoke):
     frame = pa.table({"task": ["a", "b"], "worker": ["v", "v"], "label": ["x", "y"]})
     database = to_sqlite(frame, tmp_path / "data.db")
     for data in (PLAIN, frame, database):
-        with pytest.raises(InputError, match=r'^gold="export" is for exports of annotation tools'):
+        with pytest.raises(InputError, match=r'^gold="export" is for exports .* labels with gold="FILE"$'):
             crowdopt.aggregate(data, gold="export")
     none = {
         "mturk.csv": "exports of MTurk .* bring no known labels",
