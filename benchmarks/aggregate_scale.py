@@ -95,15 +95,24 @@ def show_sizes(found: list[dict[str, Any]]) -> None:
         for name, run in one["median"].items():
             rows.append(
                 [
-                    *(f"{crowd['responses']:,}", str(crowd["labels"]), name),
+                    *(f"{crowd['responses']:,}", str(crowd["labels"]), name, str(one["runs"])),
                     *(f"{run['wall']:.1f}", f"{run['cpu']:.1f}", f"{run['peak_mb']:.0f}"),
                     *(f"{ours[key] / run[key]:.2f}" for key in ("wall", "peak_mb")),
                     f"{one['accuracy'][name]:.4f}",
                 ]
             )
-    columns = ("responses", "labels", "program", "wall, s", "CPU, s", "peak, MB", "our wall / its", "our peak / its")
-    caption = "Whole processes, in turns; medians of three runs of 10⁶, one run of 10⁷."
-    show("aggregate_scale.py (a)", caption, (*columns, "accuracy"), rows)
+    columns = (
+        "responses",
+        "labels",
+        "program",
+        "runs",
+        "wall, s",
+        "CPU, s",
+        "peak, MB",
+        "our wall / its",
+        "our peak / its",
+    )
+    show("aggregate_scale.py (a)", "Whole processes, in turns; medians.", (*columns, "accuracy"), rows)
 
 
 def show_big(found: dict[str, Any]) -> None:

@@ -54,7 +54,7 @@ def run_crowd(folder: Path, crowd: Crowd, repeats: int, programs: tuple[str, ...
                 sys.exit(f"{name} failed: {runs[name][-1].error}")
     accuracy = {name: elsewhere(crowd.accuracy, str(folder / f"{name}.parquet")) for name in runs}
     medians = {name: asdict(median(found)) for name, found in runs.items()}
-    return {"crowd": asdict(crowd), "median": medians, "accuracy": accuracy}
+    return {"crowd": asdict(crowd), "runs": repeats, "median": medians, "accuracy": accuracy}
 
 
 def show_crowds(found: list[dict[str, Any]]) -> None:

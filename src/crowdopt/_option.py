@@ -194,9 +194,11 @@ def parse_bytes(text: str | None) -> int | None:
     """
     if text is None:
         return None
-    shape = r"\s*([0-9]{0,15}\.?[0-9]{1,15})\s*([KMGT]?)(i?)B?\s*"
+    shape = r"\s*([0-9]{0,15}\.?[0-9]{1,15})\s*(?:([KMGT])(?:(i)?B)?|B)\s*"
     found = re.fullmatch(shape, text, re.IGNORECASE) if isinstance(text, str) else None
     if found is None:
-        raise InputError(f"cannot read the memory limit {text!r}: write a text like 500MB or 2GB, nothing negative")
-    power = " KMGT".index(found[2].upper() or " ")
+        raise InputError(
+            f"cannot read the memory limit {text!r}: write a number and a unit, like 500MB or 2GB, nothing negative"
+        )
+    power = " KMGT".index((found[2] or " ").upper())
     return int(float(found[1]) * (1024 if found[3] else 1000) ** power)

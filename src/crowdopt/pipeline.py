@@ -34,8 +34,6 @@ from crowdopt.results.solve_counts import solve_counted
 from crowdopt.results.source_consensus import consensus_columns, tasks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from crowdopt.consensus.work import OnShare
     from crowdopt.data.groups import GroupedSource
     from crowdopt.data.tables.workspace import Workspace
@@ -117,6 +115,7 @@ def prove(
     group: Literal[""] = "",
     on_progress: OnProgress | None = None,
     on_phase: OnPhase | None = None,
+    on_share: OnShare | None = None,
     on_group: OnGroup | None = None,
     **options: Unpack[ProveOptions],
 ) -> ProofSolution: ...
@@ -127,6 +126,7 @@ def prove(
     group: str,
     on_progress: OnProgress | None = None,
     on_phase: OnPhase | None = None,
+    on_share: OnShare | None = None,
     on_group: OnGroup | None = None,
     **options: Unpack[ProveOptions],
 ) -> Solutions[ProofSolution]: ...
@@ -138,6 +138,7 @@ def prove(
     group: str = "",
     on_progress: OnProgress | None = None,
     on_phase: OnPhase | None = None,
+    on_share: OnShare | None = None,
     on_group: OnGroup | None = None,
     **options: Unpack[ProveOptions],
 ) -> ProofSolution | Solutions[ProofSolution]:
@@ -150,6 +151,7 @@ def prove(
             labels of its own; a task belongs to its group, and may have the name of a task of another one.
         on_progress: Called now and then while solving; return True to stop with the best so far. Not used for groups.
         on_phase: Called with a word when a new phase of the work begins.
+        on_share: Called now and then with the share of a consensus that is found, from 0 to 1. Not used for groups.
         on_group: Called with the number of groups that are done, and of all; return True to leave the others unsolved.
         options: How to read, what is known, how to solve: see ``ProveOptions``.
 
@@ -172,7 +174,7 @@ def prove(
     job = _Job.of(data, options, group, on_phase)
     with _closed_on_error(job.workspace):
         job.on_phase("reading")
-        return _doubted(job.prove_by_group(on_group) if group else job.prove(on_progress))
+        return _doubted(job.prove_by_group(on_group) if group else job.prove(on_progress, on_share))
 
 
 def _doubted(result: _R) -> _R:
@@ -246,7 +248,7 @@ class _Job:
         solution = solve_consensus(source.counted, parts, shares, on_share)
         return self.with_accuracy(replace(solution, source=source))
 
-    def prove(self, on_progress: OnProgress | None) -> ProofSolution:
+    def prove(self, on_progress: OnProgress | None, on_share: OnShare | None) -> ProofSolution:
         """Reads, counts and solves one problem."""
         options, source, wanted = self.options, self.load(), self.wanted
         check_few_labels(source.responses.scale)
@@ -255,13 +257,13 @@ class _Job:
         if (n_classes := options["find_classes"]) is not None:
             self.on_phase("finding classes")
             with self.reading_again():
-                source, wanted, consensus = with_found_classes(source, checked_n_classes(n_classes), wanted)
+                source, wanted, consensus = with_found_classes(source, checked_n_classes(n_classes), wanted, on_share)
         self.on_phase("solving")
         limits = Limits(options["time_limit"], on_progress, parse_bytes(options["memory_limit"]), wanted["seed"])
         solution = replace(solve_counted(source.counted, wanted, limits), source=source)
         self.on_phase("comparing with the consensus")
         with self.reading_again():
-            found = beside_consensus(solution, consensus, lambda: limits.asked_to_stop(solution.certificate))
+            found = beside_consensus(solution, consensus, lambda: limits.asked_to_stop(solution.certificate), on_share)
         return self.with_accuracy(found.of(solution))
 
     def find_consensus_by_group(self, on_group: OnGroup | None) -> Solutions[ConsensusSolution]:

@@ -146,6 +146,7 @@ def test_aggregate_speed():
 def test_aggregate_scale():
     shown = tables(run("aggregate_scale.py", "--quick"))
     assert [row["program"] for row in shown["aggregate_scale.py (a)"]] == 2 * ["crowdopt", "DawidSkene", "MajorityVote"]
+    assert {row["runs"] for row in shown["aggregate_scale.py (a)"]} == {"1"}
     assert [row["to"] for row in shown["aggregate_scale.py (b)"]] == ["100", "1,000", "10,000"]
     assert [row["what grows"] for row in shown["aggregate_scale.py (c)"]] == ["tasks"]
 

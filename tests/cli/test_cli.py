@@ -271,10 +271,17 @@ def test_simulated_crowds_of_every_kind(crowdopt, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["prove", "data.csv"], ["prove", "data.csv", "-o", "-"], ["simulate", "-o", "-"], ["--help"]],
-    ids=" ".join,
-)  # fmt: skip
-def test_a_full_device_is_one_line(arguments, tmp_path):
+    ("arguments", "written"),
+    [
+        (["prove", "data.csv"], ""),
+        (["prove", "data.csv", "-o", "-"], ""),
+        (["simulate", "-o", "-"], ""),
+        (["--help"], ""),
+        (["aggregate", "data.csv", "-o", "o.csv", "--solution", "s.json"], "; written: s.json, o.csv"),
+    ],
+    ids=str,
+)
+def test_a_full_device_is_one_line_that_says_what_was_written(arguments, written, tmp_path):
     need(Path("/dev/full").exists(), "/dev/full")
     (tmp_path / "data.csv").write_text("task,worker,label\na,v,yes\na,w,yes\nb,v,no\n")
     with Path("/dev/full").open("w") as full:
@@ -283,7 +290,11 @@ def test_a_full_device_is_one_line(arguments, tmp_path):
             cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60,
         )  # fmt: skip
     assert done.returncode == 2
-    assert done.stderr == "crowdopt: cannot write to standard output: No space left on device\n"
+    assert done.stderr == f"crowdopt: cannot write to standard output: No space left on device{written}\n"
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "data.csv",
+        *written.removeprefix("; written: ").split(", "),
+    } - {""}
 
 
 def test_simulated_crowd_can_be_piped(tmp_path):

@@ -33,6 +33,8 @@ SCORES = text([(f"t{i}", "ann", f"{i / 7:.3f}") for i in range(100)])
 CONFLICT = text([*GOOD, ("a", "ann", "no")])
 
 
+ODD_LABELS = [("d", worker, label) for worker, label in zip("abcd", ("N/A", "maybe", "na", "none"), strict=True)]
+
 OPTIONS = {
     "label that is not on the scale": (text(GOOD), ["--labels", "no,maybe"], ["1 label not on", "'yes'", "no, maybe"]),
     "third label where two were named": (text([*GOOD, ("d", "ann", "?")]), ["--labels", "no,yes"], ["1 label", "'?'"]),
@@ -66,6 +68,22 @@ OPTIONS = {
     "edge that is nan": (SCORES, ["--bins", "nan,"], ["finite", "nan"]),
     "edge that is no number": (SCORES, ["--bins", "0.3,high"], ["--bins takes numbers", "'0.3,high'"]),
     "64 edges": (SCORES, ["--bins", ",".join(map(str, range(64)))], ["64 edges make 65 bins", "at most 64"]),
+    "labels off the scale": (
+        text([*ODD_LABELS, *GOOD]),
+        ["--labels", "no,yes"],
+        ["4 labels not on the scale no, yes: 'N/A', 'maybe', 'na', 'none'; ",
+         '--na "N/A,maybe,na,none" leaves them out, and --tidy leaves out words for a missing label'],
+    ),
+    "a label that looks like one of the scale": (
+        text([*GOOD, ("d", "ann", "y\u0435s")]),
+        ["--labels", "no,yes"],
+        [r"1 label not on the scale no, yes: 'y\u0435s'; --tidy takes labels that look alike for one"],
+    ),
+    "a label that looks like one of a scale of other letters": (
+        text(GOOD),
+        ["--labels", "no,y\u0435s"],
+        [r"1 label not on the scale no, 'y\u0435s': 'yes'; --tidy takes labels that look alike for one"],
+    ),
     "bins of texts": (MAYBE, ["--bins", "0.5"], ["6 of 6 labels are not finite numbers", "'maybe'", "--na"]),
     "bins of one score": (
         text([("a", "ann", "3"), ("b", "ann", "3")]),
@@ -100,14 +118,14 @@ OPTIONS = {
     "conflicting duplicates": (
         CONFLICT,
         ["--duplicates", "same"],
-        ["1 (task, worker) pairs have conflicting labels", "(a, ann)", "leave out --duplicates same"],
+        ["1 (task, worker) pair has conflicting labels", "(a, ann)", "leave out --duplicates same"],
     ),
     "first of no order": (CONFLICT, ["--duplicates", "first"], ["--order-by COL"]),
     "order of nothing": (CONFLICT, ["--order-by", "task"], ["--duplicates first|last"]),
     "order that does not decide": (
         text([(*row, "1") for row in [*GOOD, ("a", "ann", "no")]], (*HEADER, "n")),
         ["--duplicates", "last", "--order-by", "n"],
-        ["1 (task, worker) pairs", "'n'", "cannot decide"],
+        ["1 (task, worker) pair has", "'n'", "cannot decide"],
     ),
     "order column that is missing": (
         CONFLICT,
@@ -189,8 +207,22 @@ GOLD = {
         b"task,label\na,0\nb,1\n",
         ["gold label '0' of task 'a' is not on the scale no, yes", "--labels"],
     ),
-    "of an unknown task": (b"task,label\na,no\nx,no\n", ["the gold task 'x' is not in the data"]),
-    "of unknown tasks": (b"task,label\nx,no\ny,yes\n", ["the gold task 'x' (and 1 more) is not in the data"]),
+    "that looks like a label": (
+        "task,label\na,no\nb,y\u0435s\n".encode(),
+        [r"gold label 'y\u0435s' of task 'b' is not on the scale no, yes; --tidy takes labels that look alike for one"],
+    ),
+    "of an unknown task": (
+        b"task,label\na,no\nx,no\n",
+        ["the gold task 'x' is not in the data; take it out of the gold"],
+    ),
+    "of a task in another case": (
+        b"task,label\nA,no\n",
+        ["the gold task 'A' is not in the data; did you mean 'a'? Else take it out of the gold"],
+    ),
+    "of unknown tasks": (
+        b"task,label\nx,no\ny,yes\n",
+        ["the gold task 'x' (and 1 more) is not in the data; take them out of the gold"],
+    ),
     "that contradicts itself": (b"task,label\na,no\na,yes\n", ["the gold gives task 'a' two different labels"]),
     "that is empty": (b"", ["gold.csv is empty"]),
     "without rows": (b"task,label\n", ["the gold has no rows with a task and a label"]),

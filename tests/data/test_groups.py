@@ -112,7 +112,7 @@ def test_rows_that_differ_only_in_the_class_are_in_conflict():
         ("q", "b", "y", "no", "2"),
     ]
     data = pd.DataFrame(rows, columns=["question", "task", "worker", "label", "kind"])
-    with pytest.raises(InputError, match=r"1 \(task, worker\) pairs have conflicting labels"):
+    with pytest.raises(InputError, match=r"1 \(task, worker\) pair has conflicting labels"):
         prove(data, group="question", class_="kind", duplicates="same")
 
 
@@ -301,7 +301,7 @@ def test_the_command_line(monkeypatch, tmp_path, invoke):
     )
     code, out, err = invoke("prove", "data.csv", *options)
     assert code == 4
-    assert err.startswith("crowdopt: group colour 0: 1 (task, worker) pairs occur more than once")
+    assert err.startswith("crowdopt: group colour 0: 1 (task, worker) pair occurs more than once")
     assert err.count("\n") == 1
     first, second, *_ = out.splitlines()
     assert first.startswith("CHECK: 16 of 26 groups; ")

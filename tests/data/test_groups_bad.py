@@ -22,7 +22,7 @@ BROKEN = {
         {"duplicates": "error"},
         "2 (task, worker) pairs occur more than once: 2 with identical labels, 0 with conflicting ones",
     ),
-    "conflicts": ({"duplicates": "same"}, "1 (task, worker) pairs have conflicting labels"),
+    "conflicts": ({"duplicates": "same"}, "1 (task, worker) pair has conflicting labels"),
     "missing": ({"missing": "error"}, "rows is incomplete (1 without a label); leave out --missing error"),
     "empty": ({"missing": "drop"}, "there are no responses: no row has a task, a worker and a label"),
     "labels": ({}, "different labels, such as"),

@@ -261,7 +261,7 @@ def test_the_command_line(monkeypatch, tmp_path, invoke):
     stop = ("--duplicates", "error")
     code, out, err = invoke("aggregate", "data.csv", *options, *stop)
     assert code == 4
-    assert err.startswith("crowdopt: group colour: 1 (task, worker) pairs occur more than once")
+    assert err.startswith("crowdopt: group colour: 1 (task, worker) pair occurs more than once")
     assert err.count("\n") == 1
     lines = out.splitlines()
     assert lines[0].startswith("CHECK: 1 of 3 groups; 'once': no task was answered by two workers")

@@ -15,11 +15,14 @@ from crowdopt import Consensus, GlobalOptimum, Solution, Solutions, aggregate, c
 from crowdopt.data.odd_rows import Incomplete
 from crowdopt.data.reading import Reading
 from crowdopt.errors import DataWarning, DuplicateError, InputError
-from crowdopt.options.words import python_words
+from crowdopt.options.words import python_words, without_options
 from crowdopt.verify.verdict import Verdict
-from support.dirty_rows import DIRTY, DISTINCT, INCOMPLETE, NOTES, ROWS
+from support.dirty_rows import AGAIN, DIRTY, DISTINCT, INCOMPLETE, NOTES, ROWS
 from support.servers import server
 from support.ways import NAMES, WAYS, canonical, facts, to_arrow, to_pandas, to_polars
+
+TOLD = (*NOTES[:-1], NOTES[-1].removesuffix("; --duplicates has other rules"))
+"""What is said by a verb that has no such option."""
 
 LONG = [way for way in WAYS if not way.startswith("wide")]
 
@@ -90,13 +93,26 @@ def test_what_every_rule_counts(rule, votes, kind, tmp_path):
         ("error", r"^2 \(task, worker\) pairs occur more than once: 1 with identical labels, 1 with conflicting ones"),
         ("error", r'first: \(a, ann\), \(b, ann\); leave out duplicates="error" to count each distinct answer once'),
         ("error", r'say duplicates="all" to count every row, or add duplicates="first" or "last" with order_by="COL"'),
-        ("same", r'^1 \(task, worker\) pairs have conflicting labels; first: \(a, ann\); leave out duplicates="same"'),
+        ("same", r'^1 \(task, worker\) pair has conflicting labels; first: \(a, ann\); leave out duplicates="same"'),
     ],
 )  # fmt: skip
 def test_rules_that_stop(rule, said):
     for brought in (to_pandas(SMALL), to_polars(SMALL), duckdb.from_df(to_pandas(SMALL))):
         with pytest.raises(DuplicateError, match=said):
             aggregate(brought, duplicates=rule)
+
+
+@pytest.mark.parametrize("way", ["pandas", "duckdb", "csv", "postgresql"])
+def test_identical_repeats_that_count_once_are_said_where_others_would_stop(way, tmp_path):
+    rows = [*ROWS, AGAIN, AGAIN]
+    found = aggregate(WAYS[way](rows, tmp_path), duplicates="same")
+    assert found.notes == aggregate(to_pandas(rows)).notes
+    assert found.notes[0].startswith("2 rows repeat an answer of the same worker to the same task; it counts once")
+    assert found.totals.n_responses == len(ROWS)
+    grouped_rows = pd.concat([to_pandas(rows).assign(kind="a"), to_pandas(SMALL).assign(kind="b")])
+    groups = aggregate(grouped_rows, group="kind", duplicates="same", jobs=1)
+    assert groups["a"].notes == found.notes
+    assert "1 (task, worker) pair has conflicting labels" in groups.failures["b"]
 
 
 rows_of_few = st.lists(
@@ -205,7 +221,12 @@ def test_cells_of_a_wide_table_are_empty_without_a_word():
     wide = pd.DataFrame({"task": ["a", "b", "c"], "ann": ["x", None, None], "bob": [None, "y", None]})
     assert prove(wide, wide=True).notes == ()
     wide.loc[3] = [None, "x", "x"]
-    assert prove(wide, wide=True).notes == ("2 of 8 cells are incomplete and were left out: 2 without a task",)
+    found = prove(wide, wide=True)
+    assert found.notes == ("2 of 8 cells are incomplete and were left out: 2 without a task",)
+    assert "(2 incomplete cells left out)" in found.words().facts["responses"]
+    twice = pd.concat([wide.iloc[:1], wide])
+    assert prove(twice, wide=True).notes[1].startswith("1 cell repeats an answer of the same worker")
+    assert verify(found, wide).claim.endswith("; 2 incomplete cells left out")
 
 
 def test_empty_lines_are_no_rows(tmp_path):
@@ -259,7 +280,9 @@ def test_groups_have_the_notes_of_their_rows_and_of_all(verb, kind, tmp_path):
     solutions.save(tmp_path / "s.json")
     again = Solutions.load(tmp_path / "s.json")
     assert (again.notes, again["dirty"].notes) == (solutions.notes, solutions["dirty"].notes)
-    assert verify(again, grouped(GROUPS[::-1])).notes == tuple(map(python_words, solutions.notes))
+    assert verify(again, grouped(GROUPS[::-1])).notes == tuple(
+        python_words(without_options(note)) for note in solutions.notes
+    )
     silent = verify(replace(solutions, notes=()), data)
     assert silent.verdict is Verdict.REJECTED
     assert silent.reasons[0].startswith("what is odd about the rows is '5 of ")
@@ -296,12 +319,13 @@ def test_the_command_line_says_them(crowdopt, invoke, tmp_path):
         assert saved.notes == NOTES
         for command in (["verify"], ["workers"], ["predict"], ["next"]):
             out = crowdopt(*command, tmp_path / "s.json", tmp_path / "data.csv")
-            assert all(f"data: {note}" in out for note in NOTES)
-            assert json.loads(crowdopt(*command, tmp_path / "s.json", tmp_path / "data.csv", "--json"))[
-                "notes"
-            ] == list(NOTES)
+            assert [line.strip() for line in out.splitlines() if "data: " in line] == [f"data: {note}" for note in TOLD]
+            told = json.loads(crowdopt(*command, tmp_path / "s.json", tmp_path / "data.csv", "--json"))["notes"]
+            assert told == list(TOLD)
             _, _, err = invoke(*command, tmp_path / "s.json", tmp_path / "data.csv", "-q")
-            assert [line for line in err.splitlines() if "note: " in line] == said
+            assert [line for line in err.splitlines() if "note: " in line] == [
+                f"crowdopt: note: {note}" for note in TOLD
+            ]
 
 
 def test_groups_say_them(crowdopt, tmp_path):
@@ -341,6 +365,7 @@ def test_python_warns_in_its_own_words():
     assert said_of(lambda: Consensus().fit(data)) == expected
     assert said_of(lambda: GlobalOptimum().fit_predict(data)) == expected
     solution = aggregate(to_pandas(ROWS))
+    expected[-1] = expected[-1].removesuffix("; duplicates has other rules")  # which is no choice there
     assert said_of(lambda: solution.predict(data)) == expected
     assert said_of(lambda: solution.next_tasks(data)) == expected
     assert len(said_of(lambda: aggregate(grouped(), group="kind"))) == 3
@@ -373,7 +398,7 @@ def test_verify_finds_the_notes_again(verb, tmp_path):
     solution = verb(to_pandas(DIRTY))
     found = verify(solution, to_pandas(DIRTY[::-1]))
     assert found.verdict in {Verdict.CONFIRMED, Verdict.REPRODUCED}
-    assert found.notes == tuple(note.replace("--duplicates", "duplicates") for note in NOTES)
+    assert found.notes == TOLD
     data = solution.to_dict()
     for forged in ([], [*NOTES, "all is well"], ["1 of 2 rows were left out"]):
         changed = verify(Solution.from_dict(data | {"notes": forged}), to_pandas(DIRTY))

@@ -68,6 +68,29 @@ def test_other_scripts_and_pictures_are_nothing_odd(label):
         assert (found.changes, label_notes(found, reading)) == ({}, ())
 
 
+ENGLAND, SCOTLAND = (
+    "\U0001f3f4" + "".join(chr(0xE0000 + ord(c)) for c in code) + "\U000e007f" for code in ("gbeng", "gbsct")
+)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (ENGLAND, SCOTLAND), ("10\u00b2", "102"), ("H\u2082O", "H2O"), ("1\u00bd", "11/2"), ("\u00bd", "1/2"),
+        ("m\u00b2", "m2"), ("1\u00aa", "1a"),
+    ],
+)  # fmt: skip
+def test_what_plainly_differs_is_never_one_label(one, other):
+    for reading in (PLAIN, TIDY):
+        found = spell({one: 3, other: 4}, reading)
+        assert (found.changes, label_notes(found, reading)) == ({}, ())
+
+
+def test_tags_behind_plain_letters_are_not_seen():
+    assert look_key("yes" + ENGLAND[1:]) == "yes"
+    assert look_key("\u33a1") == look_key("m\u00b2")
+
+
 def test_the_commonest_spelling_wins_and_of_several_the_smallest_text():
     assert spell({"yes": 2, "Yes": 5, "YES ": 4}, PLAIN).counts == {"Yes": 11}
     assert spell({"yes": 2, "Yes": 2, "yes ": 1}, PLAIN).counts == {"yes": 5}
@@ -89,10 +112,16 @@ def test_blanks_alone_are_no_label():
     assert spell({"\u200b": 3, "x": 1}, TIDY).changes == {"\u200b": None}
 
 
-def test_texts_that_stand_for_a_missing_label_are_exact_but_for_blanks():
-    counts = {"? ": 3, "X": 2, "x": 1}
-    assert spell(counts, Reading(na=("?", "x"))).changes == {"? ": None, "x": None}
+def test_texts_that_stand_for_a_missing_label_do_so_in_every_spelling():
+    counts = {"? ": 3, "X": 2, "x": 1, "\u0445": 1}
+    assert spell(counts, Reading(na=("?", "x"))).changes == {"? ": None, "x": None, "X": None}
+    assert spell(counts, Reading(na=("?", "X"), tidy=True)).counts == {}
     assert spell(counts, Reading(na=("? ",), verbatim=True)).changes == {}  # an exact one is gone before
+
+
+def test_a_label_that_the_user_names_is_not_missing_in_another_spelling():
+    assert spell({"NA": 3, "na": 2, "Na": 1}, Reading(na=("NA",)), ["na", "x"]).changes == {"NA": None, "Na": "na"}
+    assert spell({"x": 3, "X ": 2}, Reading(na=("x",)), ["x", "y"]).changes == {"x": None, "X ": None}
 
 
 @pytest.mark.parametrize(
@@ -149,6 +178,20 @@ def test_all_words_for_a_missing_label_are_named_with_what_leaves_them_out():
     assert python_words(note).endswith(
         'na=["-", "N/A", "NA", "nan", "none", "null"] leaves them out, and so does tidy=True'
     )
+
+
+def test_what_tidying_does_with_labels_that_nobody_sees():
+    kept, gone = label_notes(spell({"\u200b": 3, "a\u200b": 2, "b": 4}, PLAIN), PLAIN)
+    assert kept.endswith("(2 responses) holds characters that nobody sees; --tidy takes them away")
+    assert gone.endswith("(3 responses) holds nothing but characters that nobody sees; --tidy leaves it out")
+    assert spell({"a\u200b": 2, "b": 4}, PLAIN, ["a\u200b", "b"]).invisible == ()
+
+
+def test_a_merge_by_tidying_is_undone_without_it():
+    (note,) = label_notes(spell({"yes": 3, CYRILLIC_YES: 2}, TIDY), TIDY)
+    assert note.endswith("; leave out --tidy to keep apart what only looks alike")
+    (note,) = label_notes(spell({"yes": 3, "Yes": 2}, TIDY), TIDY)
+    assert note.endswith("; --verbatim in place of --tidy keeps them apart")
 
 
 def test_long_texts_are_shown_where_they_differ():

@@ -246,7 +246,8 @@ def test_label_shares_are_held():
     for name in ("vote_shares", "tilted_shares"):
         assert solution.parameters.population[name] == pytest.approx([0.9, 0.1], abs=1e-12)
     assert solution.parameters.population["kinds_shares"].reshape(2, -1).sum(axis=1) == pytest.approx([0.9, 0.1])
-    assert_same(by_task(aggregate(to_pandas(ROWS), label_shares="no=0.9,yes=0.1")), by_task(solution))
+    for same in ("no=0.9,yes=0.1", "NO=0.9, Yes =0.1", {"NO": 0.9, " yes": 0.1}):
+        assert_same(by_task(aggregate(to_pandas(ROWS), label_shares=same)), by_task(solution))
     estimated, held = by_task(aggregate(to_pandas(ROWS))), by_task(solution)
     assert sum(row["p_yes"] for row in held.values()) < sum(row["p_yes"] for row in estimated.values())
     assert solution.summary()["given_shares"] == [0.9, 0.1]

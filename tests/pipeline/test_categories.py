@@ -185,7 +185,7 @@ def test_one_category_is_no_scale():
 
 
 def test_too_many_categories():
-    with pytest.raises(InputError, match="10001 different labels"):
+    with pytest.raises(InputError, match="10,001 different labels"):
         check(
             to_polars(ROWS).with_columns(pl.col("label").cast(pl.Enum([*ORDER, *map("x{}".format, range(9997))]))),
             Reading(),

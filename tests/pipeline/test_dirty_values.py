@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import unescape
 
 import duckdb
 import numpy as np
@@ -13,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdopt import Consensus, GlobalOptimum, Solution, aggregate, prove, verify
-from crowdopt.errors import ClassError, InputError
+from crowdopt import Consensus, GlobalOptimum, Solution, aggregate, compare, prove, verify
+from crowdopt.errors import ClassError, DataWarning, InputError
 from crowdopt.verify.verdict import Verdict
 from support.servers import server
 from support.ways import (
@@ -28,6 +29,7 @@ from support.ways import (
     to_pandas,
     to_polars,
     to_text,
+    wide,
 )
 
 SPELLINGS = ("{}", "{}", "{}", "{} ", "{}\u00a0", "\u2003{}\t")
@@ -212,6 +214,48 @@ def test_ids_elsewhere_stay_and_are_named(way, tmp_path):
     )
 
 
+@pytest.mark.parametrize("way", ["pandas", "csv", "duckdb", "postgresql"])
+def test_classes_and_groups_that_may_be_one_are_named(way, tmp_path):
+    frame = to_pandas(CLEAN_NAMES)
+    frame["class"] = frame["worker"].map(lambda worker: "Good" if worker < "w2" else "good" if worker < "w5" else "bad")
+    (tmp_path / "data.csv").write_text(frame.to_csv(index=False))
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    data = {"pandas": frame, "csv": tmp_path / "data.csv", "duckdb": duckdb.from_arrow(table)}.get(way)
+    data = server().load(table) if data is None else data
+    counts = frame["class"].value_counts()
+    said = (
+        f" differ from another one in case, blanks or Unicode form only, such as 'Good' and 'good' ({counts['Good']} "
+        f"and {counts['good']} responses); they count as different "
+    )
+    (by_class,) = prove(data, class_="class").source.notes
+    assert by_class.startswith(f"2 classes{said}classes")
+    (by_group,) = aggregate(data, group="class", jobs=1).source.notes
+    assert by_group.startswith(f"2 groups{said}groups")
+    given_classes = dict(zip(frame["worker"], frame["class"], strict=True))
+    found = prove(data, classes=given_classes)
+    assert found.source.notes == (by_class,)
+    assert verify(found, data).verdict is Verdict.CONFIRMED
+    assert prove(data, each=True).source.notes == ()
+
+
+def test_verbs_that_read_again_give_no_advice_that_they_cannot_follow(tmp_path, crowdopt):
+    rows = [*dirty(CLEAN_NAMES), *[(*row[:2], "no") for row in CLEAN_NAMES[:9]]]
+    data = to_text(rows, tmp_path)
+    solution = aggregate(data)
+    assert any("--verbatim" in note for note in solution.source.notes)
+    assert any("--duplicates" in note for note in solution.source.notes)
+    solution.save(tmp_path / "s.json")
+    for verb in ("workers", "predict", "next", "verify"):
+        said = crowdopt(verb, tmp_path / "s.json", data)
+        assert "were taken for one label" in said
+        assert "--verbatim" not in said
+        assert "--duplicates" not in said
+    for call in (solution.predict, solution.next_tasks):
+        with pytest.warns(DataWarning) as caught:
+            call(data)
+        assert not any("verbatim" in str(one.message) for one in caught)
+
+
 @pytest.mark.parametrize("way", ["pandas", "csv", "postgresql"])
 def test_workers_in_another_unicode_form_are_named(way, tmp_path):
     rows = [*CLEAN_NAMES, ("t1", "Ren\u00e9", "no"), ("t2", "Rene\u0301", "no")]
@@ -226,6 +270,18 @@ def test_names_are_compared_letter_by_letter_wherever_they_are(tmp_path):
     said = {aggregate(WAYS[way](rows, tmp_path)).source.notes for way in ("pandas", "polars", "arrow", "duckdb", "csv")}
     ((note,),) = said
     assert note.startswith("5 tasks differ from another one in case, blanks or Unicode form only, such as ")
+
+
+def test_a_wide_table_has_cells(tmp_path):
+    data = to_text([(f"t{at} ", "w1", "yes") for at in range(9)] + [("t0 ", "w2", "no")], tmp_path, shape=wide)
+    (note,) = prove(data, wide=True, labels=["no", "yes"]).source.notes
+    assert note.startswith("blanks around the task in 18 cells were taken away")
+
+
+def test_what_tasks_lack_stands_in_one_bracket():
+    rows = [*CLEAN_NAMES, ("t900", "w1", None)]
+    gold = pd.DataFrame([("t0", "no")], columns=["task", "label"])
+    assert "(1 of known label, 1 without a response)" in prove(to_pandas(rows), gold=gold).words().facts["tasks"]
 
 
 def test_blanks_alone_are_no_task_in_a_text_file(tmp_path):
@@ -466,6 +522,16 @@ def test_scores_are_numbers_whatever_is_around_them(tmp_path):
             prove(data, bins=[0.3])
 
 
+@pytest.mark.parametrize("way", ["csv", "pandas", "duckdb"])
+def test_tidying_makes_no_other_score_of_a_score(way, tmp_path):
+    rows = [(task, worker, str(at % 50)) for at, (task, worker, _) in enumerate(ROWS)]
+    wide = [(task, worker, label.translate({ord("4"): 0xFF14})) for task, worker, label in rows]
+    assert canonical(prove(WAYS[way](wide, tmp_path), bins=4, tidy=True)) == canonical(prove(to_pandas(rows), bins=4))
+    for odd in ("4\u00b2", "4\u2082", "1\u00bd", "4e\u00b9"):
+        with pytest.raises(InputError, match=r"^bins needs scores: 1 of \d+ labels"):
+            prove(WAYS[way]([*rows, (900, "w1", odd)], tmp_path), bins=4, tidy=True)
+
+
 def test_postgresql_still_counts_by_itself():
     found = prove(server().load(to_arrow(dirty(ROWS))))
     assert found.source.on_server
@@ -479,7 +545,116 @@ def test_numbers_and_truth_values_are_what_they_are(tmp_path):
         assert prove(WAYS[way](rows, tmp_path)).source.notes == ()
     many = [(task, f"w{worker}", 1 + (task + worker) % 2) for task in range(1000) for worker in range(3)]
     (note,) = aggregate(to_pandas([*many, (1, "w9", 99)])).source.notes
-    assert note == "'99' has 1 of 3,001 responses; if it is a slip, take the rows out"
+    assert note == "'99' has 1 of 3,001 responses; if it is a slip, --na 99 leaves it out"
+
+
+OTHERS = [("t0", "no"), ("t7", "n/a"), ("t14", "N/A"), ("t21", "maybe"), ("nowhere", "a")]
+NOT_GIVEN = "have a true label that no worker gave, such as 'N/A'; if it means that there is no answer, "
+
+
+@pytest.mark.parametrize("kind", ["csv", "arrow", "duckdb"])
+@pytest.mark.parametrize("verb", [aggregate, prove])
+def test_true_labels_that_no_worker_gave_are_counted_in_words(verb, kind, tmp_path):
+    truth = known_table(OTHERS, tmp_path, kind)
+    with pytest.warns(DataWarning, match="of 4 tasks of known label, 3 have a true label that no worker gave"):
+        solution = verb(to_text(CLEAN_NAMES, tmp_path), truth=truth)
+    assert solution.accuracy.off_scale.n_tasks == solution.summary()["n_truth_off_scale"] == 3
+    said = solution.words().facts["accuracy"]
+    assert f'; of these, 3 {NOT_GIVEN}--na "N/A" leaves it out, and so does --tidy' in said
+    assert 'na=["N/A"] leaves it out, and so does tidy=True' in unescape(solution._repr_html_())
+    left = verb(to_text(CLEAN_NAMES, tmp_path), truth=truth, tidy=True)
+    assert (left.accuracy.n_tasks, left.accuracy.off_scale.n_tasks) == (2, 1)
+    assert "; of these, 1 has a true label that no worker gave, such as 'maybe'" in left.words().facts["accuracy"]
+    assert verb(to_text(CLEAN_NAMES, tmp_path), truth=truth, na=["n/a"]).accuracy.n_tasks == 2
+
+
+def test_true_labels_that_no_worker_of_a_group_gave_are_counted(tmp_path, crowdopt):
+    frame = pd.concat([to_pandas(CLEAN_NAMES).assign(batch=batch) for batch in "ab"])
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    truth = pd.DataFrame([("a", *OTHERS[0]), ("a", *OTHERS[1]), ("b", *OTHERS[3]), ("b", *OTHERS[4])])
+    truth.set_axis(["batch", "task", "label"], axis=1).to_csv(tmp_path / "truth.csv", index=False)
+    found = aggregate(tmp_path / "data.csv", group="batch", truth=tmp_path / "truth.csv", jobs=1).accuracy
+    assert [(name, one.off_scale.n_tasks, one.off_scale.example) for name, one in found.items()] == [
+        ("a", 1, "n/a"),
+        ("b", 1, "maybe"),
+        (None, 2, "n/a"),
+    ]
+    options = ("--group", "batch", "--truth", tmp_path / "truth.csv", "--jobs", "1")
+    assert "of these, 2 have a true label that no worker gave" in crowdopt("aggregate", tmp_path / "data.csv", *options)
+
+
+def test_compare_tells_of_true_labels_that_no_worker_gave(tmp_path):
+    found = compare(to_pandas(CLEAN_NAMES), truth=known_table(OTHERS, tmp_path, "arrow"), methods=["vote"])
+    assert found.notes[-1].startswith(f"of 4 tasks of known label, 3 {NOT_GIVEN}")
+
+
+NUMBERS = [(task, worker, at % 3 if at % 11 else 99) for at, (task, worker, _) in enumerate(ROWS)]
+
+
+def test_numbers_for_a_missing_label_may_be_given_as_numbers():
+    assert aggregate(to_pandas(NUMBERS), na=[99, 5.0]).reading.na == ("99", "5")
+    assert aggregate(to_pandas(NUMBERS), na=[99]).scale.labels == ("0", "1", "2")
+
+
+@pytest.mark.parametrize("na", [("99",), ("99.0", "x")])
+@pytest.mark.parametrize(
+    "way",
+    ["csv", "pandas", "polars", "arrow", "duckdb", "jsonl", "parquet", "postgresql", "sqlite", "wide-pandas", "floats",
+     "objects", "decimals", "categories"],
+)  # fmt: skip
+def test_numbers_that_stand_for_a_missing_label_are_missing_wherever_they_are(way, na, tmp_path):
+    steps = pd.CategoricalDtype([0, 1, 2, 99], ordered=True)
+    odd = {
+        "floats": lambda: to_pandas(NUMBERS).astype({"label": float}),
+        "objects": lambda: to_pandas(NUMBERS).astype({"label": object}),
+        "categories": lambda: to_pandas(NUMBERS).astype({"label": steps}),
+        "decimals": lambda: to_polars(NUMBERS).with_columns(pl.col("label").cast(pl.Decimal(9, 2))),
+    }
+    if na[0] == "99.0" and way in {"csv", "categories"}:
+        return  # there it is another text
+    data = odd[way]() if way in odd else WAYS[way](NUMBERS, tmp_path)
+    without = to_pandas([(task, worker, None if label == 99 else str(label)) for task, worker, label in NUMBERS])
+    found = prove(data, na=na, wide=way.startswith("wide"), engine="vote")
+    assert found.scale.labels == ("0", "1", "2")
+    assert canonical(found) == canonical(prove(without, engine="vote"))
+    assert verify(found, data).verdict is Verdict.CONFIRMED
+    assert found.source.on_server is (way == "postgresql")
+
+
+@pytest.mark.parametrize("way", ["csv", "pandas", "polars", "arrow", "duckdb", "parquet", "postgresql"])
+def test_truth_values_may_stand_for_a_missing_label(way, tmp_path):
+    rows = [(task, worker, label == "yes") for task, worker, label in ROWS]
+    rows = [(*ids, str(label)) for *ids, label in rows] if way == "csv" else rows
+    assert aggregate(WAYS[way](rows, tmp_path), na=["True"], missing="drop-all").scale.n_labels == 1
+
+
+@pytest.mark.parametrize("way", ["csv", "pandas", "parquet", "duckdb"])
+def test_scores_that_stand_for_a_missing_label_are_missing_however_they_are_written(way, tmp_path):
+    rows = [(task, worker, -1.0 if at % 9 == 0 else at % 50 / 10) for at, (task, worker, _) in enumerate(ROWS)]
+    clean = [(task, worker, None if score < 0 else score) for task, worker, score in rows]
+    found = prove(WAYS[way](rows, tmp_path), bins=5, na=["-1"])
+    assert canonical(found) == canonical(prove(to_pandas(clean), bins=5))
+
+
+@pytest.mark.parametrize("way", ["csv", "pandas", "polars", "duckdb", "postgresql", "sqlite"])
+def test_all_spellings_of_a_text_for_a_missing_label_are_missing(way, tmp_path):
+    odd = {5: "maybe", 9: "Maybe ", 17: "MAYBE", 21: "mayb\u0435"}
+    rows = [(task, worker, odd.get(at, label)) for at, (task, worker, label) in enumerate(ROWS)]
+    data = WAYS[way](rows, tmp_path)
+    assert set(aggregate(data, na=["maybe"]).scale.labels) == {"no", "yes", odd[21]}
+    assert set(aggregate(data, na=["maybe"], tidy=True).scale.labels) == {"no", "yes"}
+    assert set(aggregate(data, na=["maybe"], verbatim=True).scale.labels) == {"no", "yes", *list(odd.values())[1:]}
+    truth = pd.DataFrame({"task": [0, 7, 14], "label": ["no", "yes", "MAYBE"]})
+    assert aggregate(data, na=["maybe"], truth=truth).accuracy.n_tasks == 2
+
+
+def test_the_advice_for_a_rare_label_does_what_it_says():
+    rows = [(task, f"w{worker}", ("yes", "no")[task % 2]) for task in range(1000) for worker in range(3)]
+    rows += [(1, "w8", "maybe"), (2, "w8", "maybe"), (3, "w8", "Maybe")]
+    merged, rare = aggregate(to_pandas(rows)).source.notes
+    assert "were taken for one label, 'maybe'" in merged
+    assert rare.endswith("--na maybe leaves it out")
+    assert aggregate(to_pandas(rows), na=["maybe"]).scale.labels == ("no", "yes")
 
 
 def test_labels_of_a_thousand_spellings_are_few_labels(tmp_path):

@@ -345,7 +345,7 @@ def test_free_texts_are_refused():
         {"task": [f"t{j // 2}" for j in range(n)], "worker": "w", "label": [f"text {j}" for j in range(n)]}
     )
     with pytest.raises(
-        InputError, match=r"10001 different labels, such as .*; is this column one of free texts or ids\?"
+        InputError, match=r"10,001 different labels, such as .*; is this column one of free texts or ids\?"
     ):
         aggregate(data)
 

@@ -45,6 +45,7 @@ def test_data_that_is_no_table(data, message):
         ({"selectivity": [0.5, 0.5]}, "dict"),
         ({"selectivity": 3}, "dict"),
         ({"selectivity": {"no": 0.5}}, "a share for each"),
+        ({"selectivity": {"no": 0.5, "NO": 0.5}}, "selectivity names the label 'no' twice"),
         ({"space": "everything"}, "dominance or all"),
         ({"engine": "magic"}, "no engine 'magic'"),
         ({"time_limit": -1}, "time limit"),
@@ -217,6 +218,48 @@ def test_columns_that_are_not_read_may_have_any_name():
 def test_the_estimator_takes_pandas_only():
     with pytest.raises(InputError, match="pandas"):
         crowdopt.GlobalOptimum().fit(pl.from_pandas(FRAME))
+
+
+SURROGATE = "a\ud800"
+
+
+@pytest.mark.parametrize("kind", [object, "string[python]"])
+@pytest.mark.parametrize("name", ["task", "worker", "label", "note"])
+def test_half_a_character_is_named_with_its_place(name, kind):
+    """No file and no other library can hold it: they end in UnicodeEncodeError."""
+    texts = FRAME.assign(note="x").astype(object)
+    texts.loc[texts.index[1], name] = SURROGATE
+    data = texts.astype({name: kind})
+    for verb in (crowdopt.aggregate, crowdopt.prove):
+        with pytest.raises(ColumnError, match=rf"^column '{name}' has a text in row 2 that is no Unicode: 'a\\ud800';"):
+            verb(data, keep=["note"])
+
+
+@pytest.mark.parametrize(
+    "value", [["no"], ("no",), {"no": 1}, {"no"}, np.array(["no"])], ids=lambda one: type(one).__name__
+)
+@pytest.mark.parametrize("name", ["task", "label"])
+def test_objects_of_several_values_are_named(name, value):
+    kind = {"ndarray": "arrays"}.get(type(value).__name__, f"{type(value).__name__}s")
+    with pytest.raises(ColumnError, match=f"^the {name} column holds {kind}; it must hold one value per row$"):
+        crowdopt.aggregate(FRAME.assign(**{name: [value] * len(FRAME)}))
+
+
+@pytest.mark.parametrize("limit", ["1", "1.5", "5i", "5 iB", "1Ki"])
+def test_a_memory_limit_without_a_unit_is_refused(limit, tmp_path):
+    """Of a file as of a frame: the database must not have to say so in its words."""
+    FRAME.to_csv(tmp_path / "r.csv", index=False)
+    for data in (tmp_path / "r.csv", FRAME):
+        with pytest.raises(InputError, match=rf"^cannot read the memory limit '{limit}': write a number and a unit"):
+            crowdopt.aggregate(data, memory_limit=limit)
+
+
+def test_threads_are_a_whole_number(tmp_path):
+    FRAME.to_csv(tmp_path / "r.csv", index=False)
+    for threads in ("x", 1.5, True, 0):
+        with pytest.raises(InputError, match=f"^the number of threads must be 1 to 1024, not {threads!r}$"):
+            crowdopt.aggregate(tmp_path / "r.csv", threads=threads)
+    assert crowdopt.aggregate(tmp_path / "r.csv", threads=np.int64(1)).totals.n_tasks == 3
 
 
 def test_a_negative_memory_limit_is_refused(tmp_path):

@@ -13,7 +13,7 @@ import crowdopt
 from crowdopt import Consensus, Database, GlobalOptimum, Solution, Solutions, errors
 from crowdopt._option import declared, flags_of
 from crowdopt.options.verbs import AggregateOptions, CompareOptions, ProveOptions, VerifyOptions
-from crowdopt.options.words import command_line_speaks, python_words, spoken
+from crowdopt.options.words import command_line_speaks, python_words, spoken, without_options
 from support.messages import OPTION, messages
 
 GROUPS = [AggregateOptions, ProveOptions, CompareOptions, VerifyOptions]
@@ -64,6 +64,9 @@ def test_no_message_names_an_option_in_python(place, said):
         ("run crowdopt aggregate on them", "run crowdopt.aggregate on them"),
         ("written with -o ADDRESS --output-table NAME", 'written with Database("ADDRESS", "NAME")'),
         ("label '--labels' is not on the scale", "label '--labels' is not on the scale"),
+        *[(said, said) for said in ["worker 'w9 --gold' and 'it\\'s --wide'", '"x --task a" is none', "('--na',)"]],
+        ("the truth's --gold, not 'crowdopt aggregate'", "the truth's gold, not 'crowdopt aggregate'"),
+        ("'a'; the workers' --wide, or --task 'a b'", "'a'; the workers' wide=True, or task=\"a b\""),
         ("no --such option, no--labels", "no --such option, no--labels"),
     ],
 )  # fmt: skip
@@ -73,6 +76,12 @@ def test_words_of_python(said, in_python):
     with command_line_speaks():
         assert spoken(said) == said
     assert spoken(said) == in_python
+
+
+def test_a_verb_without_options_of_reading_is_not_told_of_them():
+    said = "'a; --b' and \"c;'d\" are one; they count once (worker 'x'); --verbatim keeps 'a; b' apart; or not"
+    assert without_options(said) == "'a; --b' and \"c;'d\" are one; they count once (worker 'x')"
+    assert without_options("1 worker has blanks; do it in the data") == "1 worker has blanks; do it in the data"
 
 
 @given(st.lists(st.sampled_from([*FLAGS, "all", "7", "COL", "a,b", "'a b'", "names", ",", ";", "(", ")", "drop", ""])))

@@ -184,11 +184,28 @@ def test_gold_of_the_solution_says_nothing_of_new_tasks():
     assert solution.predict(to_pandas(new))["label"].tolist() == ["no"]
 
 
-@pytest.mark.parametrize("unknown", ["maybe", "perhaps", "y\u0435s"])
-def test_labels_off_the_scale_are_named(unknown):
+@pytest.mark.parametrize(
+    ("unknown", "said", "tidy"),
+    [
+        (["maybe"], "1 label not on the scale no, yes: 'maybe'", ""),
+        (["maybe", "N/A"], "2 labels not on the scale no, yes: 'N/A', 'maybe'", "leaves out words for a missing label"),
+        (["y\u0435s"], r"1 label not on the scale no, yes: 'y\u0435s'", "takes labels that look alike for one"),
+    ],
+)
+def test_labels_off_the_scale_are_named_with_what_to_do(unknown, said, tidy):
+    new = to_pandas([*NEW, *((1000 + at, "w", label) for at, label in enumerate(unknown))])
+    said += "; take the rows out" + (f", or make the solution with tidy=True, which {tidy}" if tidy else "")
     solution = prove(to_pandas(ROWS))
-    with pytest.raises(InputError, match=f"1 label not on the scale no, yes: '{unknown}'"):
-        solution.predict(to_pandas([*NEW, (1000, "w", unknown)]))
+    for ask in (solution.predict, solution.next_tasks):
+        with pytest.raises(InputError) as error:
+            ask(new)
+        assert str(error.value) == said
+    tidied = prove(to_pandas(ROWS), tidy=True)
+    if "maybe" in unknown:
+        with pytest.raises(InputError, match=r"^1 label not on the scale no, yes: 'maybe'; take the rows out$"):
+            tidied.predict(new)
+    else:
+        assert len(tidied.predict(new)) == new["task"].nunique()
 
 
 def test_one_label_can_be_predicted_and_no_other():

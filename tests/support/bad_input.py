@@ -24,7 +24,7 @@ CONTENTS = {
     ),
     "many labels": (
         text([(f"t{i}", "ann", f"label {i}") for i in range(1000)]),
-        ["1000 different labels", "at most 64"],
+        ["1,000 different labels", "at most 64"],
     ),
     "one label too many": (
         text([(f"t{i}", "ann", f"label {i}") for i in range(65)]),
@@ -32,7 +32,7 @@ CONTENTS = {
     ),
     "many scores": (
         text([(f"t{i}", "ann", f"{i / 7:.3f}") for i in range(1000)]),
-        ["1000 different labels", "at most 64", "scores need --bins (--bins 5 makes five of equal width)"],
+        ["1,000 different labels", "at most 64", "scores need --bins (--bins 5 makes five of equal width)"],
     ),
     "blanks around a name": (text(GOOD, ("task", " worker", "label")), ["no column named 'worker'", "' worker'"]),
     "escape codes": (text(GOOD, ("task", "\x1b[31mred", "label")), ["\\x1b[31mred"]),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import crowdopt
+from crowdopt.cli.console import KEEPING, Console
 from crowdopt.errors import InputError
 from crowdopt.results.write.files import check_target
 from support.fault_commands import OUTPUTS, as_csv, left, rows
@@ -55,6 +56,67 @@ def test_interrupt_in_a_phase_writes_nothing(phase, args, faulty, ending, tmp_pa
     assert seen
     assert left() == ["data.csv", "made.json"]
     assert left(tmp_path / "temporary") == []
+
+
+KEPT = "the best answers so far were kept", "all answers were found and kept"
+
+
+def signalled_in_phase(number, faulty, *args):
+    """What each run of a command gives that a signal meets as its first phase begins, as its second one, and so on."""
+    old, seen, when = Console.on_phase, [], 0
+
+    def on_phase(console, name):
+        old(console, name)
+        seen.append(name)
+        if len(seen) == when:
+            os.kill(os.getpid(), number)
+
+    faulty.monkeypatch.setattr(Console, "on_phase", on_phase)
+    while True:
+        seen.clear()
+        when += 1
+        result = faulty(*args)
+        if len(seen) < when:
+            assert result[0] == 0
+            break
+        yield seen[when - 1], result
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        ("aggregate data.csv -o a.csv --report a.html --truth truth.csv", ()),
+        ("aggregate data.csv -o a.csv --group batch", ()),
+        ("prove data.csv -o a.csv --report a.html --truth truth.csv", KEPT),
+        ("prove data.csv -o a.csv --engine vote", KEPT[1:]),
+        ("prove data.csv -o a.csv --find-classes 2", KEPT),
+        ("prove data.csv -o a.csv --group batch", KEPT),
+        ("compare data.csv --methods vote --report c.html --truth truth.csv", ()),
+        ("report made.json data.csv -o r.html --truth truth.csv", ()),
+        ("workers made.json data.csv -o w.csv", ()),
+        ("predict made.json data.csv -o p.csv", ()),
+        ("next made.json data.csv -o n.csv", ()),
+        ("verify made.json data.csv", ()),
+        ("simulate -o crowd.csv", ()),
+    ],
+)
+def test_only_prove_keeps_answers_when_it_is_terminated_and_whatever_ends_in_a_phase_says_so(args, told, faulty):
+    Path("data.csv").write_text(as_csv(rows(20)))
+    Path("truth.csv").write_text("task,label\nt0,yes\nt1,no\n")
+    crowdopt.prove("data.csv").save("made.json")
+    there, said = left(), set()
+    for phase, (code, _, err) in signalled_in_phase(signal.SIGTERM, faulty, *args.split()):
+        last = err.splitlines()[-1].removeprefix("crowdopt: terminated; ")
+        assert code == 143, phase
+        if told and phase in KEEPING:
+            assert last in told, phase
+            assert "a.csv" in left(), phase
+            said.add(phase)
+        else:
+            assert (last, left()) == ("nothing was written", there), phase
+        for name in {*left()} - {*there}:
+            Path(name).unlink()
+    assert bool(said) is bool(told)
 
 
 @pytest.mark.parametrize(

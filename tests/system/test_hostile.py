@@ -291,7 +291,7 @@ def test_a_cell_of_forty_megabytes_is_refused_in_words(tmp_path, monkeypatch, na
 def test_a_hundred_thousand_labels_are_refused_in_words(tmp_path):
     path = tmp_path / "r.csv"
     path.write_text("task,worker,label\n" + "".join(f"t{n},w{n % 7},label {n}\n" for n in range(100_000)))
-    with pytest.raises(InputError, match=r"100000 different labels, such as .*; at most 10,000 are supported"):
+    with pytest.raises(InputError, match=r"100,000 different labels, such as .*; at most 10,000 are supported"):
         crowdopt.prove(path)
 
 

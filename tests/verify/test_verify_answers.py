@@ -189,6 +189,15 @@ def test_every_difference_is_named(kind, name, tmp_path):
         assert any(reason.startswith(expected[:60]) for reason in found.reasons), (expected, found.reasons)
 
 
+def test_a_label_that_looks_alike_is_written_out(tmp_path):
+    data = mixed_crowd()
+    solution = aggregate(data)
+    answers = solution.answers.replace({"label": {"no": "n\u043e"}})
+    answers.to_csv(tmp_path / "answers.csv", index=False)
+    reasons = verify(solution, data, answers=tmp_path / "answers.csv").reasons
+    assert r"has label 'n\u043e' in the answers, 'no' in the solution" in reasons[0]
+
+
 @pytest.mark.parametrize(("step", "close"), [(1e-7, True), (2e-6, False), (float("nan"), False)])
 def test_numbers_may_be_rounded(step, close):
     data = ratings()
@@ -252,6 +261,21 @@ def test_unproved_bounds_stay_so_unless_answers_differ():
     assert kept.verdict is Verdict.BOUND_NOT_RECHECKED
     wrong = solution.answers.assign(n_responses=0)
     assert verify(solution, data, answers=wrong, time_limit=0.0).verdict is Verdict.REJECTED
+
+
+@pytest.mark.parametrize("labels", [("Yes", "yes"), ("0.5", "1.0")], ids=["case", "dots"])
+def test_answers_without_probabilities_need_no_columns_for_them(verb, labels, tmp_path):
+    """In a file such columns could not stand side by side, or at all; in a frame of the user they can."""
+    run, verdict = verb
+    data, answers = tmp_path / "data.csv", tmp_path / "answers.csv"
+    mixed_crowd(4, labels).to_csv(data, index=False)
+    solution = run(data, verbatim=True)
+    solution.write(answers)
+    assert verify(solution, data, answers=answers).verdict is verdict
+    frame = pd.read_csv(data, dtype=str)
+    in_frame = run(frame, verbatim=True)
+    assert list(in_frame.probabilities.columns) == ["task", *(f"p_{label}" for label in labels)]
+    assert verify(in_frame, frame, answers=in_frame.answers_frame(probabilities=True)).verdict is verdict
 
 
 # Groups.

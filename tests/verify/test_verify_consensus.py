@@ -102,7 +102,7 @@ def test_a_gold_task_that_is_not_there_is_rejected():
     solution = aggregate(data, gold={"t0": "yes"})
     found = verify(solution, data[data.task != "t0"])
     assert found.verdict is Verdict.REJECTED
-    assert "the gold task 't0' is not in the data" in found.reasons[0]
+    assert found.reasons[0].endswith("the gold task 't0' is not in the data")  # which the user cannot change here
 
 
 @pytest.mark.parametrize("lie", CONSENSUS_LIES, ids=lambda lie: lie.__name__)

@@ -30,7 +30,7 @@ from crowdopt.cli.solution_commands import next_tasks, predict, workers
 from crowdopt.data.readers.addresses import database_of
 from crowdopt.errors import CrowdoptError, InputError, MissingExtraError
 from crowdopt.options.model import EXPORT_GOLD
-from crowdopt.options.verbs import AggregateOptions, ProveOptions, VerifyOptions
+from crowdopt.options.verbs import GONE, AggregateOptions, ProveOptions, VerifyOptions
 from crowdopt.options.words import command_line_speaks
 from crowdopt.results.write.in_place import forget_written, what_was_written
 
@@ -47,9 +47,6 @@ SOME_FAILED = 4
 
 SHARES = {("aggregate", "--selectivity"): "--label-shares", ("prove", "--label-shares"): "--selectivity"}
 """What known shares of the labels are called, by verb and the name that the other verb has for them."""
-
-GONE = {"--ignore-gold": "known labels of an export are pinned only by --gold export now: leave it out"}
-"""Options that there were, and what to do without them."""
 
 UsageError: Any = typer.BadParameter.__mro__[1]
 """What Typer raises about options, whichever package it takes that from."""
@@ -203,9 +200,9 @@ def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any
     from crowdopt.results.doubts import doubts_of, notes_of
 
     data, target = _checked(inputs, options)
-    with Console(quiet=options["quiet"]) as console:
-        called: dict[str, Any] = {"on_phase": console.on_phase, "on_group": console.on_group}
-        called |= {"on_progress": console.on_progress} if progress else {"on_share": console.on_share}
+    with Console(quiet=options["quiet"], keeping=progress) as console:
+        called: dict[str, Any] = {name: getattr(console, name) for name in ("on_phase", "on_share", "on_group")}
+        called |= {"on_progress": console.on_progress} if progress else {}
         result = run(data, group=options["group"], **{**wanted, "table": "", "query": ""}, **called)  # part of the data
         console.on_phase("writing")
         _write(result, target, options, console.check_interrupt)
@@ -219,9 +216,10 @@ def _answer(inputs: list[str], options: Any, wanted: Any, run: Callable[..., Any
             result, shown(target), solution=options["solution"], summary_of_groups=options["group_summary"],
             report=options["report"],
         )  # fmt: skip
-    if result.interrupted:
+    if result.interrupted or console.stop_asked:
         word, code = ending(console.stop_asked)
-        print(f"crowdopt: {word}; the best answers so far were kept", file=sys.stderr)
+        kept = "the best answers so far were kept" if result.interrupted else "all answers were found and kept"
+        print(f"crowdopt: {word}; {kept}", file=sys.stderr)
         raise typer.Exit(code)
     if getattr(result, "failures", None):
         raise typer.Exit(SOME_FAILED)

@@ -41,7 +41,7 @@ MAX_WHOLE = 24
 """Characters up to which a cell of a table is never folded."""
 
 KEEPING = ("solving", "comparing with the consensus")
-"""Phases in which the first Ctrl-C or SIGTERM asks for the best answers so far."""
+"""Phases of ``prove`` in which the first Ctrl-C or SIGTERM asks for the best answers so far."""
 
 DELAY = 1.0
 """Seconds of work before anything is shown."""
@@ -53,20 +53,25 @@ ENOUGH = 0.1
 class Console:
     """Shows the phase of the work on standard error, if that is a terminal, and turns Ctrl-C into a request to stop.
 
-    While an engine runs, the first Ctrl-C or SIGTERM asks it for its best answer so far; at any other time, or the
-    second time, it interrupts as usual. The database turns an interrupt into an error of its own, and other libraries
-    lose it where they call back: so an interrupt is remembered, and comes out as one at the next phase or at the end.
+    While an engine of ``prove`` runs, the first Ctrl-C or SIGTERM asks it for its best answer so far; in any other
+    phase or command, or the second time, it interrupts as usual. The database turns an interrupt into an error of its
+    own, and other libraries lose it where they call back: so an interrupt is remembered, and comes out as one at the
+    next phase or at the end.
+
+    Args:
+        quiet: Whether nothing is shown.
+        keeping: Whether the command keeps the best answers so far. It then has to look at ``stop_asked`` at the end.
 
     Attributes:
         stop_asked: The signal that asked for the best answers so far; 0 if none did.
     """
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def __init__(self, *, quiet: bool = False, keeping: bool = False) -> None:
         # Rich would also call a pipe a terminal if FORCE_COLOR is set, which many build servers do.
         self._status = None if quiet or not sys.stderr.isatty() else _status()
         self._timer = threading.Timer(DELAY, self._status.start) if self._status else None
         self._phase = "starting"
-        self.stop_asked = 0
+        self._keeping, self.stop_asked = keeping, 0
         self._bar: Progress | None = None
         self._started = self._phase_started = time.monotonic()
         self._seconds_left = math.inf
@@ -138,7 +143,7 @@ class Console:
         return bool(self.stop_asked)
 
     def _on_ending(self, number: int, _: object) -> None:
-        if self._phase not in KEEPING or self.stop_asked:
+        if not self._keeping or self._phase not in KEEPING or self.stop_asked:
             interrupt(number)
         self.stop_asked = number
 
@@ -214,18 +219,21 @@ def print_groups(solutions: Solutions[Any], written: str) -> None:
     from rich.text import Text
 
     from crowdopt.results.doubts import doubts_about_groups
-    from crowdopt.results.words.summary import export_accuracy_in_words, export_words
+    from crowdopt.results.words.summary import export_accuracy_in_words, export_words, with_others
 
     console, facts = RichConsole(highlight=False), solutions.summary()
     for doubt in doubts_about_groups(solutions):
         console.print(Text.assemble(("CHECK: ", "bold red"), printable(doubt)), soft_wrap=True)
-    console.print(Text(_about_groups(facts)), soft_wrap=True)
+    about = _about_groups(facts)
+    if measured := solutions.accuracy.get(None):
+        about = with_others(about, measured, solutions.reading)
+    console.print(Text(printable(about)), soft_wrap=True)
     for note in solutions.notes:
         console.print(Text.assemble(("data: ", "bold yellow"), printable(note)), soft_wrap=True)
     if export := export_words(solutions.reading):
         console.print(Text(printable(export)), soft_wrap=True)
     if known := solutions.export_accuracy.get(None):
-        console.print(Text(export_accuracy_in_words(known)), soft_wrap=True)
+        console.print(Text(export_accuracy_in_words(known, solutions.reading)), soft_wrap=True)
     rows = sorted((row for row in solutions.rows() if not row["failure"]), key=_LEAST_CERTAIN[solutions.kind])
     hidden = {"accuracy": "accuracy" not in facts, "check": not facts["n_check"]}
     columns = [name for name in _COLUMNS[solutions.kind] if not hidden.get(name)]
@@ -245,8 +253,9 @@ def print_groups(solutions: Solutions[Any], written: str) -> None:
 def _about_groups(facts: dict[str, Any]) -> str:
     """The first line."""
     from crowdopt.results.solutions import group_verdict
+    from crowdopt.results.words.summary import plural
 
-    left_out = f" ({facts['n_without_group']:,} rows without a group left out)" if facts.get("n_without_group") else ""
+    left_out = f" ({plural(n, 'row')} without a group left out)" if (n := facts.get("n_without_group")) else ""
     accuracy = f"; accuracy {facts['accuracy']:.4f} on {facts['n_truth']:,} tasks" if "accuracy" in facts else ""
     numbers = f"{facts['n_tasks']:,} tasks, {facts['n_responses']:,} responses{left_out}{accuracy}"
     return f"{facts['n_groups']:,} groups: {group_verdict(facts)}; {numbers}"

@@ -54,7 +54,8 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try, and complain, once more
         if error.errno == errno.EPIPE:
             sys.exit(NOBODY_READS)
-        print(f"crowdopt: cannot write to standard output: {error.strerror}", file=sys.stderr)
+        written = f"; {done}" if (done := what_was_written(in_files=True)) else ""
+        print(f"crowdopt: cannot write to standard output: {error.strerror}{written}", file=sys.stderr)
         sys.exit(2)
 
 

@@ -20,6 +20,7 @@ from crowdopt.cli.options import (
 from crowdopt.cli.parse import check_stdout, shown, target_of
 from crowdopt.data.readers.addresses import database_of
 from crowdopt.options.reading import ResourceOptions
+from crowdopt.options.words import without_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,7 +70,7 @@ def workers(solution: SolutionFile, inputs: Inputs, **options: Unpack[WorkersCom
 
 def _said(solution: Solution, source: Source) -> dict[str, Any]:
     """What is to be checked in a solution, and what is odd about the rows that were read."""
-    return {"check": list(solution.doubts), "notes": list(source.notes)}
+    return {"check": list(solution.doubts), "notes": [*map(without_options, source.notes)]}
 
 
 def _print(facts: dict[str, Any], options: Any, show: Callable[[], None], confusion: str | None = None) -> None:

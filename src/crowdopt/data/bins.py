@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from crowdopt.data.notes import left_out_note
+from crowdopt.data.spelling import equal_labels
 from crowdopt.data.tables.table import Table, fetch, with_numbers
 from crowdopt.data.tables.texts import replaced
 from crowdopt.errors import InputError
-from crowdopt.model.letters import is_missing_word, look_key, trimmed, without_invisible
+from crowdopt.model.letters import is_missing_word, narrow, trimmed, without_invisible
 from crowdopt.model.scale import MAX_LABELS, as_number, canonical_text
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def bin_truth(table: Table, reading: Reading) -> Table:
 
 def _scored(table: Table, reading: Reading) -> tuple[Table, dict[str, int]]:
     """The table with a column ``score``; words that ``--tidy`` takes for missing ones, and how often each occurs."""
-    scored = with_numbers(table, "label", "score")
+    scored = _with_scores(table, reading)
     if reading.verbatim or table.collect_schema()["label"] != nw.String:
         return scored, {}
     others = scored.filter(nw.col("score").is_null(), ~nw.col("label").is_null()).select("label")
@@ -152,15 +153,24 @@ def _scored(table: Table, reading: Reading) -> tuple[Table, dict[str, int]]:
     changes = {text: new for text, new in changes.items() if new != text}
     counts = dict(zip(found["label"], map(int, found["n"]), strict=True))
     left_out = {text: counts[text] for text, new in changes.items() if new is None and is_missing_word(text)}
-    return with_numbers(replaced(table, "label", changes), "label", "score"), left_out
+    return _with_scores(replaced(table, "label", changes), reading), left_out
+
+
+def _with_scores(table: Table, reading: Reading) -> Table:
+    """The table with a column ``score``; a number that stands for a missing label is none, however it is written."""
+    table = with_numbers(table, "label", "score")
+    score = nw.col("score")
+    known = [score.is_null() | (score != number) for number in reading.na_numbers]
+    return table.with_columns(nw.when(*known).then(nw.col(name)) for name in ("label", "score")) if known else table
 
 
 def _as_score(text: str, reading: Reading) -> str | None:
-    """A text that is no number as one, if that is but a matter of blanks; None if it stands for a missing label."""
+    """A text that is no number as one, if but blanks or wide digits are in the way; None if it is a missing label."""
     plain = without_invisible(text) if reading.tidy else trimmed(text)
-    if not plain or trimmed(text) in map(trimmed, reading.na) or (reading.tidy and is_missing_word(text)):
+    missing = any(equal_labels(text, one, reading) for one in reading.na)
+    if not plain or missing or (reading.tidy and is_missing_word(text)):
         return None
-    plain = look_key(plain) if reading.tidy else plain
+    plain = narrow(plain) if reading.tidy else plain
     return text if as_number(plain) is None else plain
 
 
@@ -180,7 +190,7 @@ def _check_scores(scored: Table) -> tuple[Any, Any]:
         others = scored.filter(score.is_null(), ~nw.col("label").is_null())
         example = canonical_text(fetch(others.select(nw.col("label").min()))["label"][0])
         raise InputError(
-            f"--bins needs scores: {labels - scores} of {labels} labels are not finite numbers, such as "
+            f"--bins needs scores: {labels - scores:,} of {labels:,} labels are not finite numbers, such as "
             f"{example[:40]!r}; if that stands for a missing one, name it with --na"
         )
     return low, high

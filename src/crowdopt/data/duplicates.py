@@ -34,11 +34,10 @@ def resolve_duplicates(table: Table, reading: Reading) -> tuple[Table, Repeats]:
     Raises:
         DuplicateError: With counts, examples and the option to add.
     """
-    resolved, repeated = _resolve(table, reading, PAIR)
+    resolved, repeated, noted = _resolve(table, reading, PAIR)
     if repeated is None:
-        return resolved, NO_REPEATS
-    if reading.duplicates == "distinct":
-        return resolved, _repeats(repeated.with_columns(nw.lit("").alias("group")))[""]
+        whole = None if noted is None else noted.with_columns(nw.lit("").alias("group"))
+        return resolved, NO_REPEATS if whole is None else _repeats(whole)[""]
     found = fetch(_with_conflicts(repeated).select(nw.len().alias("n"), nw.col("conflict").count()))
     examples = f"; first: {_examples(repeated)}"
     raise DuplicateError(_words(reading, int(found["n"][0]), int(found["conflict"][0]), examples))
@@ -51,28 +50,33 @@ def resolve_in_groups(table: Table, reading: Reading) -> tuple[Table, dict[str, 
         The responses that count; what there is to note of repeats, by group; and what is wrong with each group where
         something is, whose rows stay.
     """
-    resolved, repeated = _resolve(table, reading, IN_GROUP)
+    resolved, repeated, noted = _resolve(table, reading, IN_GROUP)
+    repeats = _repeats(noted) if noted is not None else {}
     if repeated is None:
-        return resolved, {}, {}
-    if reading.duplicates == "distinct":
-        return resolved, _repeats(repeated), {}
+        return resolved, repeats, {}
     found = fetch(_with_conflicts(repeated).group_by("group").agg(nw.len().alias("n"), nw.col("conflict").count()))
     numbers = zip(found["group"], found["n"], found["conflict"], strict=True)
-    return resolved, {}, {group: _words(reading, int(n), int(conflicts)) for group, n, conflicts in numbers}
+    return resolved, repeats, {group: _words(reading, int(n), int(conflicts)) for group, n, conflicts in numbers}
 
 
-def _resolve(table: Table, reading: Reading, keys: Sequence[str]) -> tuple[Table, Table | None]:
-    """The rows that count, and the keys that several answers have (see :func:`_repeated`); None if there are none."""
+def _resolve(table: Table, reading: Reading, keys: Sequence[str]) -> tuple[Table, Table | None, Table | None]:
+    """The rows that count; the keys whose several answers the rule does not allow; and those to be noted.
+
+    See :func:`_repeated` for both; None if there are none.
+    """
     if reading.duplicates == "all":
-        return table, None
+        return table, None, None
     labelled = table.filter(~nw.col("label").is_null())
-    if reading.duplicates in {"error", "distinct"}:
-        repeated = None if surely_distinct(labelled, keys) else _repeated(labelled, keys)
-        if repeated is None or reading.duplicates == "error":
-            return table, repeated
-        return _with_unlabelled(settle(distinct_rows(labelled)), table), repeated
-    distinct = _distinct(labelled, reading, keys)
-    return _with_unlabelled(distinct, table), _repeated(distinct, keys)
+    if reading.order_by:
+        extreme = _extreme(labelled, reading, keys)
+        distinct = settle(distinct_rows(extreme.select(*_without_order(extreme))))
+        return _with_unlabelled(distinct, table), _repeated(distinct, keys), None
+    repeated = None if surely_distinct(labelled, keys) else _repeated(labelled, keys)
+    if repeated is None or reading.duplicates == "error":
+        return table, repeated, None
+    distinct = settle(distinct_rows(labelled))
+    wrong = _repeated(distinct, keys) if reading.duplicates == "same" else None
+    return _with_unlabelled(distinct, table), wrong, repeated
 
 
 def _repeated(rows: Table, keys: Sequence[str]) -> Table | None:
@@ -117,13 +121,6 @@ def _found(by_group: Table) -> dict[str, Found]:
     return {group: Found(int(n), example) for group, n, example in numbers}
 
 
-def _distinct(labelled: Table, reading: Reading, keys: Sequence[str]) -> Table:
-    """The rows that count, once each; several of one worker and task are in conflict."""
-    if reading.order_by:
-        labelled = _extreme(labelled, reading, keys)
-    return settle(distinct_rows(labelled.select(*_without_order(labelled))))
-
-
 def _with_unlabelled(distinct: Table, table: Table) -> Table:
     columns = _without_order(table)
     return nw.concat([distinct.select(*columns), table.filter(nw.col("label").is_null()).select(*columns)])
@@ -146,13 +143,15 @@ def _extreme(labelled: Table, reading: Reading, keys: Sequence[str]) -> Table:
 
 def _words(reading: Reading, total: int, conflicts: int, examples: str = "") -> str:
     keep_one = "add --duplicates first|last with --order-by COL to keep one"
+    one = total == 1
+    pairs = f"{total} (task, worker) {'pair' if one else 'pairs'}"
     if reading.duplicates == "error":
         return (
-            f"{total} (task, worker) pairs occur more than once: {total - conflicts} with identical labels, "
+            f"{pairs} {'occurs' if one else 'occur'} more than once: {total - conflicts} with identical labels, "
             f"{conflicts} with conflicting ones{examples}; leave out --duplicates error to count each distinct answer "
             f"once, say --duplicates all to count every row, or {keep_one}"
         )
-    conflicting = f"{total} (task, worker) pairs have conflicting labels"  # or classes: what is identical is one by now
+    conflicting = f"{pairs} {'has' if one else 'have'} conflicting labels"  # or classes: what is identical is one
     if reading.order_by:
         return f"{conflicting} at the same {reading.order_by!r}, which therefore cannot decide{examples}"
     return f"{conflicting}{examples}; leave out --duplicates same to count each of them, or {keep_one}"

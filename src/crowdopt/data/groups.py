@@ -22,7 +22,7 @@ from crowdopt.data.known_labels import ExportLabels, count_array
 from crowdopt.data.load import OnPhase, naming, open_responses, paths_of, read_classes, unchanged
 from crowdopt.data.odd_rows import NO_REPEATS, Incomplete, Repeats
 from crowdopt.data.overview import Overview, check_n_labels
-from crowdopt.data.prepare import GROUP_VALUE, prepare
+from crowdopt.data.prepare import GROUP_VALUE, LABEL_TEXT, prepare
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.responses import check_counted, scale_of
 from crowdopt.data.tables.spark import is_spark
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
     from crowdopt.data.prepare import Prepared
     from crowdopt.data.reading import Reading
     from crowdopt.data.tables.workspace import Workspace
-
-LABEL_TEXT = "crowdopt_label"
-"""The column of labels as text, by which their place on the scale of their group is found."""
 
 MAX_GROUPED_CLASSES = 1_000_000
 """Classes of all groups together: where every worker is a class of its own, there are as many as workers."""
@@ -141,7 +138,7 @@ def load_groups(
         with naming(classes, ClassError):
             prepared = prepare(opened_data.table, reading, n_bins=n_bins, resolved=resolved, trims=opened_data.trims)
             clean = look_through(prepared, named=reading.labels, each=each)
-            prepared, overview = clean.prepared, _Groups(clean.overview, insist=resolved)
+            prepared, overview = clean.prepared, _Groups(clean.overview, resolved=resolved)
             facts, failures = overview.facts()
         table, repeats, repeated = resolve_in_groups(prepared.usable(), prepared.reading)
         facts = {
@@ -176,7 +173,7 @@ def load_groups(
         notes=(
             *([opened_data.left_out] if opened_data.left_out else []),
             *overview.all_incomplete.notes,
-            *Repeats.of_all(known.repeats for known in facts.values()).notes,
+            *Repeats.of_all(known.repeats for known in facts.values()).notes(reading.row),
             *clean.notes,
             *about_tasks(per_task, prepared.reading),
         ),
@@ -186,7 +183,8 @@ def load_groups(
 class _Groups:
     """What an overview says of every group."""
 
-    def __init__(self, overview: Overview, *, insist: bool) -> None:
+    def __init__(self, overview: Overview, *, resolved: bool) -> None:
+        self.resolved = resolved
         self.reading = overview.reading
         self.overview = overview
         self.usable = self.overview.usable.filter(~nw.col("group").is_null())
@@ -203,7 +201,7 @@ class _Groups:
         self.all_incomplete = Incomplete.of_groups(
             self.incomplete.values(), self.overview.incomplete(without) if without else None
         )
-        if not insist:
+        if not resolved:
             self.all_incomplete.check_few(self.reading)
         numbers = self.usable.group_by("group").agg(
             nw.col("label").n_unique().alias("n_labels"),
@@ -214,7 +212,7 @@ class _Groups:
 
     def _without_groups(self) -> str:
         total = self.n_without_group + sum(found["rows"] for found in self.missing.values())
-        of_all = f"{self.n_without_group} of {total} {'responses' if self.reading.wide else 'rows'}"
+        of_all = f"{self.n_without_group:,} of {total:,} {'responses' if self.reading.wide else 'rows'}"
         said = f"{of_all} have no group (column {self.reading.group!r})"
         return f"{said}; fill it in, or leave out --missing error to do without them" if self.missing else said
 
@@ -246,7 +244,7 @@ class _Groups:
                 here = sizes.get(group, {})
                 _check_n_classes(len(here))
                 classes = tuple(WorkerClass(name, here[name]) for name in self.class_names if name in here)
-                scale = scale_of(labels[group], self.reading)
+                scale = scale_of(labels[group], self.reading, resolved=self.resolved)
                 facts[group] = Facts(scale, classes, numbers["n_workers"], numbers["n_usable"], incomplete)
             except InputError as error:
                 failures[group] = str(error)
@@ -392,5 +390,5 @@ class _Counting:
             n_responses=buckets.n_responses,
             n_dropped=known.incomplete.n,
         )
-        notes = (*known.incomplete.notes, *known.repeats.notes)
+        notes = (*known.incomplete.notes, *known.repeats.notes(self.prepared.reading.row))
         return CountedProblem(known.scale, known.classes, buckets, None, totals, self.prepared.reading, notes=notes)

@@ -68,7 +68,7 @@ def look_through(
     overview = Overview(prepared.table, prepared.reading, counted, blanks=blanks)
     if prepared.trims:
         if rows := _blank_rows(overview, prepared.text_ids):
-            notes.append(trimmed_note(rows))
+            notes.append(trimmed_note(rows, prepared.reading))
             prepared = prepared.trimmed()
             overview = Overview(prepared.table, prepared.reading)
         prepared = replace(prepared, trims=False)
@@ -76,8 +76,8 @@ def look_through(
         prepared = each_its_own_class(prepared)
         overview = Overview(prepared.table, prepared.reading)
     prepared, overview, of_labels = _with_one_spelling(prepared, overview, named, server)
-    of_workers = () if prepared.reading.verbatim else _about_workers(overview)
-    return Clean(prepared, overview, (*notes, *of_labels, *of_workers))
+    of_ids = () if prepared.reading.verbatim else _about_ids(overview)
+    return Clean(prepared, overview, (*notes, *of_labels, *of_ids))
 
 
 def _blank_rows(overview: Overview, names: Sequence[str]) -> dict[str, int]:
@@ -184,22 +184,23 @@ def _about_numbers(overview: Overview, reading: Reading, named: Sequence[str]) -
         return ()
     counts = {canonical_text(label): n for label, n in _label_counts(overview, MAX_SPELLINGS).items()}
     rare = rare_labels(counts, {*named, *reading.labels})
-    return (rare_note(counts, rare, reading, texts=False),) if rare and len(counts) <= MAX_SPELLINGS else ()
+    return (rare_note(counts, rare, reading),) if rare and len(counts) <= MAX_SPELLINGS else ()
 
 
-def _about_workers(overview: Overview) -> tuple[str, ...]:
-    """What to say of workers with blanks around their names, and of those that may be one."""
-    if overview.table.collect_schema()["worker"] != nw.String:
-        return ()
-    workers = overview.usable.group_by("worker").agg(nw.col("with_task").sum().alias("n"))
+def _about_ids(overview: Overview) -> tuple[str, ...]:
+    """What to say of workers, classes and groups with blanks around their names, and of those that may be one."""
+    schema = overview.table.collect_schema()
+    each = all(worker == name for worker, name in overview.reading.classes)  # then classes are but the workers again
+    roles = ("worker", *(() if overview.reading.classes and each else ("class",)), "group")
+    return tuple(note for role in roles if schema.get(role) == nw.String for note in _about(role, overview.usable))
 
-    def responses(names: Sequence[str]) -> list[int]:
-        return [int(fetch(workers.filter(nw.col("worker") == name))["n"][0]) for name in names]
 
-    odd = odd_ids(workers, "worker")
-    notes = [blank_note("worker", odd.n_blank, odd.blank)] if odd.n_blank else []
-    notes += [alike_note("worker", odd.n_alike, odd.alike, responses(odd.alike))] if odd.n_alike else []
-    return tuple(notes)
+def _about(role: str, usable: Table) -> list[str]:
+    known = usable.filter(~nw.col(role).is_null()).group_by(role).agg(nw.col("with_task").sum().alias("n"))
+    odd = odd_ids(known, role)
+    counts = [int(fetch(known.filter(nw.col(role) == name))["n"][0]) for name in odd.alike]
+    notes = [blank_note(role, odd.n_blank, odd.blank)] if odd.n_blank else []
+    return [*notes, *([alike_note(role, odd.n_alike, odd.alike, counts)] if odd.n_alike else [])]
 
 
 def about_tasks(tasks: Table, reading: Reading) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 from crowdopt.data.bins import bin_truth
 from crowdopt.data.columns import choose_group_truth, choose_truth
 from crowdopt.data.prepare import clean
-from crowdopt.data.spelling import onto
+from crowdopt.data.spelling import onto, tidy_label
 from crowdopt.data.tables.table import (
     Table,
     adopt,
@@ -28,7 +28,7 @@ from crowdopt.data.tables.table import (
 )
 from crowdopt.data.tables.texts import replaced
 from crowdopt.errors import GoldError, InputError
-from crowdopt.model.letters import HAS_BLANKS, trimmed
+from crowdopt.model.letters import HAS_BLANKS, look_key, shown_apart, told_apart, trimmed
 from crowdopt.model.scale import canonical_text, named_labels
 
 if TYPE_CHECKING:
@@ -117,25 +117,38 @@ def count_array(histogram: Mapping[str, Ints], columns: Mapping[str, int], shape
     return counts.reshape(-1, *shape)
 
 
-def with_gold(per_task: Table, gold: Sequence[tuple[str, str]], scale: Scale) -> Table:
+def with_gold(per_task: Table, reading: Reading, scale: Scale, *, given: bool = False) -> Table:
     """The table with a further column: the index of the label that a task is known to have.
+
+    Args:
+        per_task: The table.
+        reading: The options of reading, with the gold.
+        scale: The labels.
+        given: Whether the user gives the gold now, and can change it.
 
     Raises:
         GoldError: If a label is not on the scale, or a task is not in the data.
     """
+    gold = reading.gold
     off_scale = [(task, label) for task, label in gold if label not in scale.places]
     if off_scale:
-        task, label = off_scale[0]
-        raise GoldError(
-            f"the gold label {label!r} of task {task!r} is not on the scale {named_labels(scale.labels)}; name "
-            "the whole scale with --labels"
-        )
+        raise _off_scale(*off_scale[0], scale, reading)
     tasks, index = [task for task, _ in gold], [scale.index(label) for _, label in gold]
     known = small_table({TASK_TEXT: tasks, GOLD_COLUMN: np.array(index, np.int64)}, like=per_task)
     table = with_text(per_task)
-    _check_found(known, table)
+    _check_found(known, table, given=given)
     joined = table.join(known, on=TASK_TEXT, how="left").drop(TASK_TEXT)
     return joined.with_columns(nw.col(GOLD_COLUMN).fill_null(NOT_GOLD).cast(nw.Int64))
+
+
+def _off_scale(task: str, label: str, scale: Scale, reading: Reading) -> GoldError:
+    """The error for a gold label that the responses do not have."""
+    (written,), labels = told_apart([label], scale.labels)
+    tidy = not (reading.tidy or reading.verbatim) and tidy_label(label, scale.labels)
+    what_to_do = "--tidy takes labels that look alike for one" if tidy else "name the whole scale with --labels"
+    return GoldError(
+        f"the gold label {written} of task {task!r} is not on the scale {named_labels(labels)}; {what_to_do}"
+    )
 
 
 def with_text(table: Table) -> Table:
@@ -149,10 +162,16 @@ def without_gold(table: Table, gold: Sequence[tuple[str, str]]) -> Table:
     return with_text(table).join(known, on=TASK_TEXT, how="anti").drop(TASK_TEXT)
 
 
-def _check_found(known: Table, table: Table) -> None:
+def _check_found(known: Table, table: Table, *, given: bool) -> None:
     if unknown := sorted(fetch(known.join(table, on=TASK_TEXT, how="anti").select(TASK_TEXT))[TASK_TEXT]):
-        more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
-        raise GoldError(f"the gold task {unknown[0]!r}{more} is not in the data")
+        more = f" (and {len(unknown) - 1:,} more)" if len(unknown) > 1 else ""
+        look = look_key(unknown[0])
+        there = fetch(table.select(TASK_TEXT).head(MAX_KNOWN))[TASK_TEXT]
+        near = min((task for task in there if look_key(task) == look), default=None)
+        written = shown_apart([unknown[0], *([near] if near else [])])
+        meant = f"; did you mean {written[1]}? Else" if near else ";"
+        remedy = f"{meant} take {'them' if more else 'it'} out of the gold" if given else ""
+        raise GoldError(f"the gold task {written[0]}{more} is not in the data{remedy}")
 
 
 @dataclass(frozen=True, eq=False)

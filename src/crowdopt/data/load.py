@@ -184,7 +184,7 @@ def _count(
         responses = check(found.table, found.reading, server=server, trims=found.trims, **checks)
     responses = replace(responses, reading=_pinned(gold, found, responses, workspace, checks["resolved"]))
     on_phase("counting")
-    counts = count_tasks(responses, workspace, server)
+    counts = count_tasks(responses, workspace, server, given=not checks["resolved"])
     notes = (*responses.notes, *about_tasks(counts.table, responses.reading))
     source = Source(
         responses, counts, data, workspace, notes, (*found.notes, *([found.left_out] if found.left_out else [])),

@@ -5,10 +5,10 @@ Each is a fact and, where somebody can do something, what to do. Examples are gi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from crowdopt.data.spelling import rare_labels
-from crowdopt.model.letters import has_blanks, same_key, shown, shown_apart
+from crowdopt.data.spelling import rare_labels, tidy_label
+from crowdopt.model.letters import has_blanks, is_missing_word, same_key, shown, shown_apart, without_invisible
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -34,13 +34,13 @@ def label_notes(found: Spelling, reading: Reading, named: Collection[str] = ()) 
         reading: The options of reading.
         named: Labels that are not rare by accident, as the user, a type or a solution names them.
     """
-    notes = [_merged(found.merged)] if found.merged else []
+    notes = [_merged(found.merged, reading)] if found.merged else []
     notes += [left_out_note(found.left_out)] if found.left_out else []
     notes += [_alike(found)] if found.alike else []
     invisible = [one for one in found.invisible if not any(one in same for same in found.alike)]
-    if invisible:
-        holds = "holds" if len(invisible) == 1 else "hold"
-        notes.append(f"{_labels(invisible, found.counts)} {holds} characters that nobody sees; --tidy takes them away")
+    empty = [one for one in invisible if not without_invisible(one)]
+    notes += _unseen([one for one in invisible if one not in empty], found, "", "takes them away")
+    notes += _unseen(empty, found, "nothing but ", f"leaves {'it' if len(empty) == 1 else 'them'} out")
     if found.words:
         notes.append(_words(found, reading))
     already = {*found.words, *found.invisible, *(label for same in found.alike for label in same)}
@@ -49,11 +49,16 @@ def label_notes(found: Spelling, reading: Reading, named: Collection[str] = ()) 
     return tuple(notes)
 
 
-def rare_note(counts: Mapping[str, int], rare: Sequence[str], reading: Reading, *, texts: bool = True) -> str:
+def _unseen(labels: Sequence[str], found: Spelling, what: str, tidy: str) -> list[str]:
+    holds = "holds" if len(labels) == 1 else "hold"
+    said = f"{holds} {what}characters that nobody sees; --tidy {tidy}"
+    return [f"{_labels(labels, found.counts)} {said}"] if labels else []
+
+
+def rare_note(counts: Mapping[str, int], rare: Sequence[str], reading: Reading) -> str:
     """What to say of labels with very few responses."""
     total = f"{sum(counts.values()):,} responses"
-    slip = "if it is a slip" if len(rare) == 1 else "if they are slips"
-    advice = f"{slip}, {_na(rare, reading)}" if texts else f"{slip}, take the rows out"
+    advice = f"{'if it is a slip' if len(rare) == 1 else 'if they are slips'}, {_na(rare, reading)}"
     if len(rare) == 1:
         return f"{shown(rare[0])} has {counts[rare[0]]} of {total}; {advice}"
     listed = ", ".join(f"{shown(label)} {counts[label]}" for label in rare[:EXAMPLES])
@@ -61,7 +66,7 @@ def rare_note(counts: Mapping[str, int], rare: Sequence[str], reading: Reading, 
     return f"{len(rare)} labels have very few of {total}: {such}; {advice}"
 
 
-def _merged(merged: Mapping[str, Mapping[str, int]]) -> str:
+def _merged(merged: Mapping[str, Mapping[str, int]], reading: Reading) -> str:
     """The label with most responses that were spelled in another way, and how many more there are."""
     others = {label: sum(n for text, n in of.items() if text != label) for label, of in merged.items()}
     label = min(merged, key=lambda one: (-others[one], one))
@@ -70,7 +75,8 @@ def _merged(merged: Mapping[str, Mapping[str, int]]) -> str:
     numbers = [merged[label][text] for text in shown_ones]
     texts = shown_apart([*shown_ones, *([] if label in shown_ones else [label])])
     names, new = texts[: len(shown_ones)], texts[shown_ones.index(label) if label in shown_ones else -1]
-    if len(set(map(same_key, spellings))) == 1:  # whose letters look as they should
+    same = len(set(map(same_key, spellings))) == 1
+    if same:  # whose letters look as they should
         new = shown(label)
     if len(shown_ones) < len(spellings):
         names.append(f"{len(spellings) - len(shown_ones)} other spellings")
@@ -79,10 +85,12 @@ def _merged(merged: Mapping[str, Mapping[str, int]]) -> str:
     more = (
         f", and so were spellings of {_several(len(merged) - 1, 'more label')} ({changed})" if len(merged) > 1 else ""
     )
+    verbatim = "--verbatim in place of --tidy" if reading.tidy else "--verbatim"
     if len(spellings) == 1:
-        return f"{names[0]} was taken for {new}: {_responses(numbers[0])}{more}; --verbatim keeps labels as they are"
+        return f"{names[0]} was taken for {new}: {_responses(numbers[0])}{more}; {verbatim} keeps labels as they are"
     counted = _and([f"{n:,}" for n in numbers])
-    return f"{_and(names)} were taken for one label, {new}: {counted} responses{more}; --verbatim keeps them apart"
+    apart = f"{verbatim} keeps them apart" if same else "leave out --tidy to keep apart what only looks alike"
+    return f"{_and(names)} were taken for one label, {new}: {counted} responses{more}; {apart}"
 
 
 def left_out_note(left_out: Mapping[str, int]) -> str:
@@ -113,9 +121,15 @@ def _smaller(labels: Sequence[str], counts: Mapping[str, int]) -> int:
 
 def _words(found: Spelling, reading: Reading) -> str:
     words = sorted(found.words, key=lambda label: (-found.counts[label], label))
-    said = "is a label here; if it means" if len(words) == 1 else "are labels here; if they mean"
+    said = "is a label here" if len(words) == 1 else "are labels here"
+    return f"{_labels(words, found.counts, MOST_WORDS)} {said}; {if_missing(words, reading)}"
+
+
+def if_missing(words: Sequence[str], reading: Reading) -> str:
+    """What leaves words for a missing label out."""
+    mean = "it means" if len(words) == 1 else "they mean"
     tidy = "" if reading.verbatim else ", and so does --tidy"
-    return f"{_labels(words, found.counts, MOST_WORDS)} {said} that there is no answer, {_na(words, reading)}{tidy}"
+    return f"if {mean} that there is no answer, {_na(words, reading)}{tidy}"
 
 
 def _labels(labels: Sequence[str], counts: Mapping[str, int], most: int = EXAMPLES) -> str:
@@ -133,12 +147,41 @@ def _na(labels: Sequence[str], reading: Reading) -> str:
     else:
         option = f"--na {joined}" if joined.replace(",", "").isalnum() else f'--na "{joined}"'
     also = " --missing drop" if reading.missing == "error" else ""
-    return f"{option}{also} leaves {'it' if len(labels) == 1 else 'them'} out"
+    return f"{option}{also} leaves {_them(labels)} out"
 
 
-def trimmed_note(rows: Mapping[str, int]) -> str:
+def leave_out(labels: Sequence[Any], named: Sequence[str], reading: Reading) -> str:
+    """What to do about labels that are not on the scale that the user names."""
+    if not all(isinstance(label, str) for label in labels):
+        return "; name them in --labels, or take the rows out"
+    tidy, alike = _what_tidy_does(labels, named, reading)
+    rest = [label for label in labels if label not in alike]
+    return "; " + ", and ".join([_na(rest, reading)] * bool(rest) + [f"--tidy {tidy}"] * bool(tidy))
+
+
+def take_out(labels: Sequence[Any], named: Sequence[str], reading: Reading) -> str:
+    """What to do about labels of new responses that are not on the scale of the solution."""
+    tidy, _ = _what_tidy_does([label for label in labels if isinstance(label, str)], named, reading)
+    return "; take the rows out" + (f", or make the solution with --tidy, which {tidy}" if tidy else "")
+
+
+def _what_tidy_does(labels: Sequence[str], named: Sequence[str], reading: Reading) -> tuple[str, list[str]]:
+    """What --tidy would do with labels off a scale, in words, empty if nothing; and those that look like one of it."""
+    if reading.tidy or reading.verbatim:
+        return "", []
+    alike = [label for label in labels if tidy_label(label, named)]
+    said = ["takes labels that look alike for one"] if alike else []
+    said += ["leaves out words for a missing label"] if any(map(is_missing_word, labels)) else []
+    return " and ".join(said), alike
+
+
+def _them(labels: Sequence[Any]) -> str:
+    return "it" if len(labels) == 1 else "them"
+
+
+def trimmed_note(rows: Mapping[str, int], reading: Reading) -> str:
     """What to say of ids in a text file that lost the blanks around them: in how many rows, by what they tell apart."""
-    listed = _and([f"the {role} in {_several(n, 'row')}" for role, n in rows.items()])
+    listed = _and([f"the {role} in {_several(n, reading.row)}" for role, n in rows.items()])
     return f"blanks around {listed} were taken away; --verbatim keeps them"
 
 
@@ -154,9 +197,9 @@ def alike_note(role: str, number: int, examples: Sequence[str], counts: Sequence
     """What to say of ids that differ in nothing but case, Unicode form or blanks."""
     responses = f" ({_and([f'{n:,}' for n in counts])} responses)" if counts else ""
     return (
-        f"{number:,} {role}s differ from another one in case, blanks or Unicode form only, such as "
-        f"{_and(shown_apart(list(examples)))}{responses}; they count as different {role}s: write them alike if they "
-        "are one"
+        f"{_several(number, role)} differ from another one in case, blanks or Unicode form only, such as "
+        f"{_and(shown_apart(list(examples)))}{responses}; they count as different {_plural(role)}: write them alike "
+        "if they are one"
     )
 
 
@@ -165,7 +208,11 @@ def _responses(n: int) -> str:
 
 
 def _several(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+    return f"{n:,} {noun if n == 1 else _plural(noun)}"
+
+
+def _plural(noun: str) -> str:
+    return f"{noun}{'es' if noun.endswith('s') else 's'}"
 
 
 def _and(parts: Sequence[str]) -> str:

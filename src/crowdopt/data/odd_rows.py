@@ -126,12 +126,11 @@ class Repeats:
         each = list(several)
         return cls(Found.of_all(one.again for one in each), Found.of_all(one.conflicts for one in each))
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What to say of them."""
+    def notes(self, row: str) -> tuple[str, ...]:
+        """What to say of them, given what an answer stands in: a row, or a cell."""
         said = []
         if self.again.n:
-            rows = "1 row repeats" if self.again.n == 1 else f"{self.again.n:,} rows repeat"
+            rows = f"1 {row} repeats" if self.again.n == 1 else f"{self.again.n:,} {row}s repeat"
             said.append(
                 f"{rows} an answer of the same worker to the same task; it counts once ({self._who(self.again)})"
             )

@@ -21,6 +21,7 @@ from crowdopt.data.tables.table import (
     is_mixed,
     lengthen,
     ordered_categories,
+    several_in_one,
     with_texts,
 )
 from crowdopt.data.tables.texts import trimmed_columns
@@ -38,6 +39,10 @@ ID_COLUMNS = ("task", "worker", "class", "group")
 
 GROUP_VALUE = "group_value"
 """The column that has groups as the source has them, where that is not text."""
+
+
+LABEL_TEXT = "crowdopt_label"
+"""The column of labels as text, by which missing ones are found, and their places on the scale of a group."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,14 +211,17 @@ def _with_categories(reading: Reading, categories: tuple[Any, ...]) -> Reading:
 
     So said, the scale is the same when the same data come from elsewhere, where labels are but texts.
     """
-    labels = tuple(canonical_text(value) for value in categories if value not in {"", *reading.na})
+    labels = tuple(text for text in map(canonical_text, categories) if text not in {"", *reading.na})
     if len(labels) < 2 or reading.labels or reading.scale == "nominal":
         return reading
     return replace(reading, labels=labels, scale="ordinal")
 
 
 def clean(table: Table, reading: Reading) -> Table:
-    """Missing values as nulls: empty texts, not-a-number, and what --na names; categories as text."""
+    """Missing values as nulls: empty texts, not-a-number, and what --na names; categories as text.
+
+    Texts that --na names are exact here: ``spelling.py`` finds their other spellings.
+    """
     schema = table.collect_schema()
     cleaned = []
     for name in schema.names():
@@ -226,6 +234,9 @@ def clean(table: Table, reading: Reading) -> Table:
             column = nw.when(*(column != text for text in missing)).then(column)
         elif dtype.is_float():
             column = nw.when(~column.is_nan()).then(column)
+        if name == "label" and dtype != nw.String and reading.na:
+            table = with_texts(table.with_columns(nw.col(name).alias(LABEL_TEXT)), [LABEL_TEXT])
+            column = nw.when(*(nw.col(LABEL_TEXT) != text for text in reading.na_values)).then(column)
         cleaned.append(column.alias(name))
     return table.select(*cleaned)
 
@@ -236,6 +247,8 @@ def _column(table: Table, name: str, dtype: Any, called: str) -> tuple[Any, nw.E
         raise ColumnError(
             f"{called} holds nested values ({dtype}); it must hold one value per row: make a column of what is wanted"
         )
+    if dtype == nw.Object and (several := several_in_one(table, name)):
+        raise ColumnError(f"{called} holds {several}; it must hold one value per row")
     if dtype == nw.Object and is_mixed(table, name):
         raise ColumnError(f"{called} holds values of several types; make it one type")
     if dtype == nw.Categorical:

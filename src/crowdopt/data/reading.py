@@ -13,7 +13,8 @@ from crowdopt.data.bins import checked_edges
 from crowdopt.data.readers.tools import TOOL_NAMES
 from crowdopt.data.rows.conditions import parse_conditions
 from crowdopt.errors import InputError
-from crowdopt.model.scale import ScaleKind, canonical_text
+from crowdopt.model.letters import same_key
+from crowdopt.model.scale import ScaleKind, as_number, canonical_text
 from crowdopt.options.model import EXPORT_GOLD
 from crowdopt.options.reading import Duplicates, Missing
 
@@ -45,7 +46,7 @@ class Reading:
         duplicates: What to do when a worker answered a task more than once.
         order_by: The column that says which of several responses came first.
         missing: What to do with rows that lack a task, a worker or a label.
-        na: Texts that stand for a missing label.
+        na: Texts that stand for a missing label, in whatever spelling that makes them one label.
         where: Which rows count, as conditions on columns (see ``where.py``); empty for all.
         time: Name of the column that says when a response was given; empty if there is none.
         seconds: Name of the column that says how long it took; empty if there is none.
@@ -228,7 +229,7 @@ class Reading:
                 "class_column": given.get("class_", ""),
                 "group": group,
                 "keep": _several(options["keep"]),
-                "na": _several(options["na"]),
+                "na": tuple(canonical_text(text) for text in _several(options["na"])),
                 "worker_columns": _several(options["worker_columns"]),
                 "task_columns": _several(options["task_columns"]),
                 "labels": tuple(canonical_text(label) for label in options["labels"]),
@@ -238,6 +239,21 @@ class Reading:
                 "export_gold": isinstance(given.get("gold"), str) and given["gold"] == EXPORT_GOLD,
             }
         )
+
+    @property
+    def row(self) -> str:
+        """What a response stands in: a row, or a cell of a wide table."""
+        return "cell" if self.wide else "row"
+
+    @property
+    def na_numbers(self) -> tuple[float, ...]:
+        """The numbers among what stands for a missing label."""
+        return tuple(number for text in self.na if (number := as_number(text)) is not None)
+
+    @property
+    def na_values(self) -> tuple[str, ...]:
+        """What stands for a missing label among labels that are no texts, as canonical texts: 99.0 is 99."""
+        return tuple(sorted({*self.na, *map(same_key, self.na), *map(canonical_text, self.na_numbers)}))
 
     def to_dict(self) -> dict[str, Any]:
         """The options as plain JSON values."""

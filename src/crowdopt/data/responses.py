@@ -14,6 +14,7 @@ from crowdopt.data.bins import bin_labels
 from crowdopt.data.duplicates import KEPT, resolve_duplicates
 from crowdopt.data.hygiene import look_through
 from crowdopt.data.known_labels import GOLD_COLUMN, NOT_GOLD, TASK_TEXT, GoldCounts, count_array, with_gold, with_text
+from crowdopt.data.notes import leave_out, take_out
 from crowdopt.data.prepare import prepare
 from crowdopt.data.rows.timing import timing_of
 from crowdopt.data.tables.table import Table, fetch, fetch_integers, settle_by, small_table, table_of_parts
@@ -130,7 +131,7 @@ def check(
     prepared, overview, reading = clean.prepared, clean.overview, clean.prepared.reading
     incomplete = overview.check_missing(insist=resolved)
     found = overview.labels()
-    scale = scale_of(found, reading) if scale is None else Scale.of(found, scale.labels, scale.kind)
+    scale = scale_of(found, reading, resolved=resolved) if scale is None else _known_scale(found, scale, reading)
     classes = overview.classes(known)
     table, repeats = server.counting(prepared.usable()) if server else resolve_duplicates(prepared.usable(), reading)
     return Responses(
@@ -144,25 +145,35 @@ def check(
         n_dropped=incomplete.n,
         reading=reading,
         answered_once=reading.duplicates != "all" and not repeats.conflicts.n,
-        notes=(*incomplete.notes, *repeats.notes, *clean.notes),
+        notes=(*incomplete.notes, *repeats.notes(reading.row), *clean.notes),
         timing=None if prepared.timing is None else timing_of(prepared.timing),
     )
 
 
-def scale_of(labels: Sequence[Any], reading: Reading) -> Scale:
-    """The scale of the labels that occur, as far as the reading says it."""
+def scale_of(labels: Sequence[Any], reading: Reading, *, resolved: bool) -> Scale:
+    """The scale of the labels that occur, as far as the reading says it; see :func:`check` for ``resolved``."""
     if reading.bins:
         return Scale.of(labels, bin_labels(reading.bins), "ordinal")
-    return Scale.of(labels, reading.labels, reading.scale)
+    if resolved:  # nobody can read these data in another way
+        return Scale.of(labels, reading.labels, reading.scale)
+    return Scale.of(labels, reading.labels, reading.scale, lambda odd: leave_out(odd, reading.labels, reading))
 
 
-def count_tasks(responses: Responses, workspace: Workspace | None = None, server: Server | None = None) -> TaskCounts:
+def _known_scale(labels: Sequence[Any], scale: Scale, reading: Reading) -> Scale:
+    """The scale of a solution for the labels that occur in other data."""
+    return Scale.of(labels, scale.labels, scale.kind, lambda odd: take_out(odd, scale.labels, reading))
+
+
+def count_tasks(
+    responses: Responses, workspace: Workspace | None = None, server: Server | None = None, *, given: bool = False
+) -> TaskCounts:
     """One GROUP BY over tasks, and one over the counts that come out.
 
     Args:
         responses: The responses.
         workspace: Where the counts may be kept, if they are many, and how much memory they may take.
         server: Who counts the responses to each task, if not we.
+        given: Whether the user gives the gold now, and can change it.
 
     Raises:
         InputError: The different counts would take more memory than they may.
@@ -188,7 +199,7 @@ def count_tasks(responses: Responses, workspace: Workspace | None = None, server
     check_counted(int(weights @ counts.sum(axis=(1, 2))), responses.n_usable, responses.types)
     gold = None
     if responses.reading.gold:
-        per_task = with_gold(per_task, responses.reading.gold, scale)
+        per_task = with_gold(per_task, responses.reading, scale, given=given)
         gold = GoldCounts.of(per_task, columns, shape)
         counts, weights = gold.taken_from(counts, weights)
     buckets, _ = Buckets.from_arrays(counts, weights)
@@ -236,7 +247,7 @@ def check_counted(counted: int, n_usable: int | None, types: dict[str, Any]) -> 
     """Raises if a label was found and yet not counted, which could else be taken for a task without responses."""
     if n_usable is not None and counted != n_usable:
         raise InputError(
-            f"only {counted} of {n_usable} responses could be counted: values of the label column "
+            f"only {counted:,} of {n_usable:,} responses could be counted: values of the label column "
             f"({types['label']}) do not equal themselves; make it a column of text"
         )
 

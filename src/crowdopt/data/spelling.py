@@ -46,7 +46,7 @@ class Spelling:
         left_out: The labels that became missing ones since they are words for that, with their responses.
         counts: The labels that are left, with their responses.
         alike: Labels that are left and look alike.
-        invisible: Labels that are left and have characters that nobody sees.
+        invisible: Labels that are left, that nobody names, and that have characters that nobody sees.
         words: Labels that are left and often stand for a missing one.
     """
 
@@ -90,20 +90,26 @@ def spell(
         left_out=left_out,
         counts=dict(left),
         alike=() if reading.verbatim else _alike(left, named),
-        invisible=() if reading.verbatim else tuple(one for one in sorted(left) if has_invisible(one)),
+        invisible=()
+        if reading.verbatim
+        else tuple(one for one in sorted(set(left).difference(named)) if has_invisible(one)),
         words=tuple(sorted(words.intersection(left))),
     )
 
 
 def _spelled(counts: Mapping[str, int], reading: Reading, named: Sequence[str]) -> dict[str, str | None]:
-    """The new spelling of each label; None if it is empty, or a text that stands for a missing label."""
-    missing, given = {"", *map(trimmed, reading.na)}.difference(named), set(named)
+    """The new spelling of each label; None if it is empty, or one with a text that stands for a missing label.
+
+    A label that the user names is one with its like, and not with a missing one that is spelled otherwise.
+    """
+    missing, given = set(map(trimmed, reading.na)), set(named).difference(reading.na)
     plain = without_invisible if reading.tidy else trimmed
-    kept = [label for label in counts if trimmed(label) not in missing and plain(label)]
+    known = {label for label in counts if plain(label) and trimmed(label) not in missing}
     found: dict[str, str | None] = dict.fromkeys(counts)
-    known = set(kept)
-    for family in _families([*kept, *named], tidy=reading.tidy):
+    for family in _families([*counts, *named, *missing], tidy=reading.tidy):
         heads = sorted(family & given)
+        if family & missing and not heads:
+            continue
         spellings: Counter[str] = Counter()
         for label in family & known:
             spellings[plain(label)] += counts[label]
@@ -202,6 +208,16 @@ def onto(labels: Iterable[str], scale: Sequence[str], reading: Reading) -> dict[
     """
     changes, known = spell(dict.fromkeys(labels, 0), reading, scale).changes, set(scale)
     return {label: new for label, new in changes.items() if new is None or new in known}
+
+
+def tidy_label(label: str, scale: Sequence[str]) -> str | None:
+    r"""The label of a scale that --tidy takes a text for since it looks alike; None if there is not just one.
+
+    >>> tidy_label("y\u0435s", ["no", "yes"]), tidy_label("maybe", ["no", "yes"])
+    ('yes', None)
+    """
+    alike = [one for one in scale if look_key(one) == look_key(label)]
+    return alike[0] if len(alike) == 1 else None
 
 
 def equal_labels(one: str, other: str, reading: Reading) -> bool:

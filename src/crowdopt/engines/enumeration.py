@@ -123,10 +123,9 @@ def enumerate_all(problem: Problem, limits: Limits) -> Outcome:
     try:
         mappings = enumerate_mappings(Order.of(buckets.counts, ranked=problem.ranked), buckets.n_labels, most)
     except TooManyMappings:
-        which = "too many to enumerate" if most == MAX_MAPPINGS else "too many for the memory limit"
+        which = "to enumerate (the chain engine need not)" if most == MAX_MAPPINGS else "for the memory limit"
         raise InputError(
-            f"more than {most:,} mappings respect the order of these {buckets.n_buckets} buckets: {which} "
-            "(the chain engine need not)"
+            f"more than {most:,} mappings respect the order of these {buckets.n_buckets} buckets: too many {which}"
         ) from None
     values = np.empty(len(mappings))
     best = -np.inf

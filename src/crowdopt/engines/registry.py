@@ -117,6 +117,11 @@ def _answer(problem: Problem, limits: Limits, engine: str) -> tuple[str, Outcome
         return _automatic(problem, limits)
     try:
         return engine, asked.run(problem, limits)
+    except TooMuchMemory:
+        raise InputError(
+            "the sets of buckets that respect the order are too many for the memory limit: raise --memory-limit, or "
+            "leave the choice of the engine to 'auto'"
+        ) from None
     except TooManyUpSets as reason:
         raise InputError(
             f"{reason} respect the order: too many for engine {engine!r}; leave the choice to 'auto'"
@@ -146,7 +151,8 @@ def _automatic(problem: Problem, limits: Limits) -> tuple[str, Outcome]:
 def _priced(problem: Problem, limits: Limits) -> tuple[str, Outcome]:
     """Proves by prices; where these leave a gap under dominance and there is time, by listing all the same."""
     outcome = columns(problem, limits)
-    if problem.space is Space.DOMINANCE and outcome.stop is Stop.FINISHED and not is_tight(problem, outcome):
+    in_time = outcome.stop in {Stop.FINISHED, Stop.MEMORY}
+    if problem.space is Space.DOMINANCE and in_time and not is_tight(problem, outcome):
         with suppress(TooManyUpSets):  # the gap then stays
             listed = chain(problem, limits)
             if is_tight(problem, listed):

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import re
 from itertools import chain
-from unicodedata import normalize
+from typing import TYPE_CHECKING
+from unicodedata import decomposition, normalize
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
 
 BLANKS = "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + (
     "\u2028\u2029\u202f\u205f\u3000"
@@ -21,8 +25,11 @@ HAS_BLANKS = f"^[{BLANKS}]|[{BLANKS}]$"
 
 _JOINERS = "\u200c\u200d"
 
-_JOINING = frozenset(map(chr, chain(
-    (0x200C, 0x200D), range(0x180B, 0x180E), range(0xFE00, 0xFE10), range(0xE0020, 0xE0080), range(0xE0100, 0xE01F0),
+_TAGS = frozenset(map(chr, range(0xE0020, 0xE0080)))
+"""What says behind a black flag whose flag it is."""
+
+_JOINING = _TAGS | frozenset(map(chr, chain(
+    (0x200C, 0x200D), range(0x180B, 0x180E), range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0),
 )))  # fmt: skip
 """What is usual behind a letter or picture that is not ASCII: joiners, and what says how a picture is to be drawn."""
 
@@ -40,6 +47,10 @@ _LOOKS = str.maketrans(
     "ABEKMHOPCTYXIJSQWaeocpyxijshdqwvkl" "ABEZHIKMNOPTYXovi" "ig" "------/''''\"\"\"'\"",
 )  # fmt: skip
 """Letters of Cyrillic and Greek that look like Latin ones, and signs that look like those of a keyboard."""
+
+
+_OF_THEIR_OWN = ("<super>", "<sub>", "<fraction>")
+"""Forms of letters that plainly differ from the letters they are made of: 10² is not 102, and 1½ not 11/2."""
 
 
 def trimmed(text: str) -> str:
@@ -73,10 +84,31 @@ def look_key(text: str) -> str:
     >>> look_key("y\u0435s") == look_key("yes\u200b") == look_key("\uff59\uff45\uff53") == "yes"
     True
     """
+    text = _visible(text)
     if not text.isascii():
-        text = normalize("NFKD", text.translate(_WITHOUT_INVISIBLE)).translate(_LOOKS)
-        text = normalize("NFKD", normalize("NFKD", text).casefold())
-    return " ".join(text.translate(_WITHOUT_INVISIBLE).casefold().split())
+        text = _taken_apart(_taken_apart(text).translate(_LOOKS).casefold())
+    return " ".join(text.casefold().split())
+
+
+def _taken_apart(text: str) -> str:
+    """The text in its plainest letters and accents; powers, indices and fractions stay."""
+    return normalize("NFD", "".join(map(_plainest, text)))
+
+
+def _plainest(letter: str) -> str:
+    how = decomposition(letter)
+    if not how or how.startswith(_OF_THEIR_OWN):
+        return letter
+    return "".join(_plainest(chr(int(code, 16))) for code in how.split() if not code.startswith("<"))
+
+
+def narrow(text: str) -> str:
+    r"""The text with narrow letters and digits in the place of wide ones.
+
+    >>> narrow("\uff14\uff12"), narrow("4\u00b2") == "4\u00b2"
+    ('42', True)
+    """
+    return "".join(_plainest(letter) if decomposition(letter).startswith("<wide>") else letter for letter in text)
 
 
 def without_invisible(text: str) -> str:
@@ -91,11 +123,16 @@ def without_invisible(text: str) -> str:
 
 
 def _without_some(text: str) -> str:
+    return _visible(trimmed(text), _JOINING).strip(BLANKS + _JOINERS)
+
+
+def _visible(text: str, usual: Collection[str] = _TAGS) -> str:
+    """The text without characters that nobody sees, but those that are usual behind a letter that is not ASCII."""
     kept: list[str] = []
-    for letter in trimmed(text):
-        if letter not in _INVISIBLE or (letter in _JOINING and kept and not kept[-1].isascii()):
+    for letter in text:
+        if letter not in _INVISIBLE or (letter in usual and kept and not kept[-1].isascii()):
             kept.append(letter)
-    return "".join(kept).strip(BLANKS + _JOINERS)
+    return "".join(kept)
 
 
 def has_invisible(text: str) -> bool:
@@ -140,6 +177,19 @@ def shown_apart(texts: list[str]) -> list[str]:
         ascii(text if len(text) <= 40 else text[:39]) if looks.count(look) > 1 else shown(text)
         for text, look in zip(texts, looks, strict=True)
     ]
+
+
+def told_apart(texts: Sequence[str], known: Sequence[str]) -> tuple[list[str], list[str]]:
+    r"""Texts in quotes, and known ones without; the characters of those that look alike are written out.
+
+    >>> told_apart(["y\u0435s", "maybe"], ["no", "yes"]), told_apart(["yes"], ["no", "y\u0435s"])
+    ((["'y\\u0435s'", "'maybe'"], ['no', 'yes']), (["'yes'"], ['no', "'y\\u0435s'"]))
+    """
+    looks = set(map(look_key, texts))
+    alike = [one for one in known if look_key(one) in looks]
+    written = shown_apart([*texts, *alike])
+    new = {one: text for one, text in zip(alike, written[len(texts) :], strict=True) if not one.isascii()}
+    return written[: len(texts)], [new.get(one, one) for one in known]
 
 
 def _where_they_differ(texts: list[str], limit: int = 40) -> list[str]:

@@ -23,6 +23,7 @@ import numpy as np
 
 from crowdopt.errors import InputError
 from crowdopt.model.buckets import blocks_of
+from crowdopt.model.letters import same_key
 from crowdopt.model.offsets import checked_number
 from crowdopt.model.scale import canonical_text, named_labels
 
@@ -285,10 +286,30 @@ def read_shares(given: Any, labels: Sequence[str], option: str, others: str = ""
         return _parse_shares(given, labels, f"--{option.replace('_', '-')}", others)
     if not isinstance(given, dict):
         raise InputError(f"{option} must be {others}a dict with the share of each label, not {given!r}")
-    shares = {canonical_text(name): share for name, share in given.items()}
+    shares: dict[str, Any] = {}
+    for name, share in given.items():
+        _name_once(shares, _label_of(canonical_text(name), labels), share, option)
     if set(shares) != set(labels):
         raise InputError(f"{option} must give a share for each of {named_labels(labels)}")
     return tuple(checked_number(shares[label], "a share") for label in labels)
+
+
+def _label_of(name: str, labels: Sequence[str]) -> str:
+    """The label that a user means: the one of this name, or else the only one that differs in case or blanks alone.
+
+    >>> _label_of("NO", ["no", "yes"]), _label_of("NO", ["No", "no"]), _label_of("No", ["No", "no"])
+    ('no', 'NO', 'No')
+    """
+    if name in labels:
+        return name
+    same = [label for label in labels if same_key(label) == same_key(name)]
+    return same[0] if len(same) == 1 else name
+
+
+def _name_once(shares: dict[str, Any], name: str, share: Any, option: str) -> None:
+    if name in shares:
+        raise InputError(f"{option} names the label {name!r} twice")
+    shares[name] = share
 
 
 def _parse_shares(text: str, labels: Sequence[str], option: str, others: str) -> tuple[float, ...]:
@@ -296,17 +317,16 @@ def _parse_shares(text: str, labels: Sequence[str], option: str, others: str) ->
     known = set(labels)
     for item in text.split(","):
         name, equals, share = item.rpartition("=")
-        name = name.strip()
+        name = _label_of(name.strip(), labels)
         if not equals or name not in known:
             raise InputError(
                 f"cannot read {item!r} in {option}: it takes {others}LABEL=P,… for the labels {named_labels(labels)}"
             )
-        if name in shares:
-            raise InputError(f"{option} names the label {name!r} twice")
         try:
-            shares[name] = float(share)
+            number = float(share)
         except ValueError:
             raise InputError(f"{option}: {share!r} is not a number") from None
+        _name_once(shares, name, number, option)
     if missing := [label for label in labels if label not in shares]:
         raise InputError(f"{option} must give a share for every label; missing: {named_labels(missing)}")
     return tuple(shares[label] for label in labels)

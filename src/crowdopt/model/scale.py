@@ -14,9 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from crowdopt.errors import InputError
+from crowdopt.model.letters import told_apart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+EXPONENT = 1e16
+"""Where the texts of whole floats begin to have an exponent; below, libraries do not agree on it."""
 
 MAX_LABELS = 64
 """Labels up to which labels can be proved, and counts, matrices and probabilities are held for every label."""
@@ -53,7 +57,7 @@ def canonical_text(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+        return str(int(value)) if value.is_integer() and abs(value) < EXPONENT else repr(value)
     if isinstance(value, decimal.Decimal):
         return format(value.normalize(), "f") if value.is_finite() else str(value)
     if isinstance(value, dt.date | dt.time):
@@ -82,12 +86,18 @@ class Scale:
     occurring: frozenset[int]
 
     @classmethod
-    def of(cls, found: Sequence[Any], named: Sequence[str] = (), kind: Literal["", "ordinal", "nominal"] = "") -> Self:
+    def of(
+        cls,
+        found: Sequence[Any],
+        named: Sequence[str] = (),
+        kind: Literal["", "ordinal", "nominal"] = "",
+        what_to_do: Callable[[Sequence[Any]], str] = lambda _: "",
+    ) -> Self:
         """The scale of the labels ``found`` in the data, in the order ``named`` by the user or else their own.
 
         Labels that all look like numbers are sorted as numbers, others as text. Unless the user said what ``kind`` of
         scale it is: named labels, ratings (see :func:`are_ratings`), and two labels of any sort are ordinal, all else
-        is nominal.
+        is nominal. Where some of those found are not named, the error ends with ``what_to_do`` about them.
         """
         by_text: dict[str, Any] = {}
         for value in found:
@@ -98,9 +108,7 @@ class Scale:
             by_text[text] = value
         if named:
             if unknown := sorted(set(by_text) - set(named)):
-                raise InputError(
-                    f"{_count(len(unknown), 'label')} not on the scale {named_labels(named)}: {_listed(unknown)}"
-                )
+                raise _off_scale(unknown, named, what_to_do([by_text[text] for text in unknown]))
             texts = list(named)
         else:
             texts = sorted_texts(by_text)
@@ -143,6 +151,13 @@ class Scale:
             return self.places[text]
         except KeyError:
             raise InputError(f"label {text!r} is not on the scale {named_labels(self.labels)}") from None
+
+
+def _off_scale(unknown: Sequence[str], named: Sequence[str], what_to_do: str) -> InputError:
+    first, scale = told_apart(unknown[:MOST_LISTED], named)
+    listed = ", ".join(first) + (f", … ({len(unknown):,} in all)" if len(unknown) > MOST_LISTED else "")
+    count = _count(len(unknown), "label")
+    return InputError(f"{count} not on the scale {named_labels(scale)}: {listed}{what_to_do}")
 
 
 def as_number(text: str) -> float | None:
@@ -188,7 +203,7 @@ def named_labels(labels: Sequence[str], most: int = MAX_LABELS) -> str:
 def too_many_labels(number: int, some: Sequence[str]) -> InputError:
     """The error for more labels than there can be, given their number and the texts of some of them."""
     why = hint_bins(some) or "; is this column one of free texts or ids?"
-    return InputError(f"{number} different labels, such as {_few(some)}; at most {MOST_LABELS:,} are supported{why}")
+    return InputError(f"{number:,} different labels, such as {_few(some)}; at most {MOST_LABELS:,} are supported{why}")
 
 
 def check_few_labels(scale: Scale) -> None:
@@ -196,7 +211,7 @@ def check_few_labels(scale: Scale) -> None:
     if scale.has_many_labels:
         why = hint_bins(scale.labels) or "; merge some of them, or use crowdopt aggregate"
         raise InputError(
-            f"{scale.n_labels} different labels, such as {_few(scale.labels)}; labels are proved among at most "
+            f"{scale.n_labels:,} different labels, such as {_few(scale.labels)}; labels are proved among at most "
             f"{MAX_LABELS}{why}"
         )
 
@@ -245,9 +260,13 @@ def _check_distinct(texts: Sequence[str]) -> None:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _listed(texts: Sequence[str], limit: int = 5) -> str:
+MOST_LISTED = 5
+"""Labels that an error names at most."""
+
+
+def _listed(texts: Sequence[str], limit: int = MOST_LISTED) -> str:
     shown = ", ".join(repr(text if len(text) <= 40 else text[:37] + "…") for text in texts[:limit])
-    return shown + (f", … ({len(texts)} in all)" if len(texts) > limit else "")
+    return shown + (f", … ({len(texts):,} in all)" if len(texts) > limit else "")

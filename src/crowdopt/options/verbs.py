@@ -143,16 +143,26 @@ class VerifyOptions(SourceOptions, ResourceOptions, JobOptions, total=False):
     ]
 
 
+GONE = {"--ignore-gold": "known labels of an export are pinned only by --gold export now: leave it out"}
+"""Options that there were, and what to do without them."""
+
+
+def gone(function: str, name: str) -> Exception:
+    """The error for a name that a function does not take: an option that there was, or none that there ever was."""
+    instead = GONE.get(f"--{name.replace('_', '-')}")
+    return InputError(f"there is no option {name!r} any more: {instead}") if instead else unexpected(function, name)
+
+
 def belongs_to_prove(function: str, name: str) -> Exception:
     """The error for a name that ``aggregate`` does not take."""
     if name in declared(ProveOptions) or name == "on_progress":
         here = "; known shares of the labels are label_shares here" if name == "selectivity" else ""
         return InputError(f"aggregate has no option {name!r}: it belongs to prove, which gives the proof{here}")
-    return unexpected(function, name)
+    return gone(function, name)
 
 
 def belongs_to_aggregate(function: str, name: str) -> Exception:
     """The error for a name that ``prove`` does not take."""
     if name == "label_shares":
         return InputError(f"prove has no option {name!r}; known shares of the labels are selectivity here")
-    return unexpected(function, name)
+    return gone(function, name)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache, wraps
+from itertools import takewhile
 from types import UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
@@ -58,6 +59,9 @@ NUMBERS = re.compile(r"-?[\d.]+|\[[\d., e+-]+\]")
 """A number, or a list of numbers."""
 
 QUOTED = "'[^']*'|\"[^\"]*\""
+THEIRS = r"""(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(?!\w)"""
+"""What stands in quotes, as ``repr`` writes it: the user's own words. An apostrophe within a word opens none."""
+
 WORD = r"(?!-+[a-z])[^\s,;:()'\"](?:[^\s;:()'\"]*[^\s,;:.?()'\"])?"
 
 
@@ -90,8 +94,19 @@ def python_words(text: str) -> str:
     labels names a label twice; say labels=["low", "high"] or bins=5
     """
     for phrase, instead in PHRASES.items():
-        text = re.sub(phrase, instead, text)
+        parts = re.split(f"({THEIRS})", text)
+        text = "".join(part if at % 2 else re.sub(phrase, instead, part) for at, part in enumerate(parts))
     return _option_pattern().sub(_argument, text)
+
+
+def without_options(text: str) -> str:
+    """A text without what stands behind a semicolon from where an option is named on: for verbs that have none.
+
+    >>> without_options("'a; --b' has 1 of 900 responses; if it is a slip, --na 'a; --b' leaves it out")
+    "'a; --b' has 1 of 900 responses"
+    """
+    first, *parts = re.findall(rf"(?:{THEIRS}|[^;])+", text)
+    return ";".join([first, *takewhile(lambda part: python_words(part) == part, parts)])
 
 
 @cache
@@ -108,11 +123,14 @@ def _arguments() -> dict[str, tuple[str, Any, Option | None]]:
 def _option_pattern() -> re.Pattern[str]:
     """A flag and what may be its value; not within quotes, where the user's own words stand."""
     flags = "|".join(sorted(map(re.escape, _arguments()), key=len, reverse=True))
-    return re.compile(rf"(?<![\w'\"`=-])(?P<flag>{flags})(?![\w-])(?P<value> (?:{QUOTED}|{WORD}(?:,$)?))?")
+    option = rf"(?<![\w'\"`=-])(?P<flag>{flags})(?![\w-])(?P<value> (?:{QUOTED}|{WORD}(?:,$)?))?"
+    return re.compile(f"{option}|{THEIRS}")
 
 
 def _argument(found: re.Match[str]) -> str:
-    """A flag, and its value if there is one, as an argument."""
+    """A flag, and its value if there is one, as an argument; what stands in quotes as it is."""
+    if found["flag"] is None:
+        return found[0]
     name, kind, option = _arguments()[found["flag"]]
     behind = found["value"] or ""
     if kind is bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crowdopt._arrays import Floats, Ints
+    from crowdopt.consensus.work import OnShare
     from crowdopt.data.coded import Encoded
     from crowdopt.data.groups import GroupedSource
     from crowdopt.data.load import Source
@@ -70,7 +71,10 @@ class _StopAskedError(Exception):
 
 
 def beside_consensus(
-    solution: ProofSolution, consensus: SourceConsensus | None = None, stop: Callable[[], bool] = lambda: False
+    solution: ProofSolution,
+    consensus: SourceConsensus | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    on_share: OnShare | None = None,
 ) -> ConsensusComparison:
     """Sets a proof, which has its source, beside the consensus; a heuristic promises nothing, and is not compared.
 
@@ -78,20 +82,23 @@ def beside_consensus(
         solution: The proof.
         consensus: The consensus of the same responses, if somebody has it already.
         stop: Asked now and then whether to leave it.
+        on_share: Told now and then the share of the consensus that is found.
     """
     if solution.certificate.bound is None:
         return ConsensusComparison()
 
-    def on_share(_: float) -> None:
+    def told(share: float) -> None:
         if stop():
             raise _StopAskedError
+        if on_share is not None:
+            on_share(share)
 
     source = solution.need_source()
     if consensus is None:
         if missing := _reason_not_to_compare(source, solution):
             return ConsensusComparison(doubts_about_proof(solution), missing)
         try:
-            consensus = consensus_of(source, _shares(solution), on_share)
+            consensus = consensus_of(source, _shares(solution), told)
         except _StopAskedError:
             return ConsensusComparison(doubts_about_proof(solution), LEFT)
     rows = _buckets_of(solution, consensus.whole.names)

@@ -149,9 +149,17 @@ def doubts_of(result: Solution | Solutions[Any]) -> tuple[str, ...]:
 
 
 def notes_of(result: Solution | Solutions[Any]) -> tuple[str, ...]:
-    """What is odd about the data: the notes on the rows, and known labels from which a consensus learns nothing."""
-    idle = () if isinstance(result, Mapping) or result.kind != "consensus" else result.advice
-    return (*result.notes, *idle)
+    """What is odd about the data: notes on the rows, true labels that nobody gave, known labels that teach nothing."""
+    if isinstance(result, Mapping):
+        idle: tuple[str, ...] = ()
+        measured = result.accuracy.get(None), result.export_accuracy.get(None)
+    else:
+        idle = result.advice if result.kind == "consensus" else ()
+        measured = result.accuracy, result.export_accuracy
+    others = [
+        one.off_scale.in_words(f"{one.n_tasks:,} tasks of known label", result.reading) for one in measured if one
+    ]
+    return (*result.notes, *filter(None, others), *idle)
 
 
 def warn_of(doubts: Iterable[str], notes: Iterable[str] = ()) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt._arrays import Ints
+    from crowdopt.consensus.work import OnShare
     from crowdopt.data.load import Source
     from crowdopt.data.responses import Responses
     from crowdopt.options.model import SolveOptions
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def with_found_classes(
-    source: Source, n_classes: int | Literal["auto"], wanted: SolveOptions
+    source: Source, n_classes: int | Literal["auto"], wanted: SolveOptions, on_share: OnShare | None = None
 ) -> tuple[Source, SolveOptions, SourceConsensus]:
     """The same data counted by classes that are found in them, what goes with these classes, and the consensus.
 
@@ -40,14 +41,15 @@ def with_found_classes(
     if n_classes == "auto":
         n_classes = auto_n_classes(scale.n_labels, responses.n_workers)
     _check_n_classes(n_classes, responses.n_workers)
-    consensus = consensus_of(source, known_shares(read_selectivity(wanted["selectivity"], scale.labels).shares))
+    shares = known_shares(read_selectivity(wanted["selectivity"], scale.labels).shares)
+    consensus = consensus_of(source, shares, on_share)
     found = find_classes(((rows, probabilities) for _, rows, probabilities in consensus.judged()), n_classes)
     what, counts = ["classes"], source.counts
     if wanted["smoothing"] is None and wanted["prior_matrix"] is None:
         wanted, what = {**wanted, "prior_matrix": found.prior}, [*what, "smoothing"]
     if wanted["selectivity"] is None:
-        shares = dict(zip(scale.labels, found.shares.tolist(), strict=True))
-        wanted, what = {**wanted, "selectivity": shares}, [*what, "shares"]
+        found_shares = dict(zip(scale.labels, found.shares.tolist(), strict=True))
+        wanted, what = {**wanted, "selectivity": found_shares}, [*what, "shares"]
     if len(found.prior) > 1:
         responses = _classed(responses, consensus.parts.workers.to_pylist(), found.classes)
         counts = count_tasks(responses, source.workspace)

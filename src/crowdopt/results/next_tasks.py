@@ -23,6 +23,7 @@ from crowdopt.data.known_labels import without_gold
 from crowdopt.data.tables.table import fetch, settle
 from crowdopt.errors import InputError
 from crowdopt.model.scale import canonical_text
+from crowdopt.options.words import without_options
 from crowdopt.results.doubts import warn_of
 from crowdopt.results.reread import as_frame, read_new, reread
 
@@ -91,7 +92,7 @@ class Ranking:
 def next_frame(solution: Solution, data: Any, n: int, **classes: Any) -> Any:
     """The ranking as the kind of table that was brought; a PyArrow table for files."""
     with ranked(solution, data, **classes) as ranking:
-        warn_of((), () if data is None else ranking.source.notes)
+        warn_of((), () if data is None else map(without_options, ranking.source.notes))
         return as_frame(ranking.table(n), ranking.source)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crowdopt.options.words import without_options
 from crowdopt.results.answers import ENTRIES, PREDICTED_COLUMNS
 from crowdopt.results.doubts import warn_of
 from crowdopt.results.kinds import UNCERTAIN_BELOW
@@ -83,5 +84,5 @@ class Prediction:
 def predicted_frame(solution: Solution, data: Any, *, probabilities: bool = False, **classes: Any) -> Any:
     """The predictions as the kind of table that was brought; a PyArrow table for files."""
     with read_new(solution, data, **classes) as source:
-        warn_of((), source.notes)
+        warn_of((), map(without_options, source.notes))
         return as_frame(Prediction(solution, source).table(probabilities=probabilities), source)

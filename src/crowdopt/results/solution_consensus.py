@@ -30,11 +30,6 @@ if TYPE_CHECKING:
     from crowdopt.results.workers.table import Workers
 
 
-def expected_shape(n_labels: int, parameters: Parameters) -> tuple[int, int]:
-    """The shape of ``expected_answers``."""
-    return (n_labels + 1, 2) if is_by_skill(parameters) else (n_labels, n_labels)
-
-
 LEAST_EXPECTED = 1e-3
 """Where fewer responses than this are expected at a label, nothing is said of its tasks: it would be rounding."""
 

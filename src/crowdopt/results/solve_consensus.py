@@ -59,7 +59,7 @@ def solve_consensus(
         given_shares=() if shares is None else tuple(shares.tolist()),
         label_tasks=tuple(map(int, sums.label_tasks)),
         expected_answers=sums.expected_answers,
-        mean_confidence=float(sums.confidence) / n_free if n_free else 1.0,
+        mean_confidence=float(sums.confidence.sum()) / n_free if n_free else 1.0,
         n_uncertain=int(sums.n_uncertain),
         n_tied=int(sums.n_tied),
         fingerprint=counted.fingerprint,

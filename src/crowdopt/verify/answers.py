@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -18,14 +19,13 @@ from crowdopt.data.reading import Reading
 from crowdopt.data.spelling import equal_labels
 from crowdopt.data.tables.table import Table, adopt, fetch_arrow, held_as, with_texts
 from crowdopt.data.tables.workspace import Workspace, literal
-from crowdopt.model.letters import BLANKS, HAS_BLANKS
+from crowdopt.model.letters import BLANKS, HAS_BLANKS, look_key, shown_apart
 from crowdopt.results.answers import ANSWER_COLUMNS
 from crowdopt.results.write.files import FORMULA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from crowdopt.data.columns import Choose
     from crowdopt.data.groups import GroupedSource
     from crowdopt.data.load import Source
     from crowdopt.results.solution import Solution
@@ -57,16 +57,20 @@ def answer_differences(
     """
     reading = answered.reading
     keys = [*([reading.group_name] if reading.group else []), "task"]
-    own_names = answered.answers_table(probabilities=True).collect_schema().names()
-    compared = {*own_names, *COMPARED}.difference(reading.kept)
-    choose = _choose(keys, compared)
+    expected_with = cache(lambda probabilities: answered.answers_table(probabilities=probabilities))
+
+    def choose(available: Sequence[str]) -> list[str]:
+        wanted = _has_probabilities(set(available).difference(reading.kept))
+        own_names = expected_with(wanted).collect_schema().names()
+        return _choose(keys, {*own_names, *COMPARED}.difference(reading.kept), available)
+
     own: Any = nullcontext(source.workspace) if source.workspace else Workspace()
     with own as workspace, opened(answers, choose, Reading(), workspace) as found:
         chosen: list[str] = []
         given = adopt(found, lambda available: _remembered(choose(available), chosen))
         given = given.select(*(nw.col(held_as(given, name)).alias(f"c{at}") for at, name in enumerate(chosen)))
         names = [_plain(name, keys) for name in chosen]
-        expected = answered.answers_table(probabilities=any(name.startswith("p_") for name in names))
+        expected = expected_with(_has_probabilities(names))
         if strange := sorted(set(names).difference(expected.collect_schema().names())):
             return tuple(f"the answers have a column {name!r}, and the solution has none" for name in strange)
         expected = expected.select(*(nw.col(name).alias(f"c{at}") for at, name in enumerate(names)))
@@ -96,16 +100,17 @@ class _Side:
         native.project(", ".join(columns)).create(name)
 
 
-def _choose(keys: Sequence[str], compared: set[str]) -> Choose:
+def _has_probabilities(names: Iterable[str]) -> bool:
+    """Whether some of these columns may be probabilities; where none is, the names that they would have can collide."""
+    return any(name.startswith("p_") for name in names)
+
+
+def _choose(keys: Sequence[str], compared: set[str], available: Sequence[str]) -> list[str]:
     """The columns of the answers that are compared."""
-
-    def choose(available: Sequence[str]) -> list[str]:
-        first = [f"'{key}" if key not in available and f"'{key}" in available else key for key in keys]
-        others = [name for name in available if name in compared]
-        found = [need(name, "answers", available) for name in [*first, "label"]]
-        return list(dict.fromkeys([*found, *others]))
-
-    return choose
+    first = [f"'{key}" if key not in available and f"'{key}" in available else key for key in keys]
+    others = [name for name in available if name in compared]
+    found = [need(name, "answers", available) for name in [*first, "label"]]
+    return list(dict.fromkeys([*found, *others]))
 
 
 def _plain(name: str, keys: Sequence[str]) -> str:
@@ -225,9 +230,17 @@ class _Comparison:
         query = f"SELECT {keys}, given.c{at}::VARCHAR, expected.c{at}::VARCHAR FROM {both} WHERE {wrong}"
         found = self._rows(f"SELECT * FROM ({query}) AS found ORDER BY ALL LIMIT {MOST_NAMED}")
         for *key, given, expected in found:
-            has = f"has no {name}" if given is None else f"has {name} {given}"
-            yield f"{_task(key)} {has} in the answers, {'none' if expected is None else expected} in the solution"
+            ours, theirs = _told_apart(expected, given)
+            has = f"has no {name}" if theirs is None else f"has {name} {theirs}"
+            yield f"{_task(key)} {has} in the answers, {'none' if ours is None else ours} in the solution"
         yield from self._about_more(query, len(found), f"more tasks have another {name}")
+
+
+def _told_apart(one: str | None, other: str | None) -> Sequence[str | None]:
+    """Two values as they stand; those that look alike with their characters written out."""
+    if one is None or other is None or look_key(one) != look_key(other):
+        return one, other
+    return shown_apart([one, other])
 
 
 def _number(column: str) -> str:

@@ -69,7 +69,7 @@ def check_consensus(
 
 def _claim(found: ConsensusSolution) -> str:
     """What a consensus says, and about how much of the data."""
-    left_out = left_out_in_words(found.totals.n_dropped)
+    left_out = left_out_in_words(found.totals.n_dropped, found.reading)
     said = f"{expectation(found)}{given_words(found)}; computed again from the data, nothing is proved"
     return f"CONSENSUS: {said}{f'; {left_out}' if left_out else ''}"
 

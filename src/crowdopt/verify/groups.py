@@ -15,6 +15,7 @@ from crowdopt.data.parts import EncodedParts
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.errors import ClassError, CrowdoptError
 from crowdopt.options.reading import ResourceOptions
+from crowdopt.options.words import without_options
 from crowdopt.results.beside_consensus import group_beside_consensus, what_to_compare
 from crowdopt.results.solution_consensus import ConsensusSolution
 from crowdopt.verify.answers import answer_differences
@@ -48,7 +49,7 @@ def verify_groups(solutions: Solutions[Any], data: Any, options: VerifyOptions, 
             return Verification(Verdict.REJECTED, tuple(wrong))
         checked = _check_all(solutions, source, options, on_group)
         found = _verdict(solutions, source, {group: one for group, (one, _) in checked.items()})
-        found = replace(found, notes=source.notes)
+        found = replace(found, notes=tuple(map(without_options, source.notes)))
         if options["answers"] is None or found.verdict is Verdict.REJECTED:
             return found
         groups = {group: one for group, (_, one) in checked.items() if one is not None}

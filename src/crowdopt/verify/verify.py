@@ -16,7 +16,7 @@ from crowdopt.data.readers.addresses import database_of
 from crowdopt.errors import ClassError, GoldError, InputError, SolutionFileError
 from crowdopt.options.reading import ResourceOptions
 from crowdopt.options.verbs import VerifyOptions
-from crowdopt.options.words import in_python_words
+from crowdopt.options.words import in_python_words, without_options
 from crowdopt.results.solution import Solution
 from crowdopt.verify.verdict import Verdict, Verification
 
@@ -90,7 +90,7 @@ def _verify_one(solution: Solution, data: Any, options: VerifyOptions) -> Verifi
     try:
         source = load(data, solution.reading, workspace, resolved=True)
         found, answered = _checked(solution, source, options["time_limit"])
-        found = replace(found, notes=source.notes)
+        found = replace(found, notes=tuple(map(without_options, source.notes)))
         if options["answers"] is None or found.verdict is Verdict.REJECTED or answered is None:
             return found
         from crowdopt.verify.answers import answer_differences
@@ -133,7 +133,7 @@ def _claim(solution: ProofSolution) -> str:
     from crowdopt.results.words.sentences import headline
     from crowdopt.results.words.summary import left_out_in_words
 
-    left_out = left_out_in_words(solution.totals.n_dropped)
+    left_out = left_out_in_words(solution.totals.n_dropped, solution.reading)
     return headline(solution, run=False) + (f"; {left_out}" if left_out else "")
 
 

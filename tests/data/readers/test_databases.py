@@ -147,7 +147,7 @@ def test_repeated_answers_are_explained(kind, conflict, tmp_path):
     task, worker, label = ROWS[0]
     other = {"no": "yes", "yes": "no"}[label] if conflict else label
     data = database(kind, to_arrow([*ROWS, (task, worker, other)]), tmp_path)
-    with pytest.raises(InputError, match=f"1 .task, worker. pairs occur more than once.*{task}, {worker}"):
+    with pytest.raises(InputError, match=f"1 .task, worker. pair occurs more than once.*{task}, {worker}"):
         prove(data, duplicates="error")
     if not conflict:
         assert facts(prove(data, duplicates="same")) == facts(prove(to_arrow(ROWS)))
@@ -179,8 +179,8 @@ def test_texts_are_compared_byte_by_byte_whatever_the_column_says():
     columns = ", ".join(f'{name} COLLATE "alike" AS {name}' for name in table.column_names)
     solution = prove(data.address, query=f"SELECT {columns} FROM {data.table}")
     assert facts(solution) == facts(prove(table))
-    fewer = prove(data.address, query=f"SELECT {columns} FROM {data.table}", na=["X"], missing="drop")
-    assert facts(fewer) == facts(prove(table, na=["X"], missing="drop"))
+    fewer = prove(data.address, query=f"SELECT {columns} FROM {data.table}", na=["X"], verbatim=True)
+    assert facts(fewer) == facts(prove(table, na=["X"], verbatim=True))
     assert fewer.totals.n_responses == 2
 
 

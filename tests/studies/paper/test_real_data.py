@@ -47,7 +47,7 @@ def test_all_responses_are_sampled_where_all_are_asked_for(tmp_path):
         (
             ["a,w,x", "a,w,y"],
             ["a,x"],
-            r"responses.csv: 1 \(task, worker\) pairs occur more than once.*first: \(a, w\)$",
+            r"responses.csv: 1 \(task, worker\) pair occurs more than once.*first: \(a, w\)$",
         ),
         (["a,w,x", "b,w,"], ["a,x"], r"responses.csv: 1 of 2 rows is incomplete \(1 without a label\)$"),
     ],

@@ -76,7 +76,9 @@ class Server:
     def _value(self, role: str, column: Column) -> str:
         """A column with nulls where something is missing."""
         if column.type in INTEGERS or column.type == "bool":
-            return f"{column.value}::text" if role == "class" else column.value
+            value = f"{column.value}::text" if role == "class" else column.value
+            missing = ", ".join(map(literal, self.reading.na_values)) if role == "label" else ""
+            return f"CASE WHEN {value}::text NOT IN ({missing}) THEN {value} END" if missing else value
         value = f"nullif({column.value} COLLATE \"C\", '')"
         for text in self.reading.na if role == "label" else ():
             value = f"nullif({value}, {literal(text)})"

@@ -5,11 +5,14 @@ Functions here take the place of those of the same name in ``table.py``.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 
+from crowdopt.errors import ColumnError
+from crowdopt.model.letters import shown
 from crowdopt.model.scale import canonical_text
 
 if TYPE_CHECKING:
@@ -39,6 +42,7 @@ def plain_columns(frame: Any) -> Any:
     inferred = {"boolean": "boolean", "floating": "Float64", "mixed-integer-float": "Float64"}
     plain: dict[str, Any] = {}
     for name, dtype in native.dtypes.items():
+        _check_texts(native[name])
         categories = getattr(dtype, "categories", None)
         if categories is not None and infer_dtype(categories) not in {"string", "empty"}:
             plain[name] = nullable.get(categories.dtype.kind, categories.dtype)
@@ -48,6 +52,18 @@ def plain_columns(frame: Any) -> Any:
     return nw.from_native(native.astype(plain), eager_only=True) if plain else frame
 
 
+def _check_texts(column: Any) -> None:
+    """Raises if a text has half of a pair of surrogates, which no other library and no file can hold."""
+    if column.dtype != np.dtype("O") and getattr(column.dtype, "storage", "") != "python":  # Arrow holds Unicode
+        return
+    for at, text in enumerate(column):
+        if isinstance(text, str) and not text.isascii() and re.search("[\ud800-\udfff]", text):
+            raise ColumnError(
+                f"column {column.name!r} has a text in row {at + 1:,} that is no Unicode: {shown(text)}; "
+                "put it right, or take the row out"
+            )
+
+
 def is_mixed(table: LazyFrame[Any], name: str) -> bool:
     """Asks pandas, whose columns of Python objects may hold both 1 and "1"."""
     if not table.implementation.is_pandas():  # but of a library like it, whose columns pandas cannot ask
@@ -55,6 +71,13 @@ def is_mixed(table: LazyFrame[Any], name: str) -> bool:
     from pandas.api.types import infer_dtype
 
     return infer_dtype(table.collect().to_native()[name], skipna=True) in {"mixed", "mixed-integer"}
+
+
+def several_in_one(table: LazyFrame[Any], name: str) -> str:
+    """What kind of Python object that has several values is in a column; empty if there is none."""
+    kinds = {list: "lists", tuple: "tuples", dict: "dicts", set: "sets", np.ndarray: "arrays"}
+    values = table.collect().to_native()[name]
+    return next((kinds[type(value)] for value in values if type(value) in kinds), "")
 
 
 def small_table(columns: Mapping[str, Sequence[Any] | Objects], *, like: LazyFrame[Any]) -> LazyFrame[Any]:

@@ -16,9 +16,9 @@ import numpy as np
 
 from crowdopt.data.tables import duckdb, pandas, pyarrow, spark
 from crowdopt.data.tables.odd import FEW, OddIds, odd_among
-from crowdopt.data.tables.workspace import EXACT, Workspace
+from crowdopt.data.tables.workspace import Workspace
 from crowdopt.errors import ColumnError, InputError
-from crowdopt.model.scale import as_number, canonical_text, plain_value
+from crowdopt.model.scale import EXPONENT, as_number, canonical_text, plain_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -109,6 +109,13 @@ def is_mixed(table: Table, name: str) -> bool:
     """Whether a column of Python objects holds values of several types."""
     del table, name
     return False
+
+
+@_by_backend
+def several_in_one(table: Table, name: str) -> str:
+    """What kind of Python object that has several values is in a column of Python objects; empty if there is none."""
+    del table, name
+    return ""
 
 
 def _kind(value: Any) -> str:
@@ -376,7 +383,7 @@ def _text(name: str, dtype: Any) -> nw.Expr:
     elif dtype.is_float():
         known &= ~column.is_nan()
         column = column.cast(nw.Float64)
-        whole = (column.round(0) == column) & (column.abs() < float(EXACT))
+        whole = (column.round(0) == column) & (column.abs() < EXPONENT)
         integer = nw.when(whole).then(column).otherwise(nw.lit(0.0)).cast(nw.Int64)
         text = nw.when(whole).then(integer.cast(nw.String)).otherwise(column.cast(nw.String))
     elif dtype.is_decimal():

@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import weakref
 from contextlib import contextmanager
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -86,8 +87,9 @@ class Workspace:
         if memory_limit is not None and memory_limit.strip().startswith("-"):
             raise InputError(f"a memory limit cannot be negative: {memory_limit!r}")
         self.n_bytes = parse_bytes(memory_limit)
-        if threads is not None and not 1 <= threads <= MAX_THREADS:
-            raise InputError(f"the number of threads must be 1 to {MAX_THREADS}, not {threads}")
+        whole = isinstance(threads, int | Integral) and not isinstance(threads, bool)
+        if threads is not None and not (whole and 1 <= threads <= MAX_THREADS):
+            raise InputError(f"the number of threads must be 1 to {MAX_THREADS}, not {threads!r}")
         folder = Path(tempfile.mkdtemp(prefix="crowdopt-"))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)  # also if interrupted before the end of this
         settings: dict[str, Any] = {

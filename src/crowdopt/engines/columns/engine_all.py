@@ -36,6 +36,7 @@ class Columns:
         bound: No mapping is better, so far.
         witness: What proves that.
         work: Steps of climbs, cells and rounds of projections.
+        full: Whether the linear program of some attempt was given up for the limit of memory.
     """
 
     def __init__(self, problem: Problem, limits: Limits) -> None:
@@ -47,7 +48,7 @@ class Columns:
         self.memory = Memory.of(limits.bytes)
         self.relaxation = Relaxation.of(problem, self.memory)
         self.pool = Pool(self.relaxation)
-        self.proving = 0
+        self.proving, self.full = 0, False
 
     @property
     def work(self) -> int:
@@ -112,6 +113,7 @@ class Columns:
 
     def _keep_finding(self, finding: Finding) -> None:
         """Keeps the bound of prices for the whole space, if it is the best, and why an attempt was stopped."""
+        self.full |= finding.full
         gains = finding.gains[self.relaxation.term_of]
         self._keep(finding.bound, {"prices": finding.prices.tolist(), "gains": gains.tolist()})
         if finding.stopped and self.stop is Stop.FINISHED:
@@ -136,17 +138,19 @@ class Columns:
             self.bound, self.witness = bound, witness
 
     def _outcome(self) -> Outcome:
-        """The best mapping under its best names, with its bound."""
+        """The best mapping under its best names, with its bound; a gap that memory left open is its doing."""
         problem, mapping = self.problem, self.climbs.chosen()
         value = problem.objective.of_mapping(problem.buckets, mapping)
+        tolerance = problem.price_tolerance(value)
+        left_open = self.stop is Stop.FINISHED and self.full and self.bound > value + tolerance
         return Outcome(
             mapping,
             value,
             max(self.bound, value),
             problem.space,
             self.work,
-            self.stop,
+            Stop.MEMORY if left_open else self.stop,
             margins=closure_moves(problem, mapping) if problem.space is Space.DOMINANCE else None,
-            tolerance=problem.price_tolerance(value),
+            tolerance=tolerance,
             witness=self.witness,
         )

@@ -42,6 +42,7 @@ class Master:
         prices: λ, after :meth:`solve`.
         gains: μ by term.
         margin: The largest margin, in units of what single moves lose; negative if there are no such prices.
+        full: Whether it did not find out, as the program would take too much memory.
     """
 
     def __init__(self, prices: Prices, target: float) -> None:
@@ -70,7 +71,7 @@ class Master:
         self._row(-self.infinite, target / self.unit, np.arange(self.n + self.n_terms), every)
         self.rows: list[int] = []
         self.most_numbers = self.relaxation.memory.sets // (2 * BYTES_PER_NUMBER)
-        self.n_cuts = 0
+        self.n_cuts, self.full = 0, False
         self.duals = np.zeros(1)  # until the program is solved for the first time
         self.sets = np.zeros((0, self.n), bool)
         self.terms, self.values, self.away = np.zeros(0, int), np.zeros(0), np.zeros(0)
@@ -101,7 +102,7 @@ class Master:
     def solve(self, go_on: Callable[[], bool]) -> bool:
         """Solves the program; returns whether there are prices for the target, as far as the limits let it find out.
 
-        If it would take too much memory, it does not find out.
+        If it would take too much memory, it does not find out, and is ``full``.
         """
         while self._run(go_on):
             solution: Any = self.solver.getSolution()
@@ -118,7 +119,8 @@ class Master:
                 self.prices, self.gains = prices * self.unit, gains * self.unit
                 return True
             self.most_numbers -= int(self.sets[worst].sum())
-            if self.most_numbers < 0:
+            self.full = self.most_numbers < 0
+            if self.full:
                 return False
             for at in worst:
                 index = np.concatenate([np.flatnonzero(self.sets[at]), [self.n + self.terms[at], len(x) - 1]])

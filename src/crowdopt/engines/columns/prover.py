@@ -58,6 +58,7 @@ class Finding:
         likely: About the bound that the best prices seen would prove, as far as heuristics tell.
         mixture: Where it failed: sets by share, greatest first, that cover all buckets (master_lp.py).
         stopped: Whether the limits stopped it: of time, or of memory.
+        full: Whether the linear program was given up for the limit of memory: with more it might have proved more.
     """
 
     proved: bool
@@ -67,6 +68,7 @@ class Finding:
     likely: float = math.inf
     mixture: list[tuple[float, int, Bools]] = field(default_factory=list)
     stopped: bool = False
+    full: bool = False
 
 
 class Prover:
@@ -99,7 +101,7 @@ class Prover:
         self.probabilities = np.zeros((0, relaxation.buckets.responses.shape[1]))
         self.master: Master | None = None
         self.best = self.prices.prices, math.inf
-        self.stopped = False
+        self.stopped = self.full = False
         self.rounds = self.programs = 0
 
     def run(self, known: dict[int, Bools], cells: int = CELLS_WHEN_FAILED) -> Finding:
@@ -249,6 +251,7 @@ class Prover:
             self.master = Master(self.prices, self.target + SHARE / 2 * self.tolerance)
         self.master.know(self.prices.cuts)
         if not self.master.solve(self._has_time):
+            self.full |= self.master.full
             return False
         self.prices.move(self.master.prices, self.master.gains, STEP)
         if not self.prices.project():
@@ -267,4 +270,4 @@ class Prover:
         bound = self.sum(self.best[0], bounds)
         mixture = self.master.mixture() if self.master is not None else []
         proved = bound <= self.target + self.tolerance / 2
-        return Finding(proved, bound, self.best[0], bounds, self.best[1], mixture, self.stopped)
+        return Finding(proved, bound, self.best[0], bounds, self.best[1], mixture, self.stopped, self.full)

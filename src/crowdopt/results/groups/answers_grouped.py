@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -16,8 +16,9 @@ from crowdopt.data.prepare import GROUP_VALUE
 from crowdopt.data.responses import no_response
 from crowdopt.data.tables.table import Table, fetch, fetch_arrow, folds_case, small_table, with_texts
 from crowdopt.errors import InputError
+from crowdopt.model.letters import is_missing_word
 from crowdopt.model.scale import canonical_text
-from crowdopt.results.accuracy import Accuracy
+from crowdopt.results.accuracy import Accuracy, OffScale
 from crowdopt.results.answers import as_typed
 from crowdopt.results.solution_consensus import ConsensusSolution
 
@@ -125,7 +126,7 @@ def accuracy_by_group(solutions: Solutions[Any], source: GroupedSource, truth: A
         truth: A table of true labels, with groups and tasks.
     """
     found = _right_by_group(solutions, source, _known(truth, source))
-    if not sum(answered for _, answered, _ in found.values()):
+    if not sum(one.answered for one in found.values()):
         raise InputError("the truth names none of the tasks that have answers, in no group")
     return _accuracies(solutions, found)
 
@@ -138,46 +139,77 @@ def export_accuracy_by_group(solutions: Solutions[Any], source: GroupedSource) -
     rows = fetch(table)
     known = {"group": rows["group"], "task": rows["task"], "true": rows["label"]}
     found = _right_by_group(solutions, source, known) if rows["task"] else {}
-    if not sum(answered for _, answered, _ in found.values()):
+    if not sum(one.answered for one in found.values()):
         return {}
     accuracy = {group: replace(one, answered=given.answered) for group, one in _accuracies(solutions, found).items()}
     return accuracy | {None: replace(accuracy[None], n_two_labels=n_two_labels)}
 
 
-def _right_by_group(
-    solutions: Solutions[Any], source: GroupedSource, known: dict[str, list[Any]]
-) -> dict[str, tuple[int, int, int]]:
-    """Of the tasks of known label, by group: how many are right, how many have an answer, and all of them."""
+class _Right(NamedTuple):
+    """Of the tasks of known label of a group: how many are right, have an answer, and are there at all."""
+
+    right: int
+    answered: int
+    n: int
+    off_scale: OffScale
+
+
+def _right_by_group(solutions: Solutions[Any], source: GroupedSource, known: dict[str, list[Any]]) -> dict[str, _Right]:
+    """How many of the known labels the answers of each group have."""
     values = chain.from_iterable(one.answer_columns()["label"] for one in solutions.values())
     labels = {"answer": [None if value is None else canonical_text(value) for value in values]}
     answers = with_texts(_joined(solutions, source, labels).select("group", "task", "answer"), ["task"])
-    joined = small_table(known, like=answers).join(answers, on=["group", "task"], how="left")
+    joined = small_table(known | _off_scale(known, source), like=answers).join(
+        answers, on=["group", "task"], how="left"
+    )
     answered = ~nw.col("answer").is_null()
-    one = nw.lit(1)
+    marks = {
+        "answered": nw.lit(1),
+        "right": nw.when(nw.col("answer") == nw.col("true")).then(nw.lit(1)),
+        "others": nw.when(nw.col("other") != "").then(nw.lit(1)),
+        "word": nw.when(nw.col("word") != "").then(nw.col("word")),
+        "other": nw.when(nw.col("other") != "").then(nw.col("other")),
+    }
     rows = fetch(
-        joined.select(
-            "group",
-            nw.when(answered).then(one).alias("answered"),
-            nw.when(nw.col("answer") == nw.col("true")).then(one).alias("right"),
-        )
+        joined.select("group", *(nw.when(answered).then(mark).alias(name) for name, mark in marks.items()))
         .group_by("group")
-        .agg(nw.len().alias("n"), nw.col("answered", "right").count())
+        .agg(nw.len().alias("n"), nw.col("answered", "right", "others").count(), nw.col("word", "other").min())
     )
     return {
-        group: (int(right), int(answered), int(n))
-        for group, right, answered, n in zip(rows["group"], rows["right"], rows["answered"], rows["n"], strict=True)
+        group: _Right(
+            int(rows["right"][at]),
+            int(rows["answered"][at]),
+            int(rows["n"][at]),
+            OffScale(int(rows["others"][at]), rows["word"][at] or rows["other"][at] or ""),
+        )
+        for at, group in enumerate(rows["group"])
     }
 
 
-def _accuracies(solutions: Solutions[Any], found: Mapping[str, tuple[int, int, int]]) -> dict[str | None, Accuracy]:
+def _off_scale(known: dict[str, list[Any]], source: GroupedSource) -> dict[str, list[str]]:
+    """The known labels that no worker of their group gave, and those of them that are words for a missing one."""
+    scales = {group: counted.scale.places for group, counted in source.groups.items()}
+    pairs = zip(known["group"], known["true"], strict=True)
+    others = ["" if true in scales.get(group, {}) else true for group, true in pairs]
+    return {"other": others, "word": [text if is_missing_word(text) else "" for text in others]}
+
+
+def _accuracies(solutions: Solutions[Any], found: Mapping[str, _Right]) -> dict[str | None, Accuracy]:
     """Of every group, and under None that of all of them together."""
-    right, n_compared, n_truth = (sum(column) for column in zip(*found.values(), strict=True))
+    examples = sorted(
+        (one.off_scale.example for one in found.values() if one.off_scale.n_tasks),
+        key=lambda text: (not is_missing_word(text), text),
+    )
+    others = OffScale(sum(one.off_scale.n_tasks for one in found.values()), next(iter(examples), ""))
+    right, answered, n = (sum(column) for column in list(zip(*found.values(), strict=True))[:3])
     accuracy: dict[str | None, Accuracy] = {
-        group: Accuracy(found[group][0] / found[group][1], found[group][1], found[group][2] - found[group][1])
-        for group in solutions
-        if group in found and found[group][1]
+        group: _accuracy(found[group]) for group in solutions if group in found and found[group].answered
     }
-    return accuracy | {None: Accuracy(right / n_compared, n_compared, n_truth - n_compared)}
+    return accuracy | {None: _accuracy(_Right(right, answered, n, others))}
+
+
+def _accuracy(of: _Right) -> Accuracy:
+    return Accuracy(of.right / of.answered, of.answered, of.n - of.answered, off_scale=of.off_scale)
 
 
 def _known(truth: Any, source: GroupedSource) -> dict[str, list[Any]]:

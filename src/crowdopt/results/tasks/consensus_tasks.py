@@ -181,7 +181,7 @@ class TaskSums:
     Attributes:
         label_tasks: Tasks by label.
         expected_answers: See ``ConsensusSolution``.
-        confidence: The sum of the confidences; it does not depend on the order of tasks.
+        confidence: The sum of the confidences in two parts, each exact, so that the order of tasks changes nothing.
         n_uncertain: Tasks whose label is less probable than UNCERTAIN_BELOW.
         n_tied: Tasks where another label is as probable.
         voters: How many workers give each label to a task: the distinct rows of ``ConsensusTasks.voters``.
@@ -211,7 +211,7 @@ class TaskSums:
         return cls(
             np.bincount(labelled.labels[free], minlength=tasks.scale.n_labels).astype(float),
             tasks.expected_answers(),
-            np.array(on_grid(confidence).sum()),
+            np.array([one.sum() for one in _parted(confidence)]),
             np.array(float((confidence < UNCERTAIN_BELOW).sum())),
             np.array(float(labelled.tied[free].sum())),
             **rows,
@@ -246,7 +246,7 @@ class TaskSums:
     @classmethod
     def from_keys(cls, values: Mapping[bytes, float], n_labels: int) -> Self:
         """The inverse of :meth:`by_key`."""
-        shapes = [(n_labels,), (n_labels, n_labels), (), (), ()]
+        shapes = [(n_labels,), (n_labels, n_labels), (2,), (), ()]
         ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
         flat: Floats = np.array([values.get(b"n%d" % at, 0.0) + values.get(b"m%d" % at, 0.0) for at in range(ends[-1])])
         numbers = [part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), shapes, strict=True)]
@@ -259,6 +259,12 @@ class TaskSums:
 
 NUMBERS = tuple(field.name for field in fields(TaskSums) if field.name not in {"voters", "weights", "sparse"})
 """What is added up; of voters and weights the rows are joined."""
+
+
+def _parted(values: Floats) -> tuple[Floats, Floats]:
+    """Multiples of a small number, of which a hundred million between 0 and 1 have an exact sum; and what is left."""
+    high = on_grid(values, 2.0**-26)
+    return high, on_grid(values - high, 2.0**-52)
 
 
 def label_probabilities(probabilities: Floats, scale: Scale, votes: Ints) -> Labelled:

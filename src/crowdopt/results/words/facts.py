@@ -77,6 +77,7 @@ def common_facts(solution: Solution) -> dict[str, Any]:
     }
     if accuracy is not None:
         facts |= {"accuracy": accuracy.value, "n_truth": accuracy.n_tasks, "n_truth_unknown": accuracy.n_unknown}
+        facts["n_truth_off_scale"] = accuracy.off_scale.n_tasks
     return facts | export_facts(solution.export_accuracy)
 
 

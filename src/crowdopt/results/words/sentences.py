@@ -14,6 +14,7 @@ from crowdopt.model.claims import titles
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from crowdopt.model.certificate import Certificate
     from crowdopt.results.solution_proof import ProofSolution
 
 
@@ -26,10 +27,19 @@ NEARLY_ALL = 0.985
 _STOPPED = {
     Stop.FINISHED: ("search finished", "The search ended with this gap still open"),
     Stop.TIME: ("stopped by the time limit", "The time limit stopped the search before it could prove more"),
-    Stop.MEMORY: ("stopped by a limit on size", "A limit on size stopped the search before it could prove more"),
+    Stop.MEMORY: (
+        "stopped by the limit of memory (--memory-limit)",
+        "The limit of memory (--memory-limit) stopped the search before it could prove more",
+    ),
     Stop.INTERRUPT: ("interrupted", "The search was interrupted before it could prove more"),
 }
 """Why an answer is BOUNDED: in the headline, and in the verdict."""
+
+_TOO_LARGE = (
+    "stopped by a limit on size, of numbers or by --memory-limit",
+    "A limit on size, of numbers or by --memory-limit, stopped the search before it could prove more",
+)
+"""The same of the engine that also stops where numbers are too large to tell apart."""
 
 _GIVEN = {
     "classes": "these classes of workers",
@@ -64,9 +74,14 @@ def _proved(solution: ProofSolution, *, run: bool) -> str:
     how = f" ({certificate.engine}, {certificate.seconds:.3f} s)" if run else ""
     if certificate.proof is Proof.PROVED:
         return f"PROVED: the most likely among {where}; {value}{how}"
-    stopped = "; " + _STOPPED[certificate.stop][0] if run else ""
+    stopped = "; " + _why_stopped(certificate)[0] if run else ""
     gap = f"{certificate.gap:,.0f}" if (certificate.gap or 0.0) >= 1000 else f"{certificate.gap:,.3g}"
     return f"BOUNDED: within {gap} nats of the most likely among {where}; {value}{stopped}{how}"
+
+
+def _why_stopped(certificate: Certificate) -> tuple[str, str]:
+    large = certificate.stop is Stop.MEMORY and certificate.engine == "scan"
+    return _TOO_LARGE if large else _STOPPED[certificate.stop]
 
 
 @dataclass(frozen=True)
@@ -114,7 +129,7 @@ def _undoubted(solution: ProofSolution) -> ReportVerdict:
         return ReportVerdict("PROVED", sentence, (_beyond(solution), model))
     gap = nats(certificate.gap or 0.0)
     sentence = f"These answers are within {gap} nats of the most likely among {among}."
-    stopped = f"{_STOPPED[certificate.stop][1]}: an answer that is up to {gap} nats likelier may exist."
+    stopped = f"{_why_stopped(certificate)[1]}: an answer that is up to {gap} nats likelier may exist."
     return ReportVerdict("BOUNDED", sentence, (stopped, model))
 
 

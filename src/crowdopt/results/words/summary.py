@@ -13,7 +13,7 @@ from crowdopt.results.words.facts import next_best
 from crowdopt.results.words.sentences import after_doubts, headline, verdict_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from crowdopt._arrays import Floats, Ints
     from crowdopt.data.reading import Reading
@@ -71,41 +71,42 @@ def summarise(solution: ProofSolution) -> Summary:
 
 def input_facts(solution: Solution, workers: str, per_task: str) -> dict[str, str]:
     """What went in, in words: the source, tasks, workers, responses, and how far they agree."""
-    totals = solution.totals
+    totals, no_response = solution.totals, "without a response"
     export = export_words(solution.reading, solution.source.about_export if solution.source else ())
     return ({"source": export} if export else {}) | {
-        "tasks": f"{totals.n_tasks:,}"
-        + _but(totals.n_gold, "of known label")
-        + _but(totals.n_no_response, "without a response"),
+        "tasks": f"{totals.n_tasks:,}{_of_these({'of known label': totals.n_gold, no_response: totals.n_no_response})}",
         "workers": workers,
         "responses": f"{totals.n_responses:,}, {per_task} per task"
-        + (f" ({left_out})" if (left_out := left_out_in_words(totals.n_dropped)) else ""),
+        + (f" ({left_out})" if (left_out := left_out_in_words(totals.n_dropped, solution.reading)) else ""),
         "agreement": _agreement(solution),
     }
 
 
-def left_out_in_words(number: int) -> str:
-    """How many rows were left out as they lack something; nothing if none was.
-
-    >>> left_out_in_words(1), left_out_in_words(0)
-    ('1 incomplete row left out', '')
-    """
-    return f"{plural(number, 'incomplete row')} left out" if number else ""
+def left_out_in_words(number: int, reading: Reading) -> str:
+    """How many rows, or cells of a wide table, were left out as they lack something; nothing if none was."""
+    return f"{plural(number, f'incomplete {reading.row}')} left out" if number else ""
 
 
 def accuracy_in_words(solution: Solution) -> dict[str, str]:
     """How many labels are right, if the truth is known, or if an export knows some labels: two facts."""
     measured = solution.export_accuracy
-    known = {} if measured is None else {"known labels": export_accuracy_in_words(measured)}
+    known = {} if measured is None else {"known labels": export_accuracy_in_words(measured, solution.reading)}
     if (accuracy := solution.accuracy) is None:
         return known
     said = f"{accuracy.value:.4f} on {plural(accuracy.n_tasks, 'task')} with known truth"
     if accuracy.vote is not None:
         said += f"; majority vote, ties shared, {accuracy.vote:.4f}"
-    return {"accuracy": said + _but(accuracy.n_unknown, "of the truth not answered here")} | known
+    said += _but(accuracy.n_unknown, "of the truth not answered here")
+    return {"accuracy": with_others(said, accuracy, solution.reading)} | known
 
 
-def export_accuracy_in_words(accuracy: Accuracy) -> str:
+def with_others(said: str, accuracy: Accuracy, reading: Reading) -> str:
+    """What is said of an accuracy, and of the tasks that no answer can have right."""
+    others = accuracy.off_scale.in_words("these", reading)
+    return f"{said}; {others}" if others else said
+
+
+def export_accuracy_in_words(accuracy: Accuracy, reading: Reading) -> str:
     """How many labels are right where an export knows them, and what became of what it knows."""
     one = accuracy.n_tasks == 1
     unused = f"{'it was' if one else 'they were'} not used"
@@ -118,7 +119,7 @@ def export_accuracy_in_words(accuracy: Accuracy) -> str:
         said += f"; majority vote, ties shared, {accuracy.vote:.3f}"
     if accuracy.n_two_labels:
         said += f"; left out as the export knows two labels: {plural(accuracy.n_two_labels, 'task')}"
-    return said
+    return with_others(said, accuracy, reading)
 
 
 def export_words(reading: Reading, notes: Sequence[str] = ()) -> str:
@@ -176,7 +177,7 @@ def scale_in_words(scale: Scale) -> dict[str, str]:
         return {"scale": f"{scale.n_labels} ratings, {first} to {last} (--scale nominal if they are names)"}
     numbers = scale.n_labels <= MAX_NAMED and all(as_number(label) is not None for label in scale.labels)
     named = f"--labels {','.join(scale.labels)}" if numbers else "--labels, lowest first"
-    return {"scale": f"{scale.n_labels} categories; if their order means something, name it with {named}"}
+    return {"scale": f"{scale.n_labels:,} categories; if their order means something, name it with {named}"}
 
 
 def labels_in_words(solution: Solution, tasks: Sequence[int] | Ints) -> str:
@@ -219,6 +220,16 @@ def plural(number: int, noun: str) -> str:
 
 def _but(number: int, what: str) -> str:
     return f" ({number:,} {what})" if number else ""
+
+
+def _of_these(numbers: Mapping[str, int]) -> str:
+    """What is to be said of some of them, by what they are; nothing of none.
+
+    >>> _of_these({"of known label": 1, "without a response": 2}), _of_these({"of known label": 0})
+    (' (1 of known label, 2 without a response)', '')
+    """
+    said = ", ".join(f"{number:,} {what}" for what, number in numbers.items() if number)
+    return f" ({said})" if said else ""
 
 
 def _range(low: int, high: int) -> str:

@@ -22,7 +22,7 @@ from crowdopt.data.readers.formats import FILE_FORMATS
 from crowdopt.data.tables.table import adopt, fetch_arrow
 from crowdopt.data.tables.workspace import Workspace, literal, query_errors, quote
 from crowdopt.errors import InputError, OutputError
-from crowdopt.results.write.in_place import note_written
+from crowdopt.results.write.in_place import STDOUT, note_written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -237,7 +237,7 @@ def write_table(
         temporary = workspace.folder / "answers.csv"
         with workspace.unchanged():  # kept columns are read only now
             _copy(table, temporary, ".csv", workspace, spreadsheet_safe=spreadsheet_safe)
-        note_written("standard output")
+        note_written(STDOUT)
         with temporary.open("rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.flush()

@@ -19,8 +19,16 @@ def forget_written() -> None:
     _written.clear()
 
 
-def what_was_written() -> str:
-    """The results that are in their places, for one who hears that something went wrong; empty if there are none."""
-    names = list(_written)
+STDOUT = "standard output"
+"""What standard output is called among results."""
+
+
+def what_was_written(*, in_files: bool = False) -> str:
+    """The results that are in their places, for one who hears that something went wrong; empty if there are none.
+
+    Args:
+        in_files: Whether to name those in files alone, where nobody had what went to standard output.
+    """
+    names = [name for name in _written if not (in_files and name == STDOUT)]
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return f"written: {', '.join(names[:MOST_NAMED])}{more}" if names else ""

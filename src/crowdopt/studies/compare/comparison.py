@@ -19,10 +19,10 @@ from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.tables.table import coded, fetch_integers
 from crowdopt.errors import InputError, MissingExtraError
 from crowdopt.model.offsets import checked_number
-from crowdopt.options.verbs import AggregateOptions, CompareOptions, ProveOptions
+from crowdopt.options.verbs import AggregateOptions, CompareOptions, ProveOptions, gone
 from crowdopt.options.words import in_python_words, speaking_python, spoken
 from crowdopt.pipeline import prove
-from crowdopt.results.accuracy import NO_LABEL, known_labels
+from crowdopt.results.accuracy import NO_LABEL, known_labels, off_scale
 from crowdopt.results.tasks.consensus_tasks import SURE
 from crowdopt.studies.compare.child_process import read_result, write_input
 from crowdopt.studies.compare.methods import (
@@ -47,14 +47,14 @@ __all__ = ["Comparison", "MethodResult", "compare", "methods_for"]
 GRACE = 120.0
 """Seconds beyond its limit after which a process that does not answer is ended."""
 
-NO_TRUTH = -2
-"""Stands for the truth of a task that has none; NO_LABEL is one that is not on the scale."""
+NO_TRUTH = -(2**62)
+"""Stands for the truth of a task that has none; NO_LABEL and what is a little less are not on the scale."""
 
 
 def _not_taken(function: str, name: str) -> Exception:
-    if name in {*declared(ProveOptions), *declared(AggregateOptions), "group", "on_group", "on_progress"}:
+    if name in {*declared(ProveOptions), *declared(AggregateOptions), "group", "on_group", "on_progress", "on_share"}:
         return InputError(f"compare has no option {name!r}: not every method could heed it")
-    return TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+    return gone(function, name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +170,7 @@ def compare(
         wanted, notes = methods_for(solution, options["methods"], all_methods=options["all_methods"])
         smoothing = 0.0 if options["smoothing"] is None else checked_number(options["smoothing"], "smoothing")
         rows = _rows(solution)
-        true = None if truth is None else _truth(solution, truth)
+        true, told = (None, "") if truth is None else _truth(solution, truth)
     finally:
         if solution.source is not None and solution.source.workspace is not None:
             solution.source.workspace.close()
@@ -188,7 +188,7 @@ def compare(
         n_responses=len(rows.task),
         n_truth=0 if true is None else int((true != NO_TRUTH).sum()),
         fingerprint=solution.certificate.fingerprint,
-        notes=tuple(map(spoken, (*solution.notes, *notes))),
+        notes=tuple(map(spoken, (*solution.notes, *filter(None, [told]), *notes))),
     )
 
 
@@ -237,21 +237,22 @@ def _rows(solution: ProofSolution) -> MethodInput:
     return MethodInput(task, worker, label, scale, solution.objective)
 
 
-def _truth(solution: ProofSolution, truth: Any) -> Ints:
-    """The index of the true label of each task, in their order; NO_TRUTH where none is known."""
+def _truth(solution: ProofSolution, truth: Any) -> tuple[Ints, str]:
+    """The index of the true label of each task, in their order, NO_TRUTH where none is known; and what is odd."""
     source = solution.source
     if source is None:
         raise TypeError("what was just read has a source")
     tasks = source.responses.table.filter(~nw.col("label").is_null()).select("task").unique()
     tasks = tasks.with_row_index("task_number", order_by="task")
     with opened(truth, choose_truth(solution.reading), solution.reading, source.workspace) as table:
-        known, tasks = known_labels(solution, table, tasks, same_place=bool(paths_of(truth)))
+        known, tasks, others = known_labels(solution, table, tasks, same_place=bool(paths_of(truth)))
         found = fetch_integers(known.join(tasks, on="task", how="inner").select("task_number", "true"))
     true = np.full(solution.buckets.n_tasks, NO_TRUTH)
     true[found["task_number"]] = found["true"]
     if (true == NO_TRUTH).all():
         raise InputError("the truth names none of the tasks that have answers")
-    return true
+    odd = off_scale(found["true"], np.ones_like(found["true"]), others)
+    return true, odd.in_words(f"{len(found['true']):,} tasks of known label", solution.reading)
 
 
 def _run(method: str, folder: Path, rows: MethodInput, true: Ints | None, time_limit: float) -> MethodResult:

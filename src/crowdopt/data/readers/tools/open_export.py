@@ -124,7 +124,7 @@ def _check_plain(name: str, reading: Reading) -> None:
         raise InputError(said + (_FILE_OF_THAT_NAME if option == "export_gold" else ""))
 
 
-_FILE_OF_THAT_NAME = "; name your own file of known labels (--gold FILE, and ./export if it is called export)"
+_FILE_OF_THAT_NAME = "; name your own file of known labels with --gold FILE"
 """What to do where an export has no known labels that could be pinned."""
 
 
