@@ -153,7 +153,7 @@ def test_what_is_left_out_of_real_exports_is_said():
     assert notes("label_studio_mixed.json", question="intent") == []
     assert notes("argilla_flat.csv", question="stars") == ["discarded responses left out: 5", "drafts left out: 16"]
     assert notes("argilla_records.json", question="stars")[0].startswith("it does not say which responses are drafts")
-    assert notes("prodigy_no_session.jsonl") == ["it does not say who answered: each file is taken for one worker"]
+    assert notes("prodigy_no_session.jsonl") == ["no session: one file, so one worker, by its name: prodigy_no_session"]
 
 
 def test_results_of_regions_are_no_labels_of_the_task():

@@ -252,7 +252,7 @@ CASES = {
         ["annotation 7", "'mood' is not one label of the task", "choices"],
     ),
     "truncated CSV": (
-        ("label_studio.csv", flat_csv("good")[:-14]),
+        ("label_studio.csv", flat_csv("good") + flat_csv("good").splitlines()[1][:-14]),
         ("--question", "mood"),
         ["export.csv"],
     ),

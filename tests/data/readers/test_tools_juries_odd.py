@@ -89,7 +89,7 @@ def test_a_batch_of_json_has_questions(tmp_path):
     path = as_lines(tmp_path / "b.jsonl", [request(str(n), one) for n, one in enumerate(answers)])
     solution = crowdopt.aggregate(path)
     assert responses(solution) == [("0", "gpt-4o", 4), ("1", "gpt-4o", 2)]
-    assert notes(solution) == ["label: 'score' of the JSON that was answered", "answers without 'score' left out: 3"]
+    assert notes(solution) == ["answers without 'score' left out: 3", "label: 'score' of the JSON that was answered"]
     as_lines(path, [request(str(n), json.dumps({"a": "x", "b": "y"})) for n in range(2)])
     with pytest.raises(InputError, match=r"2 questions.*\(a, b\)"):
         crowdopt.aggregate(path)
@@ -101,7 +101,7 @@ def test_failed_requests_of_the_sample_are_counted():
     everything = [one for path in SAMPLES.glob("openai_batch/*.jsonl") for one in lines(path)]
     failed = [one for one in everything if (one["response"] or {}).get("status_code") != 200]
     assert (len(everything), len(failed)) == (25, 2)
-    assert notes(solution)[1:] == ["failed requests left out: 2"]
+    assert notes(solution)[0] == "failed requests left out: 2"
 
 
 # inspect-ai
@@ -220,9 +220,9 @@ def test_answers_in_other_folders_are_objects_by_their_files(tmp_path):
 
 def test_examples_without_a_label_are_counted():
     solution = crowdopt.aggregate(sorted(SAMPLES.glob("doccano/*.jsonl")))
-    assert notes(solution) == ["workers have the names of their files: 5", "examples without a label left out: 17"]
+    assert notes(solution) == ["examples without a label left out: 17", "workers have the names of their files: 5"]
     one = crowdopt.aggregate(SAMPLES / "doccano" / "ann.jsonl")
-    assert notes(one)[0] == "one file, so one worker, by its name: ann"
+    assert notes(one)[-1] == "one file, so one worker, by its name: ann"
     assert one.totals.n_workers == 1
 
 
@@ -247,7 +247,7 @@ def test_prodigy_without_sessions_has_the_names_of_files(tmp_path):
     solution = crowdopt.aggregate(sorted(tmp_path.glob("*.jsonl")))
     known = crowdopt.aggregate(SAMPLES / "prodigy.jsonl")
     assert responses(solution) == responses(known)
-    assert notes(solution)[0] == "no session: workers have the names of their files: 5"
+    assert notes(solution)[-1] == "no session: workers have the names of their files: 5"
     by_file = crowdopt.aggregate(SAMPLES / "prodigy.jsonl", worker_from_file=True)
     assert {worker for _, worker, _ in responses(by_file)} == {"prodigy"}
 

@@ -15,10 +15,11 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.data.tables import duckdb, pandas, pyarrow, spark
+from crowdopt.data.tables.canonical import canonical_texts
 from crowdopt.data.tables.odd import FEW, OddIds, odd_among
 from crowdopt.data.tables.workspace import Workspace
 from crowdopt.errors import ColumnError, InputError
-from crowdopt.model.scale import EXPONENT, as_number, canonical_text, plain_value
+from crowdopt.model.scale import as_number, canonical_text, plain_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -323,7 +324,7 @@ def with_texts(table: Table, names: Sequence[str]) -> Table:
     objects = [name for name in names if schema[name] == nw.Object]
     if objects:
         table = with_object_texts(table, objects)
-    return table.with_columns(_text(name, schema[name]).alias(name) for name in names if name not in objects)
+    return table.with_columns(canonical_texts(name, schema[name]).alias(name) for name in names if name not in objects)
 
 
 @_by_backend
@@ -373,31 +374,6 @@ def restore(table: Table, original: Any) -> Any:
     if isinstance(frame, nw.LazyFrame):
         return table.to_native()
     return table.collect().to_native()
-
-
-def _text(name: str, dtype: Any) -> nw.Expr:
-    column = nw.col(name)
-    known = ~column.is_null()
-    if dtype == nw.Boolean:
-        text = nw.when(column).then(nw.lit("true")).otherwise(nw.lit("false"))
-    elif dtype.is_float():
-        known &= ~column.is_nan()
-        column = column.cast(nw.Float64)
-        whole = (column.round(0) == column) & (column.abs() < EXPONENT)
-        integer = nw.when(whole).then(column).otherwise(nw.lit(0.0)).cast(nw.Int64)
-        text = nw.when(whole).then(integer.cast(nw.String)).otherwise(column.cast(nw.String))
-    elif dtype.is_decimal():
-        digits = column.cast(nw.String)
-        trimmed = digits.str.replace_all("0+$", "").str.replace_all("[.]$", "")
-        text = nw.when(digits.str.contains(".", literal=True)).then(trimmed).otherwise(digits)
-    elif dtype == nw.Datetime:
-        seconds = column.dt.to_string("%Y-%m-%dT%H:%M:%S").str.slice(0, 19)  # PyArrow adds fractions
-        rest = column.dt.microsecond().fill_null(0)
-        digits = (rest.cast(nw.Int64) + 1_000_000).cast(nw.String).str.slice(1)
-        text = nw.when(rest == 0).then(seconds).otherwise(nw.concat_str(seconds, nw.lit("."), digits))
-    else:
-        text = column.cast(nw.String)
-    return nw.when(known).then(text)
 
 
 def _plain(value: Any) -> Any:
