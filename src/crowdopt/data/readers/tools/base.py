@@ -54,6 +54,7 @@ class Export:
         gold: The label that the task of a row is known to have; no value if none is known.
         only_gold: Whether a row is there to say so, and is no response.
         nested: Whether the columns are values of JSON.
+        question: The question whose answers these are; empty if the tool has none.
         notes: What else to say of how it is read.
     """
 
@@ -64,6 +65,7 @@ class Export:
     gold: str = NOTHING
     only_gold: str = "false"
     nested: bool = False
+    question: str = ""
     notes: tuple[str, ...] = ()
 
 

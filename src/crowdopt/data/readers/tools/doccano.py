@@ -83,6 +83,7 @@ def read(files: Files, reading: Reading) -> Export:
             ),
         ),
         nested=True,
+        question=question,
         notes=(named_by_files(files),),
     )  # fmt: skip
 

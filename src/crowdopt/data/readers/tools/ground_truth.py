@@ -77,6 +77,7 @@ def read(files: Files, reading: Reading) -> Export:
             ),
         ),
         nested=True,
+        question=question,
     )  # fmt: skip
 
 

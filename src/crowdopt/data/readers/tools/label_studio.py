@@ -69,6 +69,7 @@ def read(files: Files, reading: Reading) -> Export:
         gold=cases((true, label)),
         only_gold=true,
         nested=True,
+        question=control.name,
         notes=(f"results of regions left out: {control.n_placed:,}",) if control.n_placed else (),
     )
 

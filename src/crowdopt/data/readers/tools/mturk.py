@@ -71,6 +71,7 @@ def read(files: Files, reading: Reading) -> Export:
         if reading.keep_rejected
         else cases((_rejected(names), literal(f"{counted}rejected assignments"))),
         problem=cases(*problems),
+        question=str(question),
     )
 
 

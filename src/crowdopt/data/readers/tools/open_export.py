@@ -160,6 +160,7 @@ def _open_export(files: Files, reading: Reading, choose: Choose) -> OpenedSource
                 raise GoldError(f"--gold export: exports of {title} bring no known labels{_FILE_OF_THAT_NAME}")
             raise InputError(f"{_spelt(option)} means nothing for an export of {title}")
     export = _read_tool(files, reading)
+    reading = replace(reading, question=reading.question or export.question)
     chosen = choose(list(export.columns))
     query, left_out = _checked(files, _rows(export, chosen), nested=export.nested)
     cells = {name: _typed(query, name, reading, files) if export.nested else quote(name) for name in chosen}

@@ -84,6 +84,7 @@ def read(files: Files, reading: Reading) -> Export:
             ),
         ),
         nested=True,
+        question=question,
         notes=(*notes, *([named_by_files(files)] if reading.worker_from_file else [])),
     )  # fmt: skip
 
