@@ -97,7 +97,10 @@ def test_numbered_answers_are_items_if_the_inputs_are_numbered_alike(write):
         [("h/0", "a", "1"), ("h/1", "a", "2"), ("h/0", "b", "1"), ("h/1", "b", "1"), ("h/2", "b", "2")]
     )
     assert any("left out" in note for note in notes(alike))  # an item that was there and has no answer
-    for inputs in (["Input.a", "Input.b", "Input.c"], ["Input.url_1", "Input.url_2", "Input.url_3"]):
+    assert "3 items in a HIT, each a task: grade*" in notes(alike)
+    assert "3 items in a HIT, each a task: grade*" in notes(alike, question="grade")
+    fewer, shifted = ["Input.a", "Input.url_0", "Input.url_1"], ["Input.url_1", "Input.url_2", "Input.url_3"]
+    for inputs in (["Input.a", "Input.b", "Input.c"], shifted, fewer):
         other = turk(write, [*inputs, *answers], rows)
         with pytest.raises(
             InputError, match=r"4 questions: .*\(questions: grade0, grade1, grade2, grade\*\); 'grade\*'"
