@@ -96,6 +96,17 @@ def test_a_batch_of_json_has_questions(tmp_path):
     assert responses(crowdopt.aggregate(path, question="b")) == [("0", "gpt-4o", "y"), ("1", "gpt-4o", "y")]
 
 
+def test_one_object_among_texts_is_no_question(tmp_path):
+    answers = ["yes", "no"] * 8 + ["yes", '{"verdict": "yes"}']
+    path = as_lines(tmp_path / "b.jsonl", [request(str(n), one) for n, one in enumerate(answers)])
+    said = r"1 answers are JSON, 17 are texts: name the key with question \(verdict\)"
+    with pytest.raises(InputError, match=said):
+        crowdopt.aggregate(path)
+    assert responses(crowdopt.aggregate(path, question="verdict")) == [("17", "gpt-4o", "yes")]
+    as_lines(path, [request("a", '{"verdict": "yes"}'), request("b", "no"), request("c", "no", status=429)])
+    assert crowdopt.aggregate(path).reading.question == "verdict"
+
+
 def test_failed_requests_of_the_sample_are_counted():
     solution = crowdopt.aggregate(sorted(SAMPLES.glob("openai_batch/*.jsonl")))
     everything = [one for path in SAMPLES.glob("openai_batch/*.jsonl") for one in lines(path)]

@@ -18,7 +18,7 @@ from crowdopt.data.readers.tools.base import (
     words,
 )
 from crowdopt.data.tables.workspace import literal
-from crowdopt.errors import ColumnError
+from crowdopt.errors import ColumnError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,9 +135,25 @@ def _question(files: Files, answers: str, question: str) -> str:
     if not rows and not question:
         return ""
     short = [str(name) for name, is_long in rows if not is_long]
+    if not question:
+        _check_mostly_objects(files, answers, short)
     if not question and len(short) == 1:
         return short[0]
     return files.choose_question(question, [str(name) for name, _ in rows], TITLE)
+
+
+def _check_mostly_objects(files: Files, answers: str, keys: Sequence[str]) -> None:
+    """Raises if more answers are texts than objects: a key would leave most of them out."""
+    ((objects, texts),) = files.ask(
+        f"SELECT count(*) FILTER (is_object), count(*) FILTER (NOT is_object) FROM "
+        f"(SELECT json_type(parsed) IS NOT DISTINCT FROM 'OBJECT' AS is_object FROM ({answers}) "
+        "WHERE NOT failed AND answer <> '')"
+    )
+    if int(str(objects)) < int(str(texts)):
+        raise InputError(
+            f"{files.name}: {objects} answers are JSON, {texts} are texts: name the key with --question "
+            f"({', '.join(keys)}), or leave out the requests that were answered in JSON"
+        )
 
 
 TOOL = Tool("an OpenAI batch (output)", recognise, read, ("question", "worker_from_file"))
