@@ -226,7 +226,47 @@ def test_answers_in_other_folders_are_objects_by_their_files(tmp_path):
     assert solution.answers["task"].to_pylist() == ["one", "two"]
 
 
+def test_objects_of_two_jobs_are_not_one(tmp_path):
+    for job, label in (("a/job", "cat"), ("b/job", "dog")):
+        for iteration, number, worker in (
+            ("iteration-1", "0", "w"),
+            ("iteration-1", "1", "w"),
+            ("iteration-2", "0", "v"),
+        ):
+            folder = tmp_path / job / "annotations" / "worker-response" / iteration / number
+            folder.mkdir(parents=True)
+            as_json(folder / "2024.json", answered({"animal": {"label": label}}, worker))
+    both = crowdopt.aggregate(sorted(tmp_path.glob("*/job/**/*.json")))
+    assert dict(zip(*(both.answers[name].to_pylist() for name in ("task", "label")), strict=True)) == {
+        f"{job}/job/{number}": label for job, label in (("a", "cat"), ("b", "dog")) for number in "01"
+    }
+    assert both.totals.n_responses == 6
+    one = crowdopt.aggregate(sorted(tmp_path.glob("a/job/**/*.json")))
+    assert one.answers["task"].to_pylist() == ["0", "1"]
+
+
 # doccano, Prodigy, Labelbox
+
+
+BAD = {
+    "doccano": ({"id": 1, "text": "a", "label": ["x"], "Comments": []}, {"label": ["x", "y"]}),
+    "prodigy": ({"_task_hash": 1, "_input_hash": 2, "answer": "accept"}, {"answer": "maybe"}),
+    "openai-batch": (request("a", '{"v": "x"}'), {"custom_id": None}),
+    "ground-truth": (
+        {"datasetObjectId": "0", "annotations": [{"workerId": "w", "annotationData": {"content": '{"a": "x"}'}}]},
+        {"annotations": None},
+    ),
+}
+
+
+@pytest.mark.parametrize("tool", BAD)
+def test_errors_name_the_file_among_several(tool, tmp_path):
+    record, wrong = BAD[tool]
+    good, bad = (
+        as_lines(tmp_path / f"{name}.jsonl", [one]) for name, one in (("good", record), ("bad", record | wrong))
+    )
+    with pytest.raises(InputError, match=r"bad\.jsonl: "):
+        crowdopt.aggregate([good, bad], tool=tool)
 
 
 def test_examples_without_a_label_are_counted():

@@ -29,7 +29,11 @@ FROM_FILE = "if every file has the answers of one worker, say --worker-from-file
 
 def worker_names(sources: Sequence[InputFile]) -> list[str]:
     """What every file is called without its suffixes, and with as much of its folder as tells it from others."""
-    paths = [_without_suffixes(source.name) for source in sources]
+    return told_apart([_without_suffixes(source.name) for source in sources])
+
+
+def told_apart(paths: Sequence[tuple[str, ...]]) -> list[str]:
+    """The last part of every path, with as many of those before it as tell it from other paths."""
     depths = dict.fromkeys(paths, 1)
     while clashing := _clashing(depths):
         for path in clashing:

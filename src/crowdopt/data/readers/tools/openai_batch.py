@@ -73,12 +73,12 @@ def read(files: Files, reading: Reading) -> Export:
         problem=cases(
             (
                 f"{text_of('json', TASK)} IS NULL",
-                words(literal(f"{files.name}: no {TASK} in "), excerpt("json")),
+                words("path", literal(f": no {TASK} in "), excerpt("json")),
             ),
             (
                 f"json_type({value}) IN ('ARRAY', 'OBJECT')" if question else "false",
                 words(
-                    literal(f"{files.name}: {TASK} "), text_of("json", TASK),
+                    "path", literal(f": {TASK} "), text_of("json", TASK),
                     literal(f": {question!r} is not one value: "), excerpt(value),
                 ),
             ),
@@ -102,7 +102,7 @@ def _answers(files: Files) -> str:
     body = field_of(field_of("json", RESPONSE), "body")
     status = text_of(field_of("json", RESPONSE), "status_code")
     failed = f"{if_any(field_of('json', 'error'))} IS NOT NULL OR ({status} = '200') IS NOT TRUE"
-    rows = f"SELECT json, file, {body} AS body, {failed} AS failed FROM ({files.named_objects})"
+    rows = f"SELECT json, path, file, {body} AS body, {failed} AS failed FROM ({files.named_objects})"
     listed = f"CASE json_type({field_of('body', 'output')}) WHEN 'ARRAY' THEN [{output}] ELSE {choices} END"
     each = f"SELECT *, {listed} AS answers FROM ({rows})"
     one = f"SELECT *, unnest(CASE WHEN failed OR len(answers) = 0 THEN [NULL] ELSE answers END) AS said FROM ({each})"

@@ -40,7 +40,7 @@ def read(files: Files, reading: Reading) -> Export:
     worker, notes = _worker(files, reading)
     choice = "accept" in files.columns
     accepted = list_of(field_of("json", "accept"))
-    place = [literal(f"{files.name}: task "), f"{task}::VARCHAR", literal(": ")]
+    place = ["path", literal(": task "), f"{task}::VARCHAR", literal(": ")]
     several = words(
         *place, literal("several options were accepted ("), text_of("json", "accept"),
         literal("), and one label per response is needed"),
@@ -55,8 +55,8 @@ def read(files: Files, reading: Reading) -> Export:
         | {"task": task, "worker": worker, "label": f"{accepted}[1]" if choice else field_of("json", "answer")},
         left_out=cases(*left_out),
         problem=cases(
-            ("json_type(json) <> 'OBJECT'", words(literal(f"{files.name}: not an object: "), excerpt("json"))),
-            (f"{task} IS NULL", words(literal(f"{files.name}: no {TASK} in "), excerpt("json"))),
+            ("json_type(json) <> 'OBJECT'", words("path", literal(": not an object: "), excerpt("json"))),
+            (f"{task} IS NULL", words("path", literal(f": no {TASK} in "), excerpt("json"))),
             (
                 f"{answer} IS NULL OR {answer} NOT IN ('accept', 'reject', 'ignore')",
                 words(*place, literal("its answer is not accept, reject or ignore")),
