@@ -107,6 +107,25 @@ def test_one_object_among_texts_is_no_question(tmp_path):
     assert crowdopt.aggregate(path).reading.question == "verdict"
 
 
+def test_texts_that_are_numbers_are_numbers_beside_numbers(tmp_path):
+    path = tmp_path / "b.jsonl"
+    for first, labels in (("4", [4, 4, 2]), ("4.5", [4.5, 4.0, 2.0])):
+        scores = [first, 4, "2"]
+        as_lines(path, [request(str(n), json.dumps({"score": one})) for n, one in enumerate(scores)])
+        assert [label for _, _, label in responses(crowdopt.aggregate(path))] == labels
+
+
+def test_scorers_of_other_kinds_are_read_apart(tmp_path):
+    scores = [("h", "A"), ("h", "B"), ("g", 4), ("g", 2)]
+    lines = [request(str(n), json.dumps({"score": score}), model=model) for n, (model, score) in enumerate(scores)]
+    path = as_lines(tmp_path / "b.jsonl", lines)
+    with pytest.raises(InputError, match=r"a number in some and text in some responses; .* or take some with where"):
+        crowdopt.aggregate(path)
+    for model, labels in (("h", {"A", "B"}), ("g", {"4", "2"})):
+        found = crowdopt.aggregate(path, where=f"worker = {model}")
+        assert {str(label) for _, _, label in responses(found) if label} == labels
+
+
 def test_failed_requests_of_the_sample_are_counted():
     solution = crowdopt.aggregate(sorted(SAMPLES.glob("openai_batch/*.jsonl")))
     everything = [one for path in SAMPLES.glob("openai_batch/*.jsonl") for one in lines(path)]
