@@ -60,7 +60,7 @@ def with_worker(part: Part, worker: str, name: str) -> Part:
 def check_named(sources: Sequence[InputFile]) -> None:
     """Raises if something has no name of its own."""
     if any(source.name == STDIN for source in sources):
-        raise InputError("--worker-from-file needs files with names, and standard input has none")
+        raise InputError("workers have the names of their files, and standard input has none: give the path of a file")
 
 
 def _without_suffixes(name: str) -> tuple[str, ...]:

@@ -49,6 +49,7 @@ def read(files: Files, reading: Reading) -> Export:
     """The labelled examples; the user is who the file is named after."""
     if not files.as_objects:
         raise ColumnError(f"{files.name} is no JSON of doccano{_A_TABLE}")
+    files.check_worker_names()
     files.need([TASK], TITLE)
     available = [name for name in LABELS if name in files.columns]
     if not available:

@@ -79,6 +79,8 @@ def _worker(files: Files, reading: Reading) -> tuple[str, tuple[str, ...]]:
         return by_file, (named_by_files(files),)
     worker = f"coalesce({if_any(field_of('json', ANNOTATOR))}, {if_any(field_of('json', SESSION))})"
     ((unnamed,),) = files.ask(f"SELECT count(*) FROM ({files.objects}) WHERE {worker} IS NULL")
+    if unnamed:
+        files.check_worker_names()
     return f"coalesce({worker}, {by_file})", (f"no session: {named_by_files(files)}",) if unnamed else ()
 
 
