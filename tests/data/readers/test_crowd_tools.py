@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from crowdopt import aggregate
+from crowdopt import aggregate, verify
 from crowdopt.errors import InputError
 from support.needs import SAMPLES
 
@@ -97,7 +97,10 @@ def test_numbered_answers_are_items_if_the_inputs_are_numbered_alike(write):
         [("h/0", "a", "1"), ("h/1", "a", "2"), ("h/0", "b", "1"), ("h/1", "b", "1"), ("h/2", "b", "2")]
     )
     assert any("left out" in note for note in notes(alike))  # an item that was there and has no answer
-    for inputs in (["Input.a", "Input.b", "Input.c"], ["Input.url_1", "Input.url_2", "Input.url_3"]):
+    assert "3 items in a HIT, each a task: grade*" in notes(alike)
+    assert "3 items in a HIT, each a task: grade*" in notes(alike, question="grade")
+    fewer, shifted = ["Input.a", "Input.url_0", "Input.url_1"], ["Input.url_1", "Input.url_2", "Input.url_3"]
+    for inputs in (["Input.a", "Input.b", "Input.c"], shifted, fewer):
         other = turk(write, [*inputs, *answers], rows)
         with pytest.raises(
             InputError, match=r"4 questions: .*\(questions: grade0, grade1, grade2, grade\*\); 'grade\*'"
@@ -201,6 +204,35 @@ def test_questions_of_a_report_are_what_judgments_of_a_unit_differ_in(write):
     assert responses(write(header, rows), question="q").total() == 4
     without = [[*row[:5], "", *row[6:]] for row in rows]
     assert responses(write(header, without)) == responses(write(header, rows), question="q")
+
+
+REPORTS = ["_unit_id", "_worker_id", "relevant", "toxic", "text"]
+
+
+def two_questions(write):
+    """Two reports of one job: judgments differ in `relevant` in the first, and in `toxic` in the later one."""
+    votes = [(unit, worker, "yes" if unit % 2 or worker == "c" else "no") for unit in range(6) for worker in "abc"]
+    first = write(REPORTS, [[unit, worker, vote, "no", unit] for unit, worker, vote in votes], "first.csv")
+    return first, write(REPORTS, [[unit, worker, "yes", vote, unit] for unit, worker, vote in votes], "later.csv")
+
+
+def test_the_question_that_was_found_is_asked_again(write):
+    first, later = two_questions(write)
+    solution = aggregate(first)
+    assert solution.reading.question == "relevant"
+    assert verify(solution, first).verdict.value == "REPRODUCED"
+    assert {row["label"] for row in solution.predict(later).to_pylist()} == {"yes"}
+
+
+def test_any_column_may_be_named_and_is_asked_for_where_nothing_differs(write):
+    first, _ = two_questions(write)
+    assert {label for _, _, label in responses(first, question="toxic")} == {"no"}
+    alike = write(REPORTS, [[unit, worker, "yes", "no", unit] for unit in range(3) for worker in "abc"])
+    with pytest.raises(InputError, match=r"none differs .* name one with question \(relevant, toxic, text\)"):
+        aggregate(alike)
+    assert responses(alike, question="relevant").total() == 9
+    with pytest.raises(InputError, match="did you mean 'toxic'"):
+        aggregate(alike, question="toxik")
 
 
 def test_an_aggregated_report_is_refused(write):

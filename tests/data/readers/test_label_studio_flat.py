@@ -58,7 +58,6 @@ def votes_of(solution):
 DATA = {
     "plain": lambda task: {"text": f"t{task}"},
     "an id of their own": lambda task: {"id": task, "text": f"t{task}", "source": "web"},
-    "an id among others": lambda task: {"text": f"t{task}", "id": task, "task": task % 2, "label": "x"},
     "keys of an annotation": lambda task: {"text": f"t{task}", "id": task, "updated_at": "2020", "annotator": "Doe"},
     "nested": lambda task: {"id": task, "list": [task, {"a": 1}], "dict": {"b": [2]}},
 }
@@ -78,16 +77,33 @@ def test_an_answer_that_is_called_as_a_field_of_the_data_is_an_answer(tmp_path):
     assert votes_of(crowdopt.aggregate(write(tmp_path, found, "export.json")))[1] == {"yes": 2, "no": 1}
 
 
-@pytest.mark.parametrize("name", ["export.json", "export.csv"])
-def test_several_questions_must_be_named_and_data_are_none(name, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "match"),
+    [
+        ("export.json", r"3 questions: name one with question \(always, mood, tone\)"),
+        ("export.csv", r"2 questions: name one with question \(mood, tone\)"),
+    ],
+)
+def test_several_questions_must_be_named_and_data_are_none(name, match, tmp_path):
     found = records(DATA["plain"], lambda vote: {"mood": vote, "tone": vote.upper(), "always": "same"})
     path = write(tmp_path, found, name)
-    with pytest.raises(InputError, match=r"2 questions: name one with question .mood, tone."):
+    with pytest.raises(InputError, match=match):
         crowdopt.aggregate(path)
     assert votes_of(crowdopt.aggregate(path, question="tone"))[1] == {"YES": 2, "NO": 1}
     assert votes_of(crowdopt.aggregate(path, question="always"))[1] == {"same": 3}
     with pytest.raises(InputError, match="did you mean 'mood'"):
         crowdopt.aggregate(path, question="moods")
+
+
+@pytest.mark.parametrize("name", ["export.json", "old.csv"])
+def test_an_answer_in_its_place_is_asked_for_whether_it_differs_or_not(name, tmp_path):
+    path = write(tmp_path, records(DATA["plain"], lambda vote: {"mood": "same", "comment": vote}), name)
+    with pytest.raises(InputError, match=r"2 questions: name one with question \(comment, mood\)"):
+        crowdopt.aggregate(path)
+    among = write(tmp_path, records(lambda task: {"text": f"t{task}", "id": task, "task": task % 2}), "among.json")
+    with pytest.raises(InputError, match=r"2 questions: name one with question \(mood, task\)"):
+        crowdopt.aggregate(among)
+    assert votes_of(crowdopt.aggregate(among, question="mood"))[1] == {"yes": 2, "no": 1}
 
 
 def test_how_the_question_was_found_is_said(tmp_path):

@@ -170,8 +170,16 @@ def test_the_option_means_nothing_for_other_data(data, options, match, tmp_path)
         )
 
 
-def test_standard_input_has_no_name(monkeypatch):
-    with (SAMPLES / "jury" / "mistral.jsonl").open() as stream:
-        monkeypatch.setattr(sys, "stdin", stream)
-        with pytest.raises(InputError, match="standard input has none"):
-            crowdopt.aggregate("-", **FROM_FILE)
+def test_standard_input_has_no_name(monkeypatch, tmp_path):
+    example = {"_task_hash": 1, "_input_hash": 2, "answer": "accept"}
+    (tmp_path / "prodigy.jsonl").write_text(json.dumps(example))
+    doccano = SAMPLES / "doccano" / "ann.jsonl"
+    for path, options in (
+        (SAMPLES / "jury" / "mistral.jsonl", FROM_FILE),
+        (doccano, {}),
+        (tmp_path / "prodigy.jsonl", {}),
+    ):
+        with path.open() as stream:
+            monkeypatch.setattr(sys, "stdin", stream)
+            with pytest.raises(InputError, match="standard input has none"):
+                crowdopt.aggregate("-", **options)

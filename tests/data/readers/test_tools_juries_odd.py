@@ -96,6 +96,36 @@ def test_a_batch_of_json_has_questions(tmp_path):
     assert responses(crowdopt.aggregate(path, question="b")) == [("0", "gpt-4o", "y"), ("1", "gpt-4o", "y")]
 
 
+def test_one_object_among_texts_is_no_question(tmp_path):
+    answers = ["yes", "no"] * 8 + ["yes", '{"verdict": "yes"}']
+    path = as_lines(tmp_path / "b.jsonl", [request(str(n), one) for n, one in enumerate(answers)])
+    said = r"1 answers are JSON, 17 are texts: name the key with question \(verdict\)"
+    with pytest.raises(InputError, match=said):
+        crowdopt.aggregate(path)
+    assert responses(crowdopt.aggregate(path, question="verdict")) == [("17", "gpt-4o", "yes")]
+    as_lines(path, [request("a", '{"verdict": "yes"}'), request("b", "no"), request("c", "no", status=429)])
+    assert crowdopt.aggregate(path).reading.question == "verdict"
+
+
+def test_texts_that_are_numbers_are_numbers_beside_numbers(tmp_path):
+    path = tmp_path / "b.jsonl"
+    for first, labels in (("4", [4, 4, 2]), ("4.5", [4.5, 4.0, 2.0])):
+        scores = [first, 4, "2"]
+        as_lines(path, [request(str(n), json.dumps({"score": one})) for n, one in enumerate(scores)])
+        assert [label for _, _, label in responses(crowdopt.aggregate(path))] == labels
+
+
+def test_scorers_of_other_kinds_are_read_apart(tmp_path):
+    scores = [("h", "A"), ("h", "B"), ("g", 4), ("g", 2)]
+    lines = [request(str(n), json.dumps({"score": score}), model=model) for n, (model, score) in enumerate(scores)]
+    path = as_lines(tmp_path / "b.jsonl", lines)
+    with pytest.raises(InputError, match=r"a number in some and text in some responses; .* or take some with where"):
+        crowdopt.aggregate(path)
+    for model, labels in (("h", {"A", "B"}), ("g", {"4", "2"})):
+        found = crowdopt.aggregate(path, where=f"worker = {model}")
+        assert {str(label) for _, _, label in responses(found) if label} == labels
+
+
 def test_failed_requests_of_the_sample_are_counted():
     solution = crowdopt.aggregate(sorted(SAMPLES.glob("openai_batch/*.jsonl")))
     everything = [one for path in SAMPLES.glob("openai_batch/*.jsonl") for one in lines(path)]
@@ -215,7 +245,47 @@ def test_answers_in_other_folders_are_objects_by_their_files(tmp_path):
     assert solution.answers["task"].to_pylist() == ["one", "two"]
 
 
+def test_objects_of_two_jobs_are_not_one(tmp_path):
+    for job, label in (("a/job", "cat"), ("b/job", "dog")):
+        for iteration, number, worker in (
+            ("iteration-1", "0", "w"),
+            ("iteration-1", "1", "w"),
+            ("iteration-2", "0", "v"),
+        ):
+            folder = tmp_path / job / "annotations" / "worker-response" / iteration / number
+            folder.mkdir(parents=True)
+            as_json(folder / "2024.json", answered({"animal": {"label": label}}, worker))
+    both = crowdopt.aggregate(sorted(tmp_path.glob("*/job/**/*.json")))
+    assert dict(zip(*(both.answers[name].to_pylist() for name in ("task", "label")), strict=True)) == {
+        f"{job}/job/{number}": label for job, label in (("a", "cat"), ("b", "dog")) for number in "01"
+    }
+    assert both.totals.n_responses == 6
+    one = crowdopt.aggregate(sorted(tmp_path.glob("a/job/**/*.json")))
+    assert one.answers["task"].to_pylist() == ["0", "1"]
+
+
 # doccano, Prodigy, Labelbox
+
+
+BAD = {
+    "doccano": ({"id": 1, "text": "a", "label": ["x"], "Comments": []}, {"label": ["x", "y"]}),
+    "prodigy": ({"_task_hash": 1, "_input_hash": 2, "answer": "accept"}, {"answer": "maybe"}),
+    "openai-batch": (request("a", '{"v": "x"}'), {"custom_id": None}),
+    "ground-truth": (
+        {"datasetObjectId": "0", "annotations": [{"workerId": "w", "annotationData": {"content": '{"a": "x"}'}}]},
+        {"annotations": None},
+    ),
+}
+
+
+@pytest.mark.parametrize("tool", BAD)
+def test_errors_name_the_file_among_several(tool, tmp_path):
+    record, wrong = BAD[tool]
+    good, bad = (
+        as_lines(tmp_path / f"{name}.jsonl", [one]) for name, one in (("good", record), ("bad", record | wrong))
+    )
+    with pytest.raises(InputError, match=r"bad\.jsonl: "):
+        crowdopt.aggregate([good, bad], tool=tool)
 
 
 def test_examples_without_a_label_are_counted():

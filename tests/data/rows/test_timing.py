@@ -130,3 +130,12 @@ def test_the_times_of_a_real_export():
         own = [row for row in rows if row["annotator"] == worker["worker"]]
         assert worker["median_seconds"] == median(float(row["lead_time"]) for row in own)
         assert worker["first_response"] == min(row["created_at"] for row in own)[:19]
+
+
+@pytest.mark.parametrize(
+    ("file", "seconds", "took"),
+    [("label_studio.json", "lead_time", 12.5), ("labelbox.ndjson", "seconds_to_create", 9)],
+)
+def test_tools_say_how_long_an_answer_took(file, seconds, took):
+    workers = crowdopt.aggregate(SAMPLES / file, question="sentiment", seconds=seconds).workers().to_pylist()
+    assert {row["median_seconds"] for row in workers} == {took}

@@ -29,7 +29,11 @@ FROM_FILE = "if every file has the answers of one worker, say --worker-from-file
 
 def worker_names(sources: Sequence[InputFile]) -> list[str]:
     """What every file is called without its suffixes, and with as much of its folder as tells it from others."""
-    paths = [_without_suffixes(source.name) for source in sources]
+    return told_apart([_without_suffixes(source.name) for source in sources])
+
+
+def told_apart(paths: Sequence[tuple[str, ...]]) -> list[str]:
+    """The last part of every path, with as many of those before it as tell it from other paths."""
     depths = dict.fromkeys(paths, 1)
     while clashing := _clashing(depths):
         for path in clashing:
@@ -56,7 +60,7 @@ def with_worker(part: Part, worker: str, name: str) -> Part:
 def check_named(sources: Sequence[InputFile]) -> None:
     """Raises if something has no name of its own."""
     if any(source.name == STDIN for source in sources):
-        raise InputError("--worker-from-file needs files with names, and standard input has none")
+        raise InputError("workers have the names of their files, and standard input has none: give the path of a file")
 
 
 def _without_suffixes(name: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from crowdopt.data.readers.tools.base import NOTHING, Export, Files, Tool, cases
 from crowdopt.data.tables.workspace import literal, quote
-from crowdopt.errors import ColumnError
+from crowdopt.errors import ColumnError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ def read(files: Files, reading: Reading) -> Export:
     files.need([UNIT, WORKER], TITLE)
     names = [name for name in dict.fromkeys(files.columns) if name]
     query = files.table(names)
-    question = files.choose_question(reading.question, _questions(files, query, names), TITLE)
+    question = _question(files, query, names, reading.question)
     tainted = f"lower({quote(TAINTED)}::VARCHAR) = 'true'"
     leaves_out = TAINTED in names and not reading.keep_rejected
     known = _known(names, question)
@@ -50,19 +50,31 @@ def read(files: Files, reading: Reading) -> Export:
         {name: quote(name) for name in names} | {"task": quote(UNIT), "worker": quote(WORKER), "label": ANSWER},
         left_out=cases((tainted, literal("tainted judgments"))) if leaves_out else NOTHING,
         gold=cases((f"len({known}) = 1", f"{known}[1]")) if known else NOTHING,
+        question=question,
         notes=_notes(files, query, question, known, counts),
     )
 
 
-def _questions(files: Files, query: str, names: Sequence[str]) -> list[str]:
-    """The columns that judgments of one unit differ in; and those that have right answers and are not all empty.
-
-    All other columns are inputs, which are the same for each unit, or were made by Appen (``_trust``).
-    """
+def _question(files: Files, query: str, names: Sequence[str], wanted: str) -> str:
+    """The question that is named, which may be any column that Appen did not make; or the only one that is found."""
     golds = {name for name in names if name.endswith(GOLD) and name.removesuffix(GOLD) in names}
     possible = [name for name in names if not name.startswith("_") and name not in golds]
-    if not possible:
-        return []
+    if wanted or not possible:
+        return files.choose_question(wanted, possible, TITLE)
+    found = _questions(files, query, possible, golds)
+    if not found:
+        raise InputError(
+            f"{files.name} does not say which of its columns has the answers, and none differs between the judgments "
+            f"of a unit: name one with --question ({', '.join(possible)})"
+        )
+    return files.choose_question("", found, TITLE)
+
+
+def _questions(files: Files, query: str, possible: Sequence[str], golds: set[str]) -> list[str]:
+    """The columns that judgments of one unit differ in; and those that have right answers and are not all empty.
+
+    All other columns are most likely inputs, which are the same for each unit.
+    """
     cells = [f"coalesce({quote(name)}::VARCHAR, '')" for name in possible]
     lowest = ", ".join(f"min({cell}) AS low{place}, max({cell}) AS high{place}" for place, cell in enumerate(cells))
     units = f"SELECT {lowest} FROM ({query}) GROUP BY {quote(UNIT)}"

@@ -56,6 +56,7 @@ def read(files: Files, reading: Reading) -> Export:
             ),
         ),
         nested=True,
+        question=question,
         notes=(NO_STATUS,) if nested and not files.ask(f"SELECT 1 FROM ({query}) WHERE status <> '' LIMIT 1") else (),
     )
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os.path
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crowdopt.data.readers.file_names import check_named, worker_names
@@ -54,6 +52,7 @@ class Export:
         gold: The label that the task of a row is known to have; no value if none is known.
         only_gold: Whether a row is there to say so, and is no response.
         nested: Whether the columns are values of JSON.
+        question: The question whose answers these are; empty if the tool has none.
         notes: What else to say of how it is read.
     """
 
@@ -64,6 +63,7 @@ class Export:
     gold: str = NOTHING
     only_gold: str = "false"
     nested: bool = False
+    question: str = ""
     notes: tuple[str, ...] = ()
 
 
@@ -148,14 +148,11 @@ class Files:
 
     @property
     def named_objects(self) -> str:
-        """The query for all records and where they are: ``json``, ``file`` (its name) and ``folder``, as texts."""
-        rows = {
-            str(source.path): (name, Path(os.path.abspath(source.name)).parent.name)  # noqa: PTH100 - takes .. away
-            for source, name in zip(self.sources, self.names, strict=True)
-        }
+        """The query for all records, and as texts the ``path`` of their file, and its name as a worker: ``file``."""
+        rows = {str(one.path): (one.name, name) for one, name in zip(self.sources, self.names, strict=True)}
         places = ", ".join(f"({', '.join(map(literal, (path, *names)))})" for path, names in rows.items())
-        named = f"SELECT * FROM (VALUES {places}) AS names (filename, file, folder)"
-        return f"SELECT json, file, folder FROM ({self._located}) JOIN ({named}) USING (filename)"
+        named = f"SELECT * FROM (VALUES {places}) AS names (filename, path, file)"
+        return f"SELECT json, path, file FROM ({self._located}) JOIN ({named}) USING (filename)"
 
     @cached_property
     def _located(self) -> str:

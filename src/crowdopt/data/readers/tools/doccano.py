@@ -49,20 +49,21 @@ def read(files: Files, reading: Reading) -> Export:
     """The labelled examples; the user is who the file is named after."""
     if not files.as_objects:
         raise ColumnError(f"{files.name} is no JSON of doccano{_A_TABLE}")
+    files.check_worker_names()
     files.need([TASK], TITLE)
     available = [name for name in LABELS if name in files.columns]
     if not available:
         files.need([LABELS[0]], TITLE)
     question = files.choose_question(reading.question, available, TITLE)
     task, value = field_of("json", TASK), field_of("json", question)
-    place = [literal(f"{files.name}: example "), f"{task}::VARCHAR", literal(": ")]
+    place = ["path", literal(": example "), f"{task}::VARCHAR", literal(": ")]
     return Export(
         f"SELECT *, {list_of(value)} AS labels FROM ({files.named_objects})",
         {name: field_of("json", name) for name in files.columns}
         | {"task": task, "worker": "to_json(file)", "label": "labels[1]"},
         left_out=cases((f"json_type({value}) = 'ARRAY' AND len(labels) = 0", literal("examples without a label"))),
         problem=cases(
-            (f"{text_of('json', TASK)} IS NULL", words(literal(f"{files.name}: no {TASK} in "), excerpt("json"))),
+            (f"{text_of('json', TASK)} IS NULL", words("path", literal(f": no {TASK} in "), excerpt("json"))),
             (
                 f"json_type({value}) IS DISTINCT FROM 'ARRAY'",
                 words(*place, literal(f"{question!r} is no list, as doccano writes it{_A_TABLE}")),
@@ -83,6 +84,7 @@ def read(files: Files, reading: Reading) -> Export:
             ),
         ),
         nested=True,
+        question=question,
         notes=(named_by_files(files),),
     )  # fmt: skip
 

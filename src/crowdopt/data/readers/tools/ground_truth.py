@@ -6,8 +6,11 @@ after the object. Consolidation requests are lists of objects with their annotat
 
 from __future__ import annotations
 
+import os.path
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crowdopt.data.readers.file_names import told_apart
 from crowdopt.data.readers.tools.base import Export, Files, Tool, cases, excerpt, field_of, list_of, text_of, words
 from crowdopt.data.tables.workspace import literal
 from crowdopt.errors import ColumnError, InputError
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
 TITLE = "SageMaker Ground Truth"
 TASK, ANNOTATIONS, ANSWERS = "datasetObjectId", "annotations", "answers"
 METADATA = "-metadata"
+MADE = ("annotations", "worker-response")
+"""Folders between a job and its iterations."""
+
 INSTEAD = (
     "give what workers answered instead: annotations/worker-response/iteration-*/*/*.json, or "
     "annotations/consolidated-annotation/consolidation-request/iteration-*/*.json"
@@ -37,10 +43,7 @@ def read(files: Files, reading: Reading) -> Export:
     if attributes := _attributes(files.columns):
         raise InputError(_about_manifest(files, attributes))
     if ANSWERS in files.columns:
-        query, task = (
-            _worker_responses(files),
-            "to_json(CASE WHEN folder SIMILAR TO '[0-9]+' THEN folder ELSE file END)",
-        )
+        query, task = _worker_responses(files), "to_json(object)"
     elif {TASK, ANNOTATIONS} & set(files.columns):
         files.need([TASK, ANNOTATIONS], TITLE)
         query, task = _consolidation_requests(files), field_of("json", TASK)
@@ -48,7 +51,7 @@ def read(files: Files, reading: Reading) -> Export:
         raise ColumnError(f"{files.name} is no export of {TITLE}: it has neither 'answers' nor 'datasetObjectId'")
     question = files.choose_question(reading.question, _questions(files, query, reading.question), TITLE)
     value = field_of("content", question)
-    place = [literal(f"{files.name}: object "), f"({task})::VARCHAR", literal(": ")]
+    place = ["path", literal(": object "), f"({task})::VARCHAR", literal(": ")]
     return Export(
         f"SELECT *, {_labels(value)} AS labels FROM ({query})",
         {
@@ -62,7 +65,7 @@ def read(files: Files, reading: Reading) -> Export:
         },
         problem=cases(
             ("one IS NULL", words(*place, literal("it has no list of answers"))),
-            (f"({task}) IS NULL", words(literal(f"{files.name}: no {TASK} in "), excerpt("json"))),
+            (f"({task}) IS NULL", words("path", literal(f": no {TASK} in "), excerpt("json"))),
             (f"{text_of('one', 'workerId')} IS NULL", words(*place, literal("no workerId in "), excerpt("one"))),
             (
                 "json_type(content) IS DISTINCT FROM 'OBJECT'",
@@ -77,16 +80,42 @@ def read(files: Files, reading: Reading) -> Export:
             ),
         ),
         nested=True,
+        question=question,
     )  # fmt: skip
 
 
 def _worker_responses(files: Files) -> str:
-    rows = f"SELECT *, unnest({_listed(ANSWERS)}) AS one FROM ({files.named_objects})"
+    pairs = ", ".join(f"({literal(path)}, {literal(name)})" for path, name in _objects(files).items())
+    named = f"({files.named_objects}) JOIN (VALUES {pairs}) AS objects (path, object) USING (path)"
+    rows = f"SELECT *, unnest({_listed(ANSWERS)}) AS one FROM {named}"
     return f"SELECT *, {field_of('one', 'answerContent')} AS content FROM ({rows})"
 
 
+def _objects(files: Files) -> dict[str, str]:
+    """The object of every file: the number of its folder, with the job in front if there are several jobs.
+
+    Iterations of a job have the same objects. A file that is in no folder with a number names its object itself.
+    """
+    folders = [Path(os.path.abspath(source.name)).parent for source in files.sources]  # noqa: PTH100 - takes .. away
+    jobs = told_apart([_job(folder) for folder in folders])
+    several = len(set(jobs)) > 1
+    numbered = [f"{job}/{folder.name}" if several else folder.name for job, folder in zip(jobs, folders, strict=True)]
+    return {
+        source.name: name if folder.name.isdecimal() else file
+        for source, name, folder, file in zip(files.sources, numbered, folders, files.names, strict=True)
+    }
+
+
+def _job(folder: Path) -> tuple[str, ...]:
+    """The folders of a job, above those that Ground Truth makes in each."""
+    parts = folder.parent.parts
+    while parts and (parts[-1] in MADE or parts[-1].startswith("iteration-")):
+        parts = parts[:-1]
+    return parts
+
+
 def _consolidation_requests(files: Files) -> str:
-    rows = f"SELECT *, unnest({_listed(ANNOTATIONS)}) AS one FROM ({files.objects})"
+    rows = f"SELECT *, unnest({_listed(ANNOTATIONS)}) AS one FROM ({files.named_objects})"
     content = f"TRY_CAST({text_of(field_of('one', 'annotationData'), 'content')} AS JSON)"
     return f"SELECT *, {content} AS content FROM ({rows})"
 

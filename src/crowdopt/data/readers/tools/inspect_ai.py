@@ -78,6 +78,7 @@ def read(files: Files, reading: Reading) -> Export:
             ),
         ),
         nested=True,
+        question=question,
     )
 
 

@@ -63,12 +63,14 @@ def read(files: Files, reading: Reading) -> Export:
             "email": field_of("done_by", "email"),
             "created_at": field_of("annotation", "created_at"),
             "updated_at": field_of("annotation", "updated_at"),
+            "lead_time": field_of("annotation", "lead_time"),
         },
         left_out=cases(("is_draft", literal("drafts")), (CANCELLED, literal("cancelled annotations"))),
         problem=_problem(files, control.name, label),
         gold=cases((true, label)),
         only_gold=true,
         nested=True,
+        question=control.name,
         notes=(f"results of regions left out: {control.n_placed:,}",) if control.n_placed else (),
     )
 

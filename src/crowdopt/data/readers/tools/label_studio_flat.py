@@ -62,6 +62,7 @@ def read_flat(files: Files, reading: Reading) -> Export:
             (wrong, words(*place, literal(f"{question!r} is not one label of the task ({READ}): "), excerpt("value"))),
         ),
         nested=True,
+        question=question,
         notes=said,
     )
 
@@ -76,20 +77,23 @@ def _value(cell: str) -> str:
 
 def _question(files: Files, question: str) -> tuple[str, tuple[str, ...]]:
     """The key of the answers that are wanted: the one that is named, or the only one that there can be; and a note."""
+    possible = [name for name in files.columns if name not in {"id", *ABOUT}]
+    if question:
+        return files.choose_question(question, possible, TITLE), ()
     sorted_ = not files.as_objects and files.columns == sorted(files.columns)
-    placed = [name for name in files.columns if name not in {"id", *ABOUT}] if sorted_ else _behind_the_data(files)
-    if question in placed or (not question and len(placed) == 1):
-        return question or placed[0], ()
+    placed = possible if sorted_ else _behind_the_data(files)
+    # Behind an id that comes first stand data, whose id it is; behind another one answers, whether they differ or not.
+    if len(placed) == 1 or (placed and not sorted_ and files.columns[0] != "id"):
+        return files.choose_question("", placed, TITLE), ()
     differing = _differing(files)
-    if not question and len(differing) == 1:
+    if len(differing) == 1:
         return differing[0], (f"the answers are those to {differing[0]!r}, the only ones that differ within a task",)
-    if not question and not differing and sorted_ and placed:
+    if not differing and sorted_ and placed:
         raise InputError(
             f"{files.name} does not say which of its columns has the answers, and none differs between the annotations "
             f"of a task: name one with --question ({', '.join(placed)})"
         )
-    available = differing if differing and not question else [*differing, *placed]
-    return files.choose_question(question, list(dict.fromkeys(available)), TITLE), ()
+    return files.choose_question("", differing or placed, TITLE), ()
 
 
 def _behind_the_data(files: Files) -> list[str]:

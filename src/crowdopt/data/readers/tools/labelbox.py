@@ -45,7 +45,7 @@ def read(files: Files, reading: Reading) -> Export:
     asked = f"list_filter(classifications, lambda one: {text_of('one', 'name')} = {literal(question)})"
     answers = f"flatten(list_transform({asked}, lambda one: {_answers('one')}))"
     details, row = field_of("label", "label_details"), field_of("json", ROW)
-    skipped = text_of(field_of("label", "performance_details"), "skipped")
+    work = field_of("label", "performance_details")
     place = [literal(f"{files.name}: data row "), "task::VARCHAR", literal(", label "), text_of("label", "id")]
     return Export(
         f"SELECT *, {row} AS row, {if_any(field_of(row, 'id'))} AS task, {answers} AS answers FROM ({query})",
@@ -55,12 +55,13 @@ def read(files: Files, reading: Reading) -> Export:
             "label": "answers[1]",
             **{name: field_of("row", name) for name in ("global_key", "external_id", "row_data")},
             "created_at": field_of(details, "created_at"),
+            "seconds_to_create": field_of(work, "seconds_to_create"),
             "project": "to_json(project)",
         },
         left_out=cases(
             (f"task IS NOT NULL AND json_type({field_of('json', PROJECTS)}) = 'OBJECT' AND label IS NULL",
              literal("data rows without a label")),
-            (f"{skipped} = 'true'", literal("skipped labels")),
+            (f"{text_of(work, 'skipped')} = 'true'", literal("skipped labels")),
         ),
         problem=cases(
             ("task IS NULL", words(literal(f"{files.name}: no {ROW} with an id in "), excerpt("json"))),
@@ -78,6 +79,7 @@ def read(files: Files, reading: Reading) -> Export:
             ),
         ),
         nested=True,
+        question=question,
     )  # fmt: skip
 
 

@@ -45,15 +45,16 @@ def read(files: Files, reading: Reading) -> Export:
     found = _from_json(files, query) if ALL_ANSWERS in answers else _from_columns(files, query, answers)
     columns = {"task": quote("HITId"), "worker": quote("WorkerId")} | unprefixed(names, INPUT, quote)
     question = choose_question(files, reading.question, list(found), items_of(_inputs(names)))
+    notes: tuple[str, ...]
     if isinstance(question, Family):
         label, chosen = (
             question.pick({n: found[name][part] for n, name in question.members.items()}) for part in (0, 1)
         )
         query, columns = _each_item(query, question, label, _inputs(names), columns)
-        counted = "answers of "
+        counted, notes = "answers of ", (f"{len(question.members)} items in a HIT, each a task: {question}",)
     else:
         label, chosen = found[question]
-        counted = ""
+        counted, notes = "", ()
     several = words(
         literal("HIT "), quote("HITId"), literal(", worker "), quote("WorkerId"),
         literal(f": more than one option of {str(question)!r} ("), f"array_to_string({chosen}, ', ')",
@@ -71,6 +72,8 @@ def read(files: Files, reading: Reading) -> Export:
         if reading.keep_rejected
         else cases((_rejected(names), literal(f"{counted}rejected assignments"))),
         problem=cases(*problems),
+        question=str(question),
+        notes=notes,
     )
 
 

@@ -71,8 +71,8 @@ def items_of(names: Iterable[str]) -> list[Family]:
 def choose_question(files: Files, wanted: str, questions: Sequence[str], inputs: Sequence[Family]) -> str | Family:
     """The question whose answers are wanted, or the family of questions: the one that is named, or the only one.
 
-    Without a name, a family is one question with several items only if there are inputs of the same numbers: else it
-    may as well be several questions about one thing.
+    Without a name, a family is one question with several items only if there is no other question, and there are inputs
+    of the very same numbers: else it may as well be several questions about one thing.
     """
     families = items_of(questions)
     named = [family for family in families if wanted and wanted in {family.pattern, family.name, f"{family.name}*"}]
@@ -83,7 +83,7 @@ def choose_question(files: Files, wanted: str, questions: Sequence[str], inputs:
     grouped = {name: family for family in families for name in family.members.values()}
     listed = list(dict.fromkeys(str(grouped.get(name, name)) for name in questions))
     if len(listed) == 1:
-        if not wanted and any(families[0].is_of(one) for one in inputs):
+        if not wanted and any(families[0].members.keys() == one.members.keys() for one in inputs):
             return families[0]
         listed = [*questions, *listed]
     if wanted:

@@ -160,6 +160,7 @@ def _open_export(files: Files, reading: Reading, choose: Choose) -> OpenedSource
                 raise GoldError(f"--gold export: exports of {title} bring no known labels{_FILE_OF_THAT_NAME}")
             raise InputError(f"{_spelt(option)} means nothing for an export of {title}")
     export = _read_tool(files, reading)
+    reading = replace(reading, question=reading.question or export.question)
     chosen = choose(list(export.columns))
     query, left_out = _checked(files, _rows(export, chosen), nested=export.nested)
     cells = {name: _typed(query, name, reading, files) if export.nested else quote(name) for name in chosen}
@@ -230,12 +231,28 @@ def _typed(query: str, name: str, reading: Reading, files: Files) -> str:
     """The expression for a column of JSON as whole numbers, numbers or texts, whichever all its values are."""
     cell = quote(name)
     text = f"json_extract_string({cell}, '$')"
-    rows = files.ask(
-        f"SELECT DISTINCT {kind_of(f'json_type({cell})', text)} FROM ({query}) "
-        f"WHERE {LEFT_OUT} IS NULL AND {cell} IS NOT NULL"
-    )
-    kinds = {str(kind) for (kind,) in rows} - {"NULL"}
-    if name == reading.label and len({KINDS[kind] for kind in kinds}) > 1:
-        both = " and ".join(f"{kind} in some" for kind in sorted({KINDS[kind] for kind in kinds}))
-        raise InputError(f"{files.name}: the labels are {both} responses; make them one type")
-    return f"{text}::{number_type(kinds)}" if {KINDS[kind] for kind in kinds} == {"a number"} else text
+    own = f"json_type({cell})"
+    kinds = _kinds(files, query, cell, own)
+    if name == reading.label and {KINDS[kind] for kind in kinds} == {"a number", "text"}:
+        # A text that is a number is taken for one only beside numbers, and only if there are no other texts.
+        kinds = _kinds(files, query, cell, f"CASE {own} WHEN 'VARCHAR' THEN {_type_of_text(text)} ELSE {own} END")
+    found = {KINDS[kind] for kind in kinds}
+    if name == reading.label and len(found) > 1 and not reading.where:
+        both = " and ".join(f"{kind} in some" for kind in sorted(found))
+        raise InputError(
+            f"{files.name}: the labels are {both} responses; make them one type, or take some with --where"
+        )
+    return f"{text}::{number_type(kinds)}" if found == {"a number"} else text
+
+
+def _kinds(files: Files, query: str, cell: str, own: str) -> set[str]:
+    """The kinds of the values of a column of JSON, which are keys of KINDS, given the expression for their types."""
+    kind = kind_of(own, f"json_extract_string({cell}, '$')")
+    rows = files.ask(f"SELECT DISTINCT {kind} FROM ({query}) WHERE {LEFT_OUT} IS NULL AND {cell} IS NOT NULL")
+    return {str(kind) for (kind,) in rows} - {"NULL"}
+
+
+def _type_of_text(text: str) -> str:
+    """The expression for the type of the number that a text is, as JSON writes numbers; or that of texts."""
+    number = f"json_type(TRY_CAST({text} AS JSON))"
+    return f"CASE WHEN {number} IN ('UBIGINT', 'BIGINT', 'DOUBLE') THEN {number} ELSE 'VARCHAR' END"

@@ -18,7 +18,7 @@ from crowdopt.data.readers.tools.base import (
     words,
 )
 from crowdopt.data.tables.workspace import literal
-from crowdopt.errors import ColumnError
+from crowdopt.errors import ColumnError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,17 +73,18 @@ def read(files: Files, reading: Reading) -> Export:
         problem=cases(
             (
                 f"{text_of('json', TASK)} IS NULL",
-                words(literal(f"{files.name}: no {TASK} in "), excerpt("json")),
+                words("path", literal(f": no {TASK} in "), excerpt("json")),
             ),
             (
                 f"json_type({value}) IN ('ARRAY', 'OBJECT')" if question else "false",
                 words(
-                    literal(f"{files.name}: {TASK} "), text_of("json", TASK),
+                    "path", literal(f": {TASK} "), text_of("json", TASK),
                     literal(f": {question!r} is not one value: "), excerpt(value),
                 ),
             ),
         ),
         nested=True,
+        question=question,
         notes=(*notes, *([named_by_files(files)] if reading.worker_from_file else [])),
     )  # fmt: skip
 
@@ -101,7 +102,7 @@ def _answers(files: Files) -> str:
     body = field_of(field_of("json", RESPONSE), "body")
     status = text_of(field_of("json", RESPONSE), "status_code")
     failed = f"{if_any(field_of('json', 'error'))} IS NOT NULL OR ({status} = '200') IS NOT TRUE"
-    rows = f"SELECT json, file, {body} AS body, {failed} AS failed FROM ({files.named_objects})"
+    rows = f"SELECT json, path, file, {body} AS body, {failed} AS failed FROM ({files.named_objects})"
     listed = f"CASE json_type({field_of('body', 'output')}) WHEN 'ARRAY' THEN [{output}] ELSE {choices} END"
     each = f"SELECT *, {listed} AS answers FROM ({rows})"
     one = f"SELECT *, unnest(CASE WHEN failed OR len(answers) = 0 THEN [NULL] ELSE answers END) AS said FROM ({each})"
@@ -134,9 +135,25 @@ def _question(files: Files, answers: str, question: str) -> str:
     if not rows and not question:
         return ""
     short = [str(name) for name, is_long in rows if not is_long]
+    if not question:
+        _check_mostly_objects(files, answers, short)
     if not question and len(short) == 1:
         return short[0]
     return files.choose_question(question, [str(name) for name, _ in rows], TITLE)
+
+
+def _check_mostly_objects(files: Files, answers: str, keys: Sequence[str]) -> None:
+    """Raises if more answers are texts than objects: a key would leave most of them out."""
+    ((objects, texts),) = files.ask(
+        f"SELECT count(*) FILTER (is_object), count(*) FILTER (NOT is_object) FROM "
+        f"(SELECT json_type(parsed) IS NOT DISTINCT FROM 'OBJECT' AS is_object FROM ({answers}) "
+        "WHERE NOT failed AND answer <> '')"
+    )
+    if int(str(objects)) < int(str(texts)):
+        raise InputError(
+            f"{files.name}: {objects} answers are JSON, {texts} are texts: name the key with --question "
+            f"({', '.join(keys)}), or leave out the requests that were answered in JSON"
+        )
 
 
 TOOL = Tool("an OpenAI batch (output)", recognise, read, ("question", "worker_from_file"))

@@ -40,7 +40,7 @@ def read(files: Files, reading: Reading) -> Export:
     worker, notes = _worker(files, reading)
     choice = "accept" in files.columns
     accepted = list_of(field_of("json", "accept"))
-    place = [literal(f"{files.name}: task "), f"{task}::VARCHAR", literal(": ")]
+    place = ["path", literal(": task "), f"{task}::VARCHAR", literal(": ")]
     several = words(
         *place, literal("several options were accepted ("), text_of("json", "accept"),
         literal("), and one label per response is needed"),
@@ -55,8 +55,8 @@ def read(files: Files, reading: Reading) -> Export:
         | {"task": task, "worker": worker, "label": f"{accepted}[1]" if choice else field_of("json", "answer")},
         left_out=cases(*left_out),
         problem=cases(
-            ("json_type(json) <> 'OBJECT'", words(literal(f"{files.name}: not an object: "), excerpt("json"))),
-            (f"{task} IS NULL", words(literal(f"{files.name}: no {TASK} in "), excerpt("json"))),
+            ("json_type(json) <> 'OBJECT'", words("path", literal(": not an object: "), excerpt("json"))),
+            (f"{task} IS NULL", words("path", literal(f": no {TASK} in "), excerpt("json"))),
             (
                 f"{answer} IS NULL OR {answer} NOT IN ('accept', 'reject', 'ignore')",
                 words(*place, literal("its answer is not accept, reject or ignore")),
@@ -79,6 +79,8 @@ def _worker(files: Files, reading: Reading) -> tuple[str, tuple[str, ...]]:
         return by_file, (named_by_files(files),)
     worker = f"coalesce({if_any(field_of('json', ANNOTATOR))}, {if_any(field_of('json', SESSION))})"
     ((unnamed,),) = files.ask(f"SELECT count(*) FROM ({files.objects}) WHERE {worker} IS NULL")
+    if unnamed:
+        files.check_worker_names()
     return f"coalesce({worker}, {by_file})", (f"no session: {named_by_files(files)}",) if unnamed else ()
 
 

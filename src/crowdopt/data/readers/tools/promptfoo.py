@@ -78,6 +78,7 @@ def read(files: Files, reading: Reading) -> Export:
             ),
         ),
         nested=True,
+        question=question,
     )  # fmt: skip
 
 
@@ -135,6 +136,7 @@ def _read_table(files: Files, reading: Reading) -> Export:
             "label": f"json_extract_string(scores, {way})",
         },
         left_out=cases(("grader IS NULL", literal("outputs without named scores (JSON has all scores)"))),
+        question="score",
     )
 
 

@@ -41,11 +41,16 @@ def as_json(text: str) -> str | None:
     ["it's", "a \"b\"", null, [1, 2.5]]
     >>> as_json("['a' 'b']"), as_json("[1"), as_json("a")
     ('["a", "b"]', None, None)
+    >>> as_json(r"['\ud83d\ude00']"), as_json(r"['\ud83d']")
+    ('["\\ud83d\\ude00"]', None)
     """
     try:
-        return json.dumps(_parsed(text), allow_nan=False)
+        written = json.dumps(_parsed(text), allow_nan=False)
+        if "\\ud" in written:  # half of a character, unless the other half is there, too
+            json.dumps(json.loads(written), ensure_ascii=False).encode()
     except ValueError:
         return None
+    return written
 
 
 def _parsed(text: str) -> list[Any]:

@@ -48,6 +48,7 @@ def read(files: Files, reading: Reading) -> Export:
         | unprefixed(names, INPUT, quote),
         left_out=cases(*left_out) if left_out else NOTHING,
         gold=quote(GOLDEN + question) if GOLDEN + question in names else NOTHING,
+        question=question,
     )
 
 

@@ -85,6 +85,7 @@ def read(files: Files, reading: Reading) -> Export:
         ),
         gold=cases((gold, _label(f"{VALUES}[1]"))),
         only_gold=f"({gold}) IS TRUE",
+        question=f"{question.workflow}/{question.task}",
         notes=tuple(said for key, said in KINDS.items() if key in question.keys),
     )  # fmt: skip
 
