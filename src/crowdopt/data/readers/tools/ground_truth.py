@@ -10,7 +10,7 @@ import os.path
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crowdopt.data.readers.file_names import told_apart
+from crowdopt.data.readers.file_names import distinct_ends
 from crowdopt.data.readers.tools.base import Export, Files, Tool, cases, excerpt, field_of, list_of, text_of, words
 from crowdopt.data.tables.workspace import literal
 from crowdopt.errors import ColumnError, InputError
@@ -97,7 +97,7 @@ def _objects(files: Files) -> dict[str, str]:
     Iterations of a job have the same objects. A file that is in no folder with a number names its object itself.
     """
     folders = [Path(os.path.abspath(source.name)).parent for source in files.sources]  # noqa: PTH100 - takes .. away
-    jobs = told_apart([_job(folder) for folder in folders])
+    jobs = distinct_ends([_job(folder) for folder in folders])
     several = len(set(jobs)) > 1
     numbered = [f"{job}/{folder.name}" if several else folder.name for job, folder in zip(jobs, folders, strict=True)]
     return {
