@@ -154,7 +154,7 @@ def _questions(files: Files, query: str, question: str) -> list[str]:
     values = f"SELECT key, json_extract(content, {way_to('key')}) AS value FROM ({parts})"
     labels = f"SELECT key, value, {_labels('value')} AS labels FROM ({values})"
     plain = "coalesce(len(list_filter(labels, lambda one: json_type(one) IN ('ARRAY', 'OBJECT'))) = 0, true)"
-    ticks = "len(list_filter(json_keys(value), lambda key: json_type(value, '/' || key) <> 'BOOLEAN')) = 0"
+    ticks = f"len(list_filter(json_keys(value), lambda key: json_type(value, {way_to('key')}) <> 'BOOLEAN')) = 0"
     known = f"{text_of('value', 'label')} IS NOT NULL OR {field_of('value', 'labels')} IS NOT NULL OR {ticks}"
     good = f"{plain} AND (json_type(value) <> 'OBJECT' OR {known})"
     rows = files.ask(f"SELECT key, bool_and({good}) FROM ({labels}) GROUP BY key ORDER BY key")
