@@ -323,7 +323,7 @@ CASES = {
         ["no id in", "00000000-1111"],
     ),
     "mixed types": (
-        ("argilla.json", changed("argilla.json", first_record(**{"stars.responses": ["5", 5, 5]}))),
+        ("argilla.json", changed("argilla.json", first_record(**{"stars.responses": ["five", 5, 5]}))),
         ("--question", "stars"),
         ["a number in some and text in some responses"],
     ),

@@ -245,6 +245,14 @@ def test_answers_in_other_folders_are_objects_by_their_files(tmp_path):
     assert solution.answers["task"].to_pylist() == ["one", "two"]
 
 
+def test_an_option_with_a_slash_is_ticked_or_not_like_others(tmp_path):
+    path = as_json(tmp_path / "a.json", answered({"animal": {"n/a": {}, "n": True}}))
+    with pytest.raises(InputError, match="are no labels of whole objects"):
+        crowdopt.aggregate(path)
+    as_json(path, answered({"animal": {"n/a": True, "n": False}}))
+    assert responses(crowdopt.aggregate(path)) == [("a", "w", "n/a")]
+
+
 def test_objects_of_two_jobs_are_not_one(tmp_path):
     for job, label in (("a/job", "cat"), ("b/job", "dog")):
         for iteration, number, worker in (

@@ -29,10 +29,10 @@ FROM_FILE = "if every file has the answers of one worker, say --worker-from-file
 
 def worker_names(sources: Sequence[InputFile]) -> list[str]:
     """What every file is called without its suffixes, and with as much of its folder as tells it from others."""
-    return told_apart([_without_suffixes(source.name) for source in sources])
+    return distinct_ends([_without_suffixes(source.name) for source in sources])
 
 
-def told_apart(paths: Sequence[tuple[str, ...]]) -> list[str]:
+def distinct_ends(paths: Sequence[tuple[str, ...]]) -> list[str]:
     """The last part of every path, with as many of those before it as tell it from other paths."""
     depths = dict.fromkeys(paths, 1)
     while clashing := _clashing(depths):

@@ -236,6 +236,11 @@ def text_of(value: str, name: str) -> str:
     return f"json_extract_string({value}, {literal(pointer(name))})"
 
 
+def way_to(key: str) -> str:
+    """The expression for the way to a field of an object of JSON, given that for its key."""
+    return f"'/' || replace(replace({key}, '~', '~0'), '/', '~1')"
+
+
 def if_any(value: str) -> str:
     """The expression for a value of JSON that has no value if it is null."""
     return f"CASE WHEN json_type({value}) <> 'NULL' THEN {value} END"

@@ -10,8 +10,19 @@ import os.path
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crowdopt.data.readers.file_names import told_apart
-from crowdopt.data.readers.tools.base import Export, Files, Tool, cases, excerpt, field_of, list_of, text_of, words
+from crowdopt.data.readers.file_names import distinct_ends
+from crowdopt.data.readers.tools.base import (
+    Export,
+    Files,
+    Tool,
+    cases,
+    excerpt,
+    field_of,
+    list_of,
+    text_of,
+    way_to,
+    words,
+)
 from crowdopt.data.tables.workspace import literal
 from crowdopt.errors import ColumnError, InputError
 
@@ -97,7 +108,7 @@ def _objects(files: Files) -> dict[str, str]:
     Iterations of a job have the same objects. A file that is in no folder with a number names its object itself.
     """
     folders = [Path(os.path.abspath(source.name)).parent for source in files.sources]  # noqa: PTH100 - takes .. away
-    jobs = told_apart([_job(folder) for folder in folders])
+    jobs = distinct_ends([_job(folder) for folder in folders])
     several = len(set(jobs)) > 1
     numbered = [f"{job}/{folder.name}" if several else folder.name for job, folder in zip(jobs, folders, strict=True)]
     return {
@@ -128,7 +139,7 @@ def _listed(name: str) -> str:
 
 def _labels(value: str) -> str:
     """The expression for the labels in what a part of the form holds: a label, several, or options that are ticked."""
-    ticked = f"list_filter(json_keys({value}), lambda key: json_extract_string({value}, {_POINTER}) = 'true')"
+    ticked = f"list_filter(json_keys({value}), lambda key: json_extract_string({value}, {way_to('key')}) = 'true')"
     return (
         f"CASE json_type({value}) WHEN 'OBJECT' THEN CASE WHEN {text_of(value, 'label')} IS NOT NULL "
         f"THEN [{field_of(value, 'label')}] WHEN json_type({field_of(value, 'labels')}) = 'ARRAY' "
@@ -137,17 +148,13 @@ def _labels(value: str) -> str:
     )
 
 
-_POINTER = "'/' || replace(replace(key, '~', '~0'), '/', '~1')"
-"""The expression for the way to a key."""
-
-
 def _questions(files: Files, query: str, question: str) -> list[str]:
     """The parts of the form that hold labels of the whole object; of others, says what they hold."""
     parts = f"SELECT unnest(json_keys(content)) AS key, content FROM ({query}) WHERE json_type(content) = 'OBJECT'"
-    values = f"SELECT key, json_extract(content, {_POINTER}) AS value FROM ({parts})"
+    values = f"SELECT key, json_extract(content, {way_to('key')}) AS value FROM ({parts})"
     labels = f"SELECT key, value, {_labels('value')} AS labels FROM ({values})"
     plain = "coalesce(len(list_filter(labels, lambda one: json_type(one) IN ('ARRAY', 'OBJECT'))) = 0, true)"
-    ticks = "len(list_filter(json_keys(value), lambda key: json_type(value, '/' || key) <> 'BOOLEAN')) = 0"
+    ticks = f"len(list_filter(json_keys(value), lambda key: json_type(value, {way_to('key')}) <> 'BOOLEAN')) = 0"
     known = f"{text_of('value', 'label')} IS NOT NULL OR {field_of('value', 'labels')} IS NOT NULL OR {ticks}"
     good = f"{plain} AND (json_type(value) <> 'OBJECT' OR {known})"
     rows = files.ask(f"SELECT key, bool_and({good}) FROM ({labels}) GROUP BY key ORDER BY key")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from crowdopt.data.readers.tools.base import Export, Files, Tool, cases, excerpt, field_of, text_of, words
+from crowdopt.data.readers.tools.base import Export, Files, Tool, cases, excerpt, field_of, text_of, way_to, words
 from crowdopt.data.tables.workspace import literal, quote
 from crowdopt.errors import InputError
 
@@ -95,7 +95,7 @@ def _scored(files: Files) -> str:
     scores = field_of("sample", "scores")
     names = f"CASE WHEN len(json_keys({scores})) > 0 THEN json_keys({scores}) ELSE [NULL] END"
     named = f"SELECT *, unnest({names}) AS scorer FROM ({each})"
-    way = "'/scores/' || replace(replace(scorer, '~', '~0'), '/', '~1') || '/value'"
+    way = f"'/scores' || {way_to('scorer')} || '/value'"
     return f"SELECT *, json_extract(sample, {way}) AS value FROM ({named})"
 
 

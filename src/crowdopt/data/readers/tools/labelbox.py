@@ -14,6 +14,7 @@ from crowdopt.data.readers.tools.base import (
     if_any,
     list_of,
     text_of,
+    way_to,
     words,
 )
 from crowdopt.data.tables.workspace import literal
@@ -88,7 +89,7 @@ def _labels(files: Files) -> str:
     keys = f"json_keys({field_of('json', PROJECTS)})"
     each = f"SELECT json, unnest(CASE WHEN len({keys}) > 0 THEN {keys} ELSE [NULL] END) AS project"
     projects = f"{each} FROM ({files.objects})"
-    way = f"'/{PROJECTS}/' || replace(replace(project, '~', '~0'), '/', '~1') || '/labels'"
+    way = f"'/{PROJECTS}' || {way_to('project')} || '/labels'"
     listed = list_of("labels")
     found = f"SELECT *, json_extract(json, {way}) AS labels FROM ({projects})"
     one = f"SELECT *, unnest(CASE len({listed}) WHEN 0 THEN [NULL] ELSE {listed} END) AS label FROM ({found})"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crowdopt.data.readers.jsonl import pointer
-from crowdopt.data.readers.tools.base import NOTHING, Export, Files, Tool, cases, excerpt, unprefixed, words
+from crowdopt.data.readers.tools.base import NOTHING, Export, Files, Tool, cases, excerpt, unprefixed, way_to, words
 from crowdopt.data.readers.tools.mturk_items import ITEM, Family, choose_question, items_of
 from crowdopt.data.tables.workspace import literal, quote
 
@@ -154,8 +154,7 @@ def _from_json(files: Files, query: str) -> dict[str, tuple[str, str]]:
     for (name,) in rows:
         value = f"json_extract({first}, {literal(pointer(str(name)))})"
         options = f"CASE json_type({value}) WHEN 'OBJECT' THEN json_keys({value}) ELSE [] END"
-        escaped = "replace(replace(option, '~', '~0'), '/', '~1')"
-        true = f"json_extract_string({value}, concat('/', {escaped})) = 'true'"
+        true = f"json_extract_string({value}, {way_to('option')}) = 'true'"
         chosen = f"list_filter({options}, lambda option: {true})"
         plain = [(f"json_exists({value}, '/{one}')", f"json_extract_string({value}, '/{one}')") for one in PLAIN]
         label = cases(

@@ -15,6 +15,7 @@ from crowdopt.data.readers.tools.base import (
     list_of,
     named_by_files,
     text_of,
+    way_to,
     words,
 )
 from crowdopt.data.tables.workspace import literal
@@ -125,8 +126,7 @@ def _parts(item: str) -> str:
 def _question(files: Files, answers: str, question: str) -> str:
     """The key of the answers whose value is the label; empty if they are no objects."""
     objects = f"SELECT parsed, unnest(json_keys(parsed)) AS name FROM ({answers}) WHERE json_type(parsed) = 'OBJECT'"
-    pointer = "'/' || replace(replace(name, '~', '~0'), '/', '~1')"
-    values = f"SELECT name, json_extract(parsed, {pointer}) AS value FROM ({objects})"
+    values = f"SELECT name, json_extract(parsed, {way_to('name')}) AS value FROM ({objects})"
     scalar = "json_type(value) NOT IN ('ARRAY', 'OBJECT', 'NULL')"
     rows = files.ask(
         f"SELECT name, coalesce(bool_or(len(json_extract_string(value, '$')) > {SHORT}), false) "

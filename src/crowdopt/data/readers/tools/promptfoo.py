@@ -13,6 +13,7 @@ from crowdopt.data.readers.tools.base import (
     field_of,
     if_any,
     list_of,
+    way_to,
     words,
 )
 from crowdopt.data.tables.workspace import literal, quote
@@ -126,14 +127,13 @@ def _read_table(files: Files, reading: Reading) -> Export:
     scores = f"TRY_CAST({quote(SCORES)} AS JSON)"
     keys = "CASE WHEN len(json_keys(scores)) > 0 THEN json_keys(scores) ELSE [NULL] END"
     query = f"SELECT *, unnest({keys}) AS grader FROM (SELECT *, {scores} AS scores FROM ({files.table(names)}))"
-    way = "'/' || replace(replace(grader, '~', '~0'), '/', '~1')"
     return Export(
         query,
         {name: quote(name) for name in names}
         | {
             "task": inputs[0] if len(inputs) == 1 else f"to_json([{', '.join(inputs)}])::VARCHAR",
             "worker": "grader",
-            "label": f"json_extract_string(scores, {way})",
+            "label": f"json_extract_string(scores, {way_to('grader')})",
         },
         left_out=cases(("grader IS NULL", literal("outputs without named scores (JSON has all scores)"))),
         question="score",
