@@ -137,6 +137,12 @@ CASES = {
         (),
         ["nothing but 1 outputs that were not graded"],
     ),
+    "no record of promptfoo": (
+        "a.jsonl",
+        PROMPTFOO.read_bytes() + b'{"note": "from somewhere else"}\n',
+        (),
+        ["a.jsonl: no list of results, or result, in", "from somewhere else"],
+    ),
     # SageMaker Ground Truth
     "a manifest of labels": (
         "a.manifest",
