@@ -228,10 +228,10 @@ class Reading:
             | {
                 "class_column": given.get("class_", ""),
                 "group": group,
-                "keep": _several(options["keep"]),
+                "keep": _names(options["keep"], "keep"),
                 "na": tuple(canonical_text(text) for text in _several(options["na"])),
-                "worker_columns": _several(options["worker_columns"]),
-                "task_columns": _several(options["task_columns"]),
+                "worker_columns": _names(options["worker_columns"], "worker_columns"),
+                "task_columns": _names(options["task_columns"], "task_columns"),
                 "labels": tuple(canonical_text(label) for label in options["labels"]),
                 "ranked": tuple(canonical_text(name) for name in given.get("ranked", ())),
                 "scale": options["scale"] or "",
@@ -277,6 +277,14 @@ def _without_dots(name: str) -> str:
 def _several(texts: Any) -> tuple[str, ...]:
     """Several texts; one alone need not be a list."""
     return (texts,) if isinstance(texts, str) else tuple(texts)
+
+
+def _names(texts: Any, option: str) -> tuple[str, ...]:
+    """Names of columns, which are texts."""
+    names = _several(texts)
+    if odd := [name for name in names if not isinstance(name, str)]:
+        raise InputError(f"{option} must be a list of texts, and {odd[0]!r} is none")
+    return names
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
