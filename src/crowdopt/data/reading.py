@@ -167,7 +167,9 @@ class Reading:
         if self.task_columns and self.keep:
             raise InputError("with --task-columns a row is a worker, and has no columns of tasks to --keep")
         if self.worker_from_file:
-            raise InputError("a wide table has a column for each worker: leave out --worker-from-file, or --wide")
+            raise InputError(
+                f"a wide table has a column for each worker: leave out --worker-from-file, or {self.wide_option}"
+            )
         if self.order_by:
             raise InputError("a wide table has one response of a worker to a task: leave out --order-by")
         if self.time or self.seconds:
@@ -177,6 +179,11 @@ class Reading:
     def across_columns(self) -> tuple[str, ...]:
         """The columns that are named for the workers (or tasks) of a wide table; none if all others are."""
         return self.task_columns or self.worker_columns
+
+    @property
+    def wide_option(self) -> str:
+        """The option that says that a table is wide."""
+        return f"--{self.across}-columns" if self.across_columns else "--wide"
 
     @property
     def across(self) -> Literal["worker", "task"]:
