@@ -11,6 +11,7 @@ import crowdopt
 from support.bad_input import CONTENTS, GOOD
 from support.commands import HEADER, text
 from support.commands import prove_command as prove
+from support.needs import SAMPLES
 
 
 @pytest.mark.parametrize("name", CONTENTS)
@@ -299,3 +300,17 @@ def test_bad_prior_solution(fails, name, expected):
     for file, content in {"rated.json": solution, "damaged.json": solution | {"offsets": {"smoothing": 1}}}.items():
         files[file] = json.dumps(content).encode()
     assert expected in fails(*prove("--prior-matrix", name), files=files)
+
+
+def test_a_name_with_a_nul_character_is_told_as_such(fails):
+    message = fails(
+        "aggregate", "a.jsonl", "--task", "id", "--wide", files={"a.jsonl": b'{"id": "a", "x\\u0000y": "p", "b": "p"}'}
+    )
+    assert "the name 'x\\x00y' has a NUL character: take it out" in message
+
+
+def test_a_question_may_have_a_nul_character(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text((SAMPLES / "label_studio.json").read_text().replace('"sentiment"', '"senti\\u0000ment"'))
+    solution = crowdopt.aggregate(path, question="senti\0ment")
+    assert solution.answers.equals(crowdopt.aggregate(SAMPLES / "label_studio.json", question="sentiment").answers)

@@ -25,6 +25,9 @@ REAL = {
     "tweet_id contributor_id sentiment": "--task tweet_id --worker contributor_id --label sentiment",
     "Item-ID Rater Score": "--task Item-ID --worker Rater --label Score",
     "text annotator_name choice": "--task text --worker annotator_name --label choice",
+    "id question judge verdict": "--task id --worker judge --label verdict",
+    "id task_id user_id value": "--task task_id --worker user_id --label value",
+    "question judge verdict": "--task question --worker judge --label verdict",
 }
 
 
@@ -40,6 +43,15 @@ def test_all_wrong_names_are_told_at_once():
         "label, and none named 'note' for the --keep option; did you mean --task id --label answer? (columns: id, who, "
         "answer)"
     )
+
+
+def test_where_neither_workers_nor_labels_have_a_column_the_table_may_be_wide():
+    wide = "; if each worker has a column, say --wide or --worker-columns"
+    assert f"{wide}; did you mean --task id? (columns: id, question, gpt-4o" in said(["id", "question", "gpt-4o", "b"])
+    assert f"'label' for the label{wide} (columns: task, gpt-4o" in said(["task", "gpt-4o", "claude-3.5"])
+    assert wide not in said(["id", "judge", "x"])
+    assert wide not in said(["id", "worker", "x"])
+    assert wide not in said(["task", " worker", "x"])
 
 
 def test_no_column_is_suggested_twice_or_if_it_has_a_role():

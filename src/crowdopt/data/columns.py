@@ -17,12 +17,12 @@ Choose = Callable[[Sequence[str]], list[str]]
 """Given the columns that a source has, the ones to read; raises ColumnError."""
 
 SYNONYMS = {
-    "task": ("task", "task_id", "task_name", "item", "item_id", "unit", "unit_id", "question", "question_id", "hit",
-             "hitid", "example", "example_id", "sample", "sample_id", "instance", "instance_id", "document",
-             "document_id", "doc", "doc_id", "record", "record_id", "subject", "subject_id", "subject_ids", "object",
-             "object_id", "image", "image_id", "image_name", "filename", "file_name", "sentence_id", "text_id",
-             "tweet_id", "post_id", "comment_id", "pair_id", "prompt_id", "query_id", "test_case", "custom_id",
-             "orig_id", "original_id", "external_id", "row_id", "uid", "id", "index", "idx", "image_url", "url",
+    "task": ("task", "task_id", "task_name", "item", "item_id", "unit", "unit_id", "question_id", "hit", "hitid",
+             "example_id", "sample", "sample_id", "instance", "instance_id", "document_id", "doc_id", "record",
+             "record_id", "subject", "subject_id", "subject_ids", "object", "object_id", "image", "image_id",
+             "image_name", "filename", "file_name", "sentence_id", "text_id", "tweet_id", "post_id", "comment_id",
+             "pair_id", "prompt_id", "query_id", "test_case", "custom_id", "orig_id", "original_id", "external_id",
+             "row_id", "uid", "id", "question", "example", "document", "doc", "index", "idx", "image_url", "url",
              "prompt", "sentence", "tweet", "text"),
     "worker": ("worker", "worker_id", "workerid", "worker_name", "annotator", "annotator_id", "annotator_name",
                "rater", "rater_id", "user", "user_id", "user_name", "username", "performer", "performer_id", "judge",
@@ -38,6 +38,9 @@ SYNONYMS = {
     "group": ("group", "batch", "question", "language", "project", "job", "campaign"),
 }  # fmt: skip
 """Common names of columns, likeliest first: suggested in errors, never used in silence."""
+
+WIDE = "if each worker has a column, say --wide or --worker-columns"
+"""What to do where neither workers nor labels have a column."""
 
 LISTED = 12
 """Columns that an error lists."""
@@ -73,6 +76,8 @@ def _missing(missing: Sequence[tuple[str, str]], free: Sequence[str], columns: S
         if guess := odd or suggest(name, role, left):
             (blank if odd else guessed).append((guess, role))
     hint = f"; {_about_blanks(blank)}" if blank else ""
+    if {"worker", "label"} <= {role for _, role in missing} - {role for _, role in blank + guessed}:
+        hint += f"; {WIDE}"
     hint += f"; did you mean {_options(guessed)}?" if guessed else ""
     # A name with blanks around it looks like the right one; quotes show the difference.
     listed = ", ".join(name if name == name.strip() else repr(name) for name in columns[:LISTED])

@@ -167,7 +167,9 @@ class Reading:
         if self.task_columns and self.keep:
             raise InputError("with --task-columns a row is a worker, and has no columns of tasks to --keep")
         if self.worker_from_file:
-            raise InputError("a wide table has a column for each worker: leave out --worker-from-file, or --wide")
+            raise InputError(
+                f"a wide table has a column for each worker: leave out --worker-from-file, or {self.wide_option}"
+            )
         if self.order_by:
             raise InputError("a wide table has one response of a worker to a task: leave out --order-by")
         if self.time or self.seconds:
@@ -177,6 +179,11 @@ class Reading:
     def across_columns(self) -> tuple[str, ...]:
         """The columns that are named for the workers (or tasks) of a wide table; none if all others are."""
         return self.task_columns or self.worker_columns
+
+    @property
+    def wide_option(self) -> str:
+        """The option that says that a table is wide."""
+        return f"--{self.across}-columns" if self.across_columns else "--wide"
 
     @property
     def across(self) -> Literal["worker", "task"]:
@@ -228,10 +235,10 @@ class Reading:
             | {
                 "class_column": given.get("class_", ""),
                 "group": group,
-                "keep": _several(options["keep"]),
+                "keep": _names(options["keep"], "keep"),
                 "na": tuple(canonical_text(text) for text in _several(options["na"])),
-                "worker_columns": _several(options["worker_columns"]),
-                "task_columns": _several(options["task_columns"]),
+                "worker_columns": _names(options["worker_columns"], "worker_columns"),
+                "task_columns": _names(options["task_columns"], "task_columns"),
                 "labels": tuple(canonical_text(label) for label in options["labels"]),
                 "ranked": tuple(canonical_text(name) for name in given.get("ranked", ())),
                 "scale": options["scale"] or "",
@@ -277,6 +284,14 @@ def _without_dots(name: str) -> str:
 def _several(texts: Any) -> tuple[str, ...]:
     """Several texts; one alone need not be a list."""
     return (texts,) if isinstance(texts, str) else tuple(texts)
+
+
+def _names(texts: Any, option: str) -> tuple[str, ...]:
+    """Names of columns, which are texts."""
+    names = _several(texts)
+    if odd := [name for name in names if not isinstance(name, str)]:
+        raise InputError(f"{option} must be a list of texts, and {odd[0]!r} is none")
+    return names
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:

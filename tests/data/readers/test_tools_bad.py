@@ -110,6 +110,17 @@ CASES = {
     "question of a table": (("responses.csv", None), Q, ["--question is for exports", "export.csv is none"]),
     "no question there": (("prodigy.jsonl", None), Q, ["--question means nothing for an export of Prodigy"]),
     "nothing is rejected": ((STUDIO, None), (*Q, "--keep-rejected"), ["--keep-rejected means nothing", "Label Studio"]),
+    "worker columns": (
+        ("promptfoo.jsonl", None),
+        ("--from", "promptfoo", "--worker-columns", "namedScores.*"),
+        ["no wide table: leave out --worker-columns, or read it as a plain table with --from table"],
+    ),
+    "worker columns of a document": (
+        ("inspect_log.json", None),
+        ("--task", "id", "--worker-columns", "score_*"),
+        ["leave out --worker-columns, or export CSV, and read that with --from table"],
+    ),
+    "task columns": (("mturk.csv", None), ("--from", "mturk", "--task-columns", "Answer.*"), ["out --task-columns"]),
     "wide": (("mturk.csv", None), ("--from", "mturk", "--wide"), ["leave out --wide"]),
     "unknown column": (("mturk.csv", None), ("--keep", "txt"), ["'txt'", "did you mean 'text'?"]),
     # another tool, another version

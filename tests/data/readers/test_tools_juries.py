@@ -153,7 +153,8 @@ def test_the_option_is_suggested_where_it_may_help():
     [
         ("frame", {}, "a frame or a table of a database has none"),
         ("database", {}, "a frame or a table of a database has none"),
-        ("jury/*.jsonl", {"wide": True}, "a wide table has a column for each worker"),
+        ("jury/*.jsonl", {"wide": True}, "a wide table has a column for each worker: .* or wide=True"),
+        ("jury/*.jsonl", {"worker_columns": "j_*"}, "a wide table has a column for each worker: .* or worker_columns"),
         ("label_studio.json", {"question": "sentiment"}, "worker_from_file=True means nothing for an export of Label"),
     ],
 )

@@ -83,6 +83,18 @@ CASES = {
         ["requests of a batch", "output file"],
     ),
     "no custom_id": ("a.jsonl", changed(OPENAI, setting("custom_id", to=None)), (), ["a.jsonl: no custom_id in"]),
+    "no line of a batch": (
+        "a.jsonl",
+        OPENAI.read_bytes() + b'{"note": "from somewhere else"}\n',
+        (),
+        ["a.jsonl: no custom_id in", "from somewhere else"],
+    ),
+    "a request among answers": (
+        "a.jsonl",
+        OPENAI.read_bytes() + b'{"custom_id": "a", "method": "POST", "url": "/v1", "body": {}}\n',
+        (),
+        ["a.jsonl: no response or error in", '"method"'],
+    ),
     "nothing but failures": (
         "a.jsonl",
         swapped(OPENAI, '"status_code": 200', '"status_code": 500'),
@@ -136,6 +148,12 @@ CASES = {
         b'{"gradingResult": null, "testIdx": 0, "promptIdx": 0}',
         (),
         ["nothing but 1 outputs that were not graded"],
+    ),
+    "no record of promptfoo": (
+        "a.jsonl",
+        PROMPTFOO.read_bytes() + b'{"note": "from somewhere else"}\n',
+        (),
+        ["a.jsonl: no list of results, or result, in", "from somewhere else"],
     ),
     # SageMaker Ground Truth
     "a manifest of labels": (

@@ -107,3 +107,16 @@ def test_all_files_must_have_the_path(tmp_path):
     second.write_text("item.id,by.o.1.name,verdict.score\nt0,w9,1\n")
     with pytest.raises(InputError, match=r"'verdict\.score' is BIGINT in .* but VARCHAR"):
         crowdopt.aggregate([first, second], **NAMES)
+
+
+def test_paths_go_with_the_names_of_files(tmp_path):
+    for worker in ("w0", "w1", "w2"):
+        own = [row for row in rows() if row["by"]["o.1"]["name"] == worker]
+        written(tmp_path, own).rename(tmp_path / f"{worker}.jsonl")
+    solution = crowdopt.aggregate(
+        sorted(tmp_path.iterdir()), task="item.id", label="verdict.score", keep=["item.lang"], worker_from_file=True
+    )
+    found = solution.source.responses.table.collect().to_arrow().to_pylist()
+    assert sorted((row["task"], row["worker"], row["label"]) for row in found) == sorted(
+        (row["item"]["id"], row["by"]["o.1"]["name"], row["verdict"]["score"]) for row in rows()
+    )

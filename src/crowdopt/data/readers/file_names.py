@@ -54,7 +54,9 @@ def with_worker(part: Part, worker: str, name: str) -> Part:
         cells = (f"{literal(name)} AS {quote(one)}" if one == worker else quote(one) for one in chosen)
         return f"SELECT {', '.join(cells)} FROM ({query})", nulls
 
-    return Part(part.name, [*part.columns, worker], select)
+    inside = part.inside
+    named = None if inside is None else (lambda: with_worker(inside(), worker, name))
+    return Part(part.name, [*part.columns, worker], select, named)
 
 
 def check_named(sources: Sequence[InputFile]) -> None:

@@ -34,7 +34,12 @@ def quote(identifier: str) -> str:
 
     >>> quote('a"; drop table x; --')
     '"a""; drop table x; --"'
+
+    Raises:
+        InputError: It has a NUL character, which no name can have.
     """
+    if "\0" in identifier:
+        raise InputError(f"the name {identifier!r} has a NUL character: take it out")
     return '"' + identifier.replace('"', '""') + '"'
 
 
@@ -44,7 +49,8 @@ def literal(text: str) -> str:
     >>> literal("it's")
     "'it''s'"
     """
-    return "'" + text.replace("'", "''") + "'"
+    quoted = "'" + text.replace("'", "''") + "'"
+    return "(" + quoted.replace("\0", "' || chr(0) || '") + ")" if "\0" in text else quoted
 
 
 def path_literal(path: str | Path) -> str:

@@ -150,9 +150,21 @@ def _not_left_out(tool: str) -> tuple[str, ...]:
     return (f"a plain table, rejected work counts; --from {tool} reads it as an export of {tool_named(tool).title}",)
 
 
+_MAY_BE_WIDE = ("inspect-ai", "promptfoo")
+"""Tools that write the scores of several graders in one row, too, which can be read as a wide table."""
+
+
+def _no_wide_table(files: Files, reading: Reading) -> str:
+    said = f"an export of {tool_named(reading.tool).title} is no wide table: leave out {reading.wide_option}"
+    if reading.tool not in _MAY_BE_WIDE:
+        return said
+    document = any(source.kind == "json" for source in files.sources)
+    return f"{said}, or {'export CSV, and read that' if document else 'read it as a plain table'} with --from table"
+
+
 def _open_export(files: Files, reading: Reading, choose: Choose) -> OpenedSource:
     if reading.wide:
-        raise InputError(f"an export of {tool_named(reading.tool).title} is no wide table: leave out --wide")
+        raise InputError(_no_wide_table(files, reading))
     for option in [*_given(reading), *(["worker_from_file"] if reading.worker_from_file else [])]:
         if option not in tool_named(reading.tool).options:
             title = tool_named(reading.tool).title

@@ -48,6 +48,8 @@ def read(files: Files, reading: Reading) -> Export:
     files.need([TASK, RESPONSE], TITLE)
     answers = _answers(files)
     question = _question(files, answers, reading.question)
+    said = f"coalesce({field_of('json', RESPONSE)}, {field_of('json', 'error')})"
+    known = f"({text_of('json', TASK)} IS NOT NULL AND {said} IS NOT NULL)"
     model, file = if_any(field_of("body", "model")), "to_json(file)"
     notes = () if not question or reading.question else (f"label: {question!r} of the JSON that was answered",)
     value = field_of("parsed", question) if question else "to_json(answer)"
@@ -67,6 +69,7 @@ def read(files: Files, reading: Reading) -> Export:
             "file": file,
         },
         left_out=cases(
+            (f"NOT {known}", "NULL"),
             ("failed", literal("failed requests")),
             ("answer IS NULL OR answer = ''", literal("empty answers")),
             unfit,
@@ -76,6 +79,7 @@ def read(files: Files, reading: Reading) -> Export:
                 f"{text_of('json', TASK)} IS NULL",
                 words("path", literal(f": no {TASK} in "), excerpt("json")),
             ),
+            (f"NOT {known}", words(literal(f"{files.name}: no {RESPONSE} or error in "), excerpt("json"))),
             (
                 f"json_type({value}) IN ('ARRAY', 'OBJECT')" if question else "false",
                 words(

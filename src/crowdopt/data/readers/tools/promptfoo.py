@@ -48,6 +48,7 @@ def read(files: Files, reading: Reading) -> Export:
     question = files.choose_question(reading.question or QUESTIONS[0], QUESTIONS, TITLE)
     query = files.stored(_graded(files))
     assertion = field_of("part", "assertion")
+    known = f"(coalesce({if_any('test')}, {if_any('vars')}) IS NOT NULL)"
     inputs = files.ask(f"SELECT DISTINCT unnest(json_keys(vars)) AS name FROM ({query}) ORDER BY name")
     place = [literal(f"{files.name}: test "), "test::VARCHAR", literal(": ")]
     return Export(
@@ -64,15 +65,12 @@ def read(files: Files, reading: Reading) -> Export:
             "output": field_of(field_of("result", "response"), "output"),
         },
         left_out=cases(
-            ("result IS NOT NULL AND part IS NULL", literal("outputs that were not graded")),
+            (f"{known} AND part IS NULL", literal("outputs that were not graded")),
             (f"{if_any(assertion)} IS NULL AND part IS NOT NULL", literal("sums of several assertions")),
         ),
         problem=cases(
-            ("result IS NULL", words(literal(f"{files.name}: no list of results in "), excerpt("json"))),
-            (
-                f"coalesce({if_any('test')}, {if_any('vars')}) IS NULL",
-                words(literal(f"{files.name}: no testIdx in "), excerpt("result")),
-            ),
+            ("result IS NULL", words(literal(f"{files.name}: no list of results, or result, in "), excerpt("json"))),
+            (f"NOT {known}", words(literal(f"{files.name}: no testIdx in "), excerpt("result"))),
             (
                 f"json_type({field_of('part', question)}) IN ('ARRAY', 'OBJECT')",
                 words(*place, literal(f"{question!r} is not one value: "), excerpt("part")),
@@ -84,13 +82,14 @@ def read(files: Files, reading: Reading) -> Export:
 
 
 def _graded(files: Files) -> str:
-    """The query for all parts of all gradings; an output that was not graded is there without."""
-    if GRADED in files.columns:
-        each = f"SELECT json, json AS result FROM ({files.objects})"
-    else:
-        listed = f"json_extract(json, '/{RESULTS}/{RESULTS}')"
-        results = f"CASE json_type({listed}) WHEN 'ARRAY' THEN {list_of(listed)} ELSE [NULL] END"
-        each = f"SELECT {excerpt('json')} AS json, unnest({results}) AS result FROM ({files.objects})"
+    """The query for all parts of all gradings; an output that was not graded is there without.
+
+    A record is a document with a list of results, or a result of its own, whatever the other files have.
+    """
+    listed = f"json_extract(json, '/{RESULTS}/{RESULTS}')"
+    own = f"coalesce({field_of('json', GRADED)}, {field_of('json', 'testIdx')}) IS NOT NULL"
+    results = cases((f"json_type({listed}) = 'ARRAY'", list_of(listed)), (own, "[json]"), ("true", "[NULL]"))
+    each = f"SELECT {excerpt('json')} AS json, unnest({results}) AS result FROM ({files.objects})"
     parts = list_of(field_of(field_of("result", GRADED), "componentResults"))
     fields = {"vars": "vars", "testIdx": "test", "promptIdx": "prompt"}
     named = ", ".join(f"{field_of('result', field)} AS {name}" for field, name in fields.items())
