@@ -114,17 +114,16 @@ def suggest(name: str, role: str, available: Sequence[str]) -> str | None:
 
 def choose_responses(reading: Reading) -> Choose:
     """The columns that a table of responses needs."""
-    if reading.wide:
-        wanted = [(reading.index, reading.index_role), (reading.class_column, "class"), (reading.group, "group")]
-    else:
-        names = {"task": reading.task, "worker": reading.worker, "label": reading.label}
-        names |= {"class": reading.class_column, "group": reading.group}
-        wanted = [(name, role) for role, name in names.items()]
-        options = ("order_by", "time", "seconds")
-        wanted += [(getattr(reading, name), f"--{name.replace('_', '-')} option") for name in options]
+    wanted = [(reading.index, reading.index_role)]
+    if not reading.wide:
+        wanted = [(reading.task, "task"), (reading.worker, "worker"), (reading.label, "label")]
+    options = {"class": reading.class_column, "group": reading.group}
+    options |= {
+        f"--{name.replace('_', '-')} option": getattr(reading, name) for name in ("order_by", "time", "seconds")
+    }
+    wanted += [(name, role) for role, name in options.items() if name]
     wanted += [(name, "--keep option") for name in reading.keep]
     wanted += [(name, "--where option") for name in reading.where_columns]
-    wanted = [(name, role) for name, role in wanted if name]
 
     def choose(available: Sequence[str]) -> list[str]:
         chosen = need_all(wanted, available)

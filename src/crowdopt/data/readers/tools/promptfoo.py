@@ -118,7 +118,7 @@ def _read_table(files: Files, reading: Reading) -> Export:
     if files.columns.count(STATUS) > 1:
         raise InputError(
             f"{files.name} has the outputs of {files.columns.count(STATUS)} prompts in columns of the same names: "
-            "write JSON (promptfoo eval -o results.json)"
+            "have promptfoo write JSON"
         )
     files.choose_question(reading.question or "score", ["score"], TITLE)
     names = [name for name in dict.fromkeys(files.columns) if name.strip()]
