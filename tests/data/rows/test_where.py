@@ -186,3 +186,36 @@ def test_a_bare_value_takes_no_operators(text):
 def test_words_with_or_and_and_in_them_and_quoted_operators_are_values():
     text = 'a = more oranges and b = "x or y & z" and c = sand AND d != and/or'
     assert [one.value for one in parse_conditions(text)] == ["more oranges", "x or y & z", "sand", "and/or"]
+
+
+BIG = 12345678901234567
+"""As a fraction it is the same as the next whole number."""
+
+OF_BIG = {
+    "pandas": pd.DataFrame,
+    "pandas of Arrow": lambda columns: pd.DataFrame(columns).convert_dtypes(dtype_backend="pyarrow"),
+    "polars": pl.DataFrame,
+    "arrow": pa.table,
+    "duckdb": lambda columns: duckdb.connect().from_arrow(pa.table(columns)),
+    "texts": lambda columns: pl.DataFrame(columns).with_columns(pl.col("big").cast(str)),
+}
+
+
+@pytest.mark.parametrize("way", OF_BIG)
+def test_whole_numbers_are_compared_digit_by_digit(way):
+    columns = {"task": ["a", "b", "c", "d"], "worker": ["w"] * 4, "label": ["x", "y", "x", "y"],
+               "big": [BIG, BIG + 1, -BIG, 0]}  # fmt: skip
+    found = {
+        f"big = {BIG}": "a", f"big = +0{BIG + 1}": "b", f"big != {BIG}": "bcd", f"big = -{BIG}": "c",
+        "big > 5": "ab", "big = 0.0": "d", f"big = {BIG / 1}": "ab",
+    }  # fmt: skip
+    for where, tasks in found.items():
+        data = OF_BIG[way](columns)
+        opened = open_responses(data, Reading(where=where), workspace_for(data))
+        assert sorted(fetch(adopt(opened.table, lambda _: ["task"]))["task"]) == list(tasks), where
+
+
+def test_seconds_may_be_any_whole_number():
+    columns = {"task": list("ab"), "worker": ["w"] * 2, "label": ["x", "y"], "took": [BIG, BIG]}
+    workers = crowdopt.aggregate(pa.table(columns), seconds="took").workers()
+    assert workers["median_seconds"].to_pylist() == [float(BIG)]

@@ -337,8 +337,10 @@ def with_numbers(table: Table, name: str, new: str) -> Table:
     """The table with a new column: the finite number that a column's value is, null where it is none."""
     dtype = table.collect_schema()[name]
     if dtype.is_numeric():
-        # A float of 32 bits is taken for the decimal that it is shown as, so that 0.7 is not less than 0.7.
-        column = nw.col(name).cast(nw.String) if dtype == nw.Float32 else nw.col(name)
+        # A float of 32 bits is taken for the decimal that it is shown as, so that 0.7 is not less than 0.7, and a whole
+        # number for the nearest fraction, where Arrow would raise.
+        by_text = dtype == nw.Float32 or dtype.is_integer()
+        column = nw.col(name).cast(nw.String) if by_text else nw.col(name)
         number = column.cast(nw.Float64)
         return table.with_columns(nw.when(number.is_finite()).then(number).alias(new))
     return with_parsed(table, name, new)
