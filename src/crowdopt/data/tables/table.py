@@ -324,7 +324,16 @@ def with_texts(table: Table, names: Sequence[str]) -> Table:
     objects = [name for name in names if schema[name] == nw.Object]
     if objects:
         table = with_object_texts(table, objects)
+    zoned = [name for name in names if isinstance(kind := schema[name], nw.Datetime) and kind.time_zone is not None]
+    if zoned:
+        table = in_utc(table, zoned)
     return table.with_columns(canonical_texts(name, schema[name]).alias(name) for name in names if name not in objects)
+
+
+@_by_backend
+def in_utc(table: Table, names: Sequence[str]) -> Table:
+    """The table with some columns of times that have a zone as the times in Greenwich."""
+    return table.with_columns(nw.col(name).dt.convert_time_zone("UTC") for name in names)
 
 
 @_by_backend
