@@ -219,3 +219,13 @@ def test_seconds_may_be_any_whole_number():
     columns = {"task": list("ab"), "worker": ["w"] * 2, "label": ["x", "y"], "took": [BIG, BIG]}
     workers = crowdopt.aggregate(pa.table(columns), seconds="took").workers()
     assert workers["median_seconds"].to_pylist() == [float(BIG)]
+
+
+def test_a_pattern_takes_no_column_of_a_condition_for_a_worker():
+    rows = pd.DataFrame(
+        {"task": ["a", "b", "c"], "split": ["test", "test", "dev"], "ann": list("xyx"), "bob": list("xyy")}
+    )
+    solution = crowdopt.aggregate(rows, where="split = test", worker_columns="*")
+    assert sorted(solution.workers()["worker"]) == ["ann", "bob"]
+    named = crowdopt.aggregate(rows, where="split = test", worker_columns=["ann", "split"])
+    assert sorted(named.workers()["worker"]) == ["ann", "split"]
