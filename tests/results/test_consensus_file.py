@@ -45,7 +45,7 @@ def few_inside(monkeypatch):
 def test_there_and_back(solution, tmp_path):
     data = json.loads(json.dumps(solution.to_dict(), allow_nan=False))
     assert data == solution.to_dict()
-    assert (data["kind"], data["format_version"]) == ("consensus", 4)
+    assert (data["kind"], data["format_version"]) == ("consensus", 5)
     again = Solution.from_dict(data)
     assert isinstance(again, ConsensusSolution)
     assert again.to_dict() == data

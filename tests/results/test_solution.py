@@ -145,13 +145,13 @@ def test_a_key_too_many_is_damage(solution):
                 Solution.from_dict(changed(data, (*path, "extra"), 1))
 
 
-@pytest.mark.parametrize("version", [0, 1, 2, 3, "4", None, True, 2.5])
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 4, "5", None, True, 2.5])
 def test_another_format_version_names_the_version_that_wrote_it(version):
     data = prove(frame()).to_dict() | {"format_version": version, "crowdopt_version": "9.9"}
     with pytest.raises(SolutionFileError) as raised:
         Solution.from_dict(data)
     if version is not True:  # True equals 1, and is found later
-        assert re.search(rf"format version {version!r}; this crowdopt reads version 4.*\(9\.9\)", str(raised.value))
+        assert re.search(rf"format version {version!r}; this crowdopt reads version 5.*\(9\.9\)", str(raised.value))
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_another_format_version_names_the_version_that_wrote_it(version):
         (b"[]", "not a crowdopt solution file"),
         (b"null", "not a crowdopt solution file"),
         (b'{"format": "other"}', "not a crowdopt solution file"),
-        (b'{"format": "crowdopt solution", "format_version": 4}', "is missing"),
+        (b'{"format": "crowdopt solution", "format_version": 5}', "is missing"),
         (b"[" * 100_000, "not a solution file"),
         (b"\xff\xfe\x00", "not UTF-8"),
     ],

@@ -114,7 +114,7 @@ def suggest(name: str, role: str, available: Sequence[str]) -> str | None:
 
 def choose_responses(reading: Reading) -> Choose:
     """The columns that a table of responses needs."""
-    wanted = [(reading.index, reading.index_role)]
+    wanted: list[tuple[str, str]] = [(reading.index, reading.index_role)]
     if not reading.wide:
         wanted = [(reading.task, "task"), (reading.worker, "worker"), (reading.label, "label")]
     options = {"class": reading.class_column, "group": reading.group}

@@ -60,6 +60,8 @@ def canonical_text(value: Any) -> str:
         return str(int(value)) if value.is_integer() and abs(value) < EXPONENT else repr(value)
     if isinstance(value, decimal.Decimal):
         return format(value.normalize(), "f") if value.is_finite() else str(value)
+    if isinstance(value, dt.datetime) and value.tzinfo is not None:
+        value = value.astimezone(dt.UTC).replace(tzinfo=None)
     if isinstance(value, dt.date | dt.time):
         return value.isoformat()
     if isinstance(value, bytes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from datetime import UTC, datetime
 from statistics import median
 
@@ -86,6 +87,9 @@ TIMES = {
     "2026-11-19T10:00:00Z": "2026-11-19T10:00:00",
     "2026-11-19T10:00:00.25+02:00": "2026-11-19T08:00:00",
     "2026-11-19 10:00:00-0530": "2026-11-19T15:30:00",
+    "2015-10-26 15:38:06+02": "2015-10-26T13:38:06",
+    "2015-10-26 15:38:06-08": "2015-10-26T23:38:06",
+    "2015-10-26T15:38:00+0545": "2015-10-26T09:53:00",
     "2026-11-19 10:00": "2026-11-19T10:00:00",
     "2024-02-23 16:17:42 UTC": "2024-02-23T16:17:42",
     "Sat Feb 22 05:50:29 PST 2020": "2020-02-22T05:50:29",
@@ -103,10 +107,18 @@ def test_times_are_read_as_tools_write_them(tmp_path):
     assert times == TIMES | {"nobody": None}
 
 
-@pytest.mark.parametrize("wrong", ["yesterday", "12:00", "7", "25/12/2020 10:00:00", "-1700000000"])
+WRONG = (
+    "yesterday", "12:00", "7", "25/12/2020 10:00:00", "-1700000000", "inf", "nan", "1e30", "1e18",
+    "2026-01-01 10:00:00+99:99", "2026-01-01 10:00:00+02:75", "2026-01-01 10:00:00+15",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG)
 def test_what_is_no_time_is_an_error(wrong):
     rows = pd.DataFrame({"task": ["a", "b"], "worker": "w", "label": "x", "at": ["2026-01-01", wrong]})
-    with pytest.raises(InputError, match=f"1 response has something else than a time for time .for example '{wrong}'"):
+    with pytest.raises(
+        InputError, match=f"1 response has something else than a time for time .for example '{re.escape(wrong)}'"
+    ):
         crowdopt.aggregate(rows, time="at")
 
 

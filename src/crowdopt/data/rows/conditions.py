@@ -12,7 +12,13 @@ QUOTED = r"\"(?:[^\"]|\"\")*\"|'(?:[^']|'')*'"
 """A text in quotes; one that is part of it stands there twice."""
 
 NAME = re.compile(rf"\s*(?:({QUOTED})|([^=!<>\"']+?))\s*(!=|<=|>=|==|=|<|>)", re.DOTALL)
-VALUE = re.compile(rf"\s*(?:({QUOTED})|([^\"'\s].*?))\s*(?:\Z|\s+and\s+(?=\S))", re.DOTALL | re.IGNORECASE)
+BARE = r"[^=!<>&|\"'\s](?:[^=!<>&|\"']*[^=!<>&|\"'\s])??"
+"""A value without quotes: no operator is part of it, so that none is taken for a text that no row has."""
+
+VALUE = re.compile(rf"\s*(?:({QUOTED})|({BARE}))\s*(?:\Z|(?<=\s)and\s+(?=\S))", re.IGNORECASE)
+UNREAD = re.compile(r"(?:^|\s)(?:or(?:\s|$)|and$)", re.IGNORECASE)
+"""Words that a bare value does not have: who writes them means another condition."""
+
 EXAMPLE = '"status = Approved and seconds >= 5"'
 
 
@@ -53,9 +59,12 @@ def parse_conditions(text: str) -> tuple[Condition, ...]:
                 "has quotes or operators in it"
             )
         value = VALUE.match(text, name.end())
-        if value is None:
+        if value is None or UNREAD.search(value[2] or ""):
             rest = text[name.end() :].strip() or "nothing"
-            raise InputError(f"--where: {rest} is no value; write it like {EXAMPLE}, and '' for rows that have none")
+            raise InputError(
+                f"--where: {rest} is no value; write it like {EXAMPLE}, and '' for rows that have none; a bare "
+                "value has no quotes and no = ! < > & |, and there is no or; quote a value that has these signs"
+            )
         operator = "=" if name[3] == "==" else name[3]
         found.append(Condition(_plain(name[1], name[2]), operator, _plain(value[1], value[2])))
         at = value.end()

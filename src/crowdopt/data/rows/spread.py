@@ -59,7 +59,8 @@ def _meant(named: str, free: Sequence[str], available: Sequence[str], reading: R
     if named.count(ANY) > 1:
         raise ColumnError(f"the pattern {named!r} has more than one {ANY}: that of {option} stands for the name alone")
     pattern = re.compile("(.+)".join(map(re.escape, named.split(ANY))), re.DOTALL)
-    matches = {name: match[1] for name in free if (match := pattern.fullmatch(name))}
+    others = [name for name in free if name not in reading.where_columns]
+    matches = {name: match[1] for name in others if (match := pattern.fullmatch(name))}
     if not matches:
         raise ColumnError(f"no column is like {named!r} for the {option} option (columns: {listed})")
     for name in matches:

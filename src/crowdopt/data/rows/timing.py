@@ -34,8 +34,12 @@ LEAST_EPOCH = 1e8
 LEAST_MILLISECONDS = 1e11
 """A number from here on counts milliseconds."""
 
-OFFSET = "[0-9]([+-])([0-9]{2}):?([0-9]{2})$"
+OFFSET = "[0-9] ?([+-])([0-9]{2}):?([0-9]{2})?$"
 """How much earlier it is in Greenwich, behind a time of day."""
+
+
+MOST_HOURS = 14
+"""No place on earth is further from Greenwich."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,8 @@ def _query(names: Sequence[str]) -> str:
 def _time(text: str) -> str:
     """The expression for a time, in Greenwich if it says how far it is from there; no value if it is none."""
     number, offset = f"TRY_CAST({text} AS DOUBLE)", literal(OFFSET)
-    minutes = f"(regexp_extract({text}, {offset}, 2)::INTEGER * 60 + regexp_extract({text}, {offset}, 3)::INTEGER)"
+    hours, rest = (f"coalesce(TRY_CAST(regexp_extract({text}, {offset}, {part}) AS INTEGER), 0)" for part in (2, 3))
+    minutes = f"(CASE WHEN {hours} <= {MOST_HOURS} AND {rest} < 60 THEN {hours} * 60 + {rest} END)"
     east = f"CASE regexp_extract({text}, {offset}, 1) WHEN '-' THEN -{minutes} ELSE {minutes} END"
     written = f"coalesce(TRY_CAST({text} AS TIMESTAMP), try_strptime({text}, [{', '.join(map(literal, FORMATS))}]))"
     clock = f"contains({text}, ':') AND regexp_matches({text}, {offset})"
@@ -107,7 +112,7 @@ def _time(text: str) -> str:
         f"{number} * CASE WHEN {number} >= {LEAST_MILLISECONDS} THEN 1e3 WHEN {number} >= {LEAST_EPOCH} THEN 1e6 END"
     )
     return (
-        f"CASE WHEN {number} IS NOT NULL THEN make_timestamp(({epoch})::BIGINT) "
+        f"CASE WHEN {number} IS NOT NULL THEN make_timestamp(TRY_CAST({epoch} AS BIGINT)) "
         f"WHEN {clock} THEN {written} - to_minutes({east}) ELSE {written} END"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import narwhals as nw
 from crowdopt.data.columns import choose_responses
 from crowdopt.data.rows.conditions import parse_conditions
 from crowdopt.data.tables.table import Table, adopt, distinct_rows, fetch, held_as, released, with_numbers, with_texts
+from crowdopt.data.tables.workspace import EXACT
 from crowdopt.errors import InputError
 from crowdopt.model.letters import BLANKS
 from crowdopt.model.scale import as_number
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 OPERATORS = {
     "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
+
+DIGITS = "^[+-]?[0-9]+$"
+"""A whole number, of any length."""
 
 COUNTS = "crowdopt_counts"
 """The column that says whether a row counts."""
@@ -87,7 +92,23 @@ def _mark(condition: Condition, text: str, number: str | None, value: float | No
         return by_text
     known = ~nw.col(number).is_null()
     by_number: nw.Expr = compare(nw.col(number), nw.lit(value))
+    whole = _whole(condition.value)
+    if whole is not None and condition.operator in {"=", "!="}:
+        is_whole = own.str.contains(DIGITS)
+        by_digits: nw.Expr = compare(own.str.replace_all("^[+]?0*", ""), whole)
+        by_number = (is_whole & by_digits) | (~is_whole & by_number)
     return (known & by_number) | (~known & by_text)
+
+
+def _whole(text: str) -> str | None:
+    """The canonical text of a whole number that is no fraction of its own; None for all else.
+
+    >>> _whole("+012345678901234567"), _whole("123"), _whole("1e20")
+    ('12345678901234567', None, None)
+    """
+    if not re.fullmatch(DIGITS, text.strip(BLANKS)) or abs(number := int(text)) < EXACT:
+        return None
+    return str(number)
 
 
 def _found(table: Table, reading: Reading) -> str:

@@ -268,6 +268,12 @@ def with_parsed(table: LazyFrame[Any], name: str, new: str) -> LazyFrame[Any]:
     return _adopted(_query(table, lambda source: f"SELECT *, {case} AS {quote(new)} FROM {source}"))
 
 
+def in_utc(table: LazyFrame[Any], names: Sequence[str]) -> LazyFrame[Any]:
+    """In SQL: Narwhals leaves times in the zone of the connection."""
+    times = ", ".join(f"timezone('UTC', {quote(name)}) AS {quote(name)}" for name in names)
+    return _adopted(_query(table, lambda source: f"SELECT * REPLACE ({times}) FROM {source}"))
+
+
 def with_enums(table: LazyFrame[Any], enums: Mapping[str, nw.Enum]) -> LazyFrame[Any]:
     """In SQL: Narwhals would write the categories as Python does, which goes wrong with quotes and line breaks."""
     types = {name: f"ENUM ({', '.join(map(literal, dtype.categories))})" for name, dtype in enums.items()}

@@ -324,7 +324,16 @@ def with_texts(table: Table, names: Sequence[str]) -> Table:
     objects = [name for name in names if schema[name] == nw.Object]
     if objects:
         table = with_object_texts(table, objects)
+    zoned = [name for name in names if isinstance(kind := schema[name], nw.Datetime) and kind.time_zone is not None]
+    if zoned:
+        table = in_utc(table, zoned)
     return table.with_columns(canonical_texts(name, schema[name]).alias(name) for name in names if name not in objects)
+
+
+@_by_backend
+def in_utc(table: Table, names: Sequence[str]) -> Table:
+    """The table with some columns of times that have a zone as the times in Greenwich."""
+    return table.with_columns(nw.col(name).dt.convert_time_zone("UTC") for name in names)
 
 
 @_by_backend
@@ -337,8 +346,10 @@ def with_numbers(table: Table, name: str, new: str) -> Table:
     """The table with a new column: the finite number that a column's value is, null where it is none."""
     dtype = table.collect_schema()[name]
     if dtype.is_numeric():
-        # A float of 32 bits is taken for the decimal that it is shown as, so that 0.7 is not less than 0.7.
-        column = nw.col(name).cast(nw.String) if dtype == nw.Float32 else nw.col(name)
+        # A float of 32 bits is taken for the decimal that it is shown as, so that 0.7 is not less than 0.7, and a whole
+        # number for the nearest fraction, where Arrow would raise.
+        by_text = dtype == nw.Float32 or dtype.is_integer()
+        column = nw.col(name).cast(nw.String) if by_text else nw.col(name)
         number = column.cast(nw.Float64)
         return table.with_columns(nw.when(number.is_finite()).then(number).alias(new))
     return with_parsed(table, name, new)

@@ -104,7 +104,6 @@ class Workspace:
             "autoinstall_known_extensions": "false",  # never reach for the network
             "autoload_known_extensions": "false",
             "allow_community_extensions": "false",
-            "lock_configuration": "true",  # and no query, whatever is in it, changes any of this
             "allocator_flush_threshold": "1MB",  # what one pass took is given back before the next
             "allocator_bulk_deallocation_flush_threshold": "1MB",
         }
@@ -114,6 +113,8 @@ class Workspace:
             settings["threads"] = str(threads)
         try:
             self.connection: duckdb.DuckDBPyConnection = duckdb.connect(":memory:", config=settings)
+            self.connection.execute("SET TimeZone = 'UTC'")  # times mean the same on every machine
+            self.connection.execute("SET lock_configuration = true")  # and no query, whatever is in it, changes these
         except duckdb.Error as error:
             shutil.rmtree(folder, ignore_errors=True)
             raise InputError(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FORMAT = "crowdopt solution"
 GROUPS_FORMAT = "crowdopt solutions"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 SHARED = ("format", "format_version", "crowdopt_version", "reading")
 """What the solutions of groups have in common."""
 
