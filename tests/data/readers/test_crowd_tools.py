@@ -347,3 +347,9 @@ def test_a_workflow_is_named_by_its_name_or_id(question):
 def test_a_question_that_is_not_one_is_told(question, match):
     with pytest.raises(InputError, match=match):
         aggregate(SAMPLES / "zooniverse.csv", question=question)
+
+
+def test_what_is_known_of_a_subject_says_which_rows_count():
+    text = "Good case, excellent value."
+    solution = aggregate(SAMPLES / "zooniverse.csv", question="Reviews/T0", where=f'text = "{text}"', keep=["text"])
+    assert set(solution.answers["text"].to_pylist()) == {text}

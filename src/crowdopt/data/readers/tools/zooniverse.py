@@ -106,7 +106,8 @@ def _annotated(table: str) -> str:
 
 def _subject_columns(files: Files, table: str, names: Sequence[str], reading: Reading) -> dict[str, str]:
     """What is known of a subject, where a name is asked for that is no column; of several subjects, of the first."""
-    asked = {*reading.keep, reading.task, reading.group, reading.order_by} - {*names, "task", ""}
+    single = (reading.task, reading.group, reading.order_by, reading.time, reading.seconds)
+    asked = {*reading.keep, *reading.where_columns, *single} - {*names, "task", ""}
     if not asked or SUBJECT_DATA not in names:
         return {}
     data = quote(SUBJECT_DATA)
