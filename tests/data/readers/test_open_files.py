@@ -293,24 +293,25 @@ def test_names_cannot_inject(tmp_path, workspace):
 
 
 def test_out_of_memory_and_disk(monkeypatch):
+    def connected(**settings):  # those of a workspace are locked once it is there
+        monkeypatch.setattr(duckdb, "connect", lambda path, config: connect(path, config=config | settings))
+
     connect = duckdb.connect
-    unlocked = {"lock_configuration": "false"}  # the settings of a workspace are locked, and here they must change
-    monkeypatch.setattr(duckdb, "connect", lambda path, config: connect(path, config=config | unlocked))
     big = "SELECT count(DISTINCT x) FROM (SELECT md5(i::VARCHAR) AS x FROM range(3000000) t(i))"
-    with Workspace(memory_limit="30MB", threads=1) as workspace:
-        workspace.sql("SET temp_directory = ''")
-        with (
-            pytest.raises(InputError, match=r"^out of memory; raise --memory-limit"),
-            explain_errors(["a.csv"]),
-        ):
-            workspace.sql(big).fetchall()
-    with Workspace(memory_limit="30MB", threads=1) as workspace:
-        workspace.sql("SET max_temp_directory_size = '1MB'")
-        with (
-            pytest.raises(InputError, match=r"^the disk that holds temporary files is full"),
-            explain_errors(["a"]),
-        ):
-            workspace.sql(big).fetchall()
+    connected(temp_directory="")
+    with (
+        Workspace(memory_limit="30MB", threads=1) as workspace,
+        pytest.raises(InputError, match=r"^out of memory; raise --memory-limit"),
+        explain_errors(["a.csv"]),
+    ):
+        workspace.sql(big).fetchall()
+    connected(max_temp_directory_size="1MB")
+    with (
+        Workspace(memory_limit="30MB", threads=1) as workspace,
+        pytest.raises(InputError, match=r"^the disk that holds temporary files is full"),
+        explain_errors(["a"]),
+    ):
+        workspace.sql(big).fetchall()
 
 
 def test_explained_errors(workspace):
