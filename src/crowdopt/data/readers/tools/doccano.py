@@ -50,10 +50,8 @@ def read(files: Files, reading: Reading) -> Export:
     if not files.as_objects:
         raise ColumnError(f"{files.name} is no JSON of doccano{_A_TABLE}")
     files.check_worker_names()
-    files.need([TASK], TITLE)
     available = [name for name in LABELS if name in files.columns]
-    if not available:
-        files.need([LABELS[0]], TITLE)
+    files.need([TASK, *([] if available else LABELS[:1])], TITLE)
     question = files.choose_question(reading.question, available, TITLE)
     task, value = field_of("json", TASK), field_of("json", question)
     place = ["path", literal(": example "), f"{task}::VARCHAR", literal(": ")]
