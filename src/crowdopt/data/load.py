@@ -20,7 +20,7 @@ from crowdopt.data.readers.open_files import explain_errors, read_files
 from crowdopt.data.readers.postgres_counts import Repeated, Server, serving
 from crowdopt.data.readers.tools.open_export import OpenedSource, open_files, open_frame
 from crowdopt.data.responses import Responses, TaskCounts, check, count_tasks
-from crowdopt.data.rows.where import answered_only, rows_that_count
+from crowdopt.data.rows.where import answered_only, is_any, rows_that_count
 from crowdopt.data.tables.spark import is_spark
 from crowdopt.data.tables.workspace import Workspace
 from crowdopt.data.worker_classes import class_pairs, pairs_of, with_pairs, worker_classes
@@ -291,7 +291,10 @@ def open_responses(data: Any, reading: Reading, workspace: Workspace | None) -> 
     if not reading.where:
         return found
     table, said = rows_that_count(found.table, found.reading)
-    return replace(found, table=table, left_out=said, gold=answered_only(found.gold, table, found.reading))
+    gold = answered_only(found.gold, table, found.reading)
+    if found.reading.export_gold and gold is not None and not is_any(gold):
+        raise GoldError(f"--gold export: --where ({reading.where}) leaves no task whose label the export knows")
+    return replace(found, table=table, left_out=said, gold=gold)
 
 
 def _opened_whole(data: Any, reading: Reading, workspace: Workspace | None) -> OpenedSource:

@@ -296,4 +296,4 @@ def _names(texts: Any, option: str) -> tuple[str, ...]:
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+        raise InputError(f"{name} must be one of {', '.join(filter(None, choices))}, not {value!r}")

@@ -293,19 +293,24 @@ def test_names_cannot_inject(tmp_path, workspace):
 
 
 def test_out_of_memory_and_disk(monkeypatch):
-    def connected(**settings):  # those of a workspace are locked once it is there
-        monkeypatch.setattr(duckdb, "connect", lambda path, config: connect(path, config=config | settings))
+    def connected(setting):  # those of a workspace are locked once it is there
+        def with_setting(path, config):
+            connection = connect(path, config=config)
+            connection.execute(setting)
+            return connection
+
+        monkeypatch.setattr(duckdb, "connect", with_setting)
 
     connect = duckdb.connect
     big = "SELECT count(DISTINCT x) FROM (SELECT md5(i::VARCHAR) AS x FROM range(3000000) t(i))"
-    connected(temp_directory="")
+    connected("SET temp_directory = ''")
     with (
         Workspace(memory_limit="30MB", threads=1) as workspace,
         pytest.raises(InputError, match=r"^out of memory; raise --memory-limit"),
         explain_errors(["a.csv"]),
     ):
         workspace.sql(big).fetchall()
-    connected(max_temp_directory_size="1MB")
+    connected("SET max_temp_directory_size = '1MB'")
     with (
         Workspace(memory_limit="30MB", threads=1) as workspace,
         pytest.raises(InputError, match=r"^the disk that holds temporary files is full"),

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import crowdopt
+from crowdopt.data.reading import Reading
+from crowdopt.errors import InputError
 from support.needs import SAMPLES
 
 REQUESTS = next(SAMPLES.glob("ground_truth/consolidation-request/*/*.json"))
@@ -257,3 +260,17 @@ def test_samples_that_are_cut_short_say_where(fails, path):
         message = fails("aggregate", f"a{path.suffix}", "-o", "answers.csv", files={f"a{path.suffix}": cut})
         assert f"a{path.suffix}" in message
         Path(f"a{path.suffix}").unlink()
+
+
+@pytest.mark.parametrize(("name", "advised"), [("ann.json", False), ("ann.jsonl", True)])
+def test_json_that_is_no_table_is_not_advised_to_be_read_as_one(name, advised, tmp_path):
+    record = '{"id": 1, "text": "a", "label": "x"}'
+    (tmp_path / name).write_text(f"[{record}]" if name.endswith(".json") else record)
+    with pytest.raises(InputError, match="is no list, as doccano writes it") as raised:
+        crowdopt.aggregate(tmp_path / name)
+    assert ("a table is read with" in str(raised.value)) is advised
+
+
+def test_a_tool_that_nobody_knows_is_told_the_choices():
+    with pytest.raises(InputError, match="must be one of auto, "):
+        Reading(tool="nothing")

@@ -15,7 +15,8 @@ from crowdopt.data.load import open_responses, workspace_for
 from crowdopt.data.reading import Reading
 from crowdopt.data.rows.conditions import parse_conditions
 from crowdopt.data.tables.table import adopt, fetch
-from crowdopt.errors import ColumnError, InputError
+from crowdopt.errors import ColumnError, GoldError, InputError
+from support.needs import SAMPLES
 from support.servers import server, to_sqlite
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdopt.errors.CheckWarning")
@@ -229,3 +230,20 @@ def test_a_pattern_takes_no_column_of_a_condition_for_a_worker():
     assert sorted(solution.workers()["worker"]) == ["ann", "bob"]
     named = crowdopt.aggregate(rows, where="split = test", worker_columns=["ann", "split"])
     assert sorted(named.workers()["worker"]) == ["ann", "split"]
+
+
+@pytest.mark.parametrize("where", ["flag = true", "flag = True", "flag != FALSE"])
+def test_truth_values_are_found_in_any_case(where, tmp_path):
+    rows = pd.DataFrame({"task": list("abc"), "worker": "w", "label": "x", "flag": [True, False, True]})
+    rows.to_csv(tmp_path / "r.csv", index=False)  # as True and False
+    for data in (rows, tmp_path / "r.csv"):
+        workspace = workspace_for(data)
+        found = open_responses(data, Reading(where=where), workspace)
+        assert sorted(fetch(adopt(found.table, lambda _: ["task"]))["task"]) == ["a", "c"]
+
+
+def test_conditions_that_leave_no_known_label_are_told():
+    path = SAMPLES / "appen.csv"
+    with pytest.raises(GoldError, match="leaves no task whose label the export knows"):
+        crowdopt.aggregate(path, gold="export", where="_golden = false")
+    assert crowdopt.aggregate(path, gold="export", where="_golden = true").reading.gold

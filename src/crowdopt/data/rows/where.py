@@ -28,6 +28,9 @@ OPERATORS = {
 DIGITS = "^[+-]?[0-9]+$"
 """A whole number, of any length."""
 
+TRUTHS = ("true", "false")
+"""Truth values, which tools write in lower, upper and mixed case."""
+
 COUNTS = "crowdopt_counts"
 """The column that says whether a row counts."""
 
@@ -66,6 +69,11 @@ def answered_only(gold: Any, table: Any, reading: Reading) -> Any:
     return released(known)
 
 
+def is_any(rows: Any) -> bool:
+    """Whether a table has rows."""
+    return bool(fetch(adopt(rows, list).head(1).select(nw.len().alias("n")))["n"][0])
+
+
 def _marked(table: Table, reading: Reading) -> Table:
     """The table with a column that says whether a row counts, and none beside it that was not there."""
     names = table.collect_schema().names()
@@ -85,7 +93,9 @@ def _mark(condition: Condition, text: str, number: str | None, value: float | No
     """Whether a condition is true: as numbers if both are, else as texts, of which a missing one is empty."""
     compare = OPERATORS[condition.operator]
     own = nw.when(~nw.col(text).is_null()).then(nw.col(text)).otherwise(nw.lit("")).str.strip_chars(BLANKS)
-    by_text: nw.Expr = compare(own, condition.value.strip(BLANKS))
+    wanted = condition.value.strip(BLANKS)
+    is_truth = wanted.lower() in TRUTHS and condition.operator in {"=", "!="}
+    by_text: nw.Expr = compare(own.str.to_lowercase(), wanted.lower()) if is_truth else compare(own, wanted)
     if condition.operator not in {"=", "!="}:  # what is not there is neither more nor less
         by_text &= own != ""
     if number is None:

@@ -54,6 +54,7 @@ def read(files: Files, reading: Reading) -> Export:
     files.need([TASK, *([] if available else LABELS[:1])], TITLE)
     question = files.choose_question(reading.question, available, TITLE)
     task, value = field_of("json", TASK), field_of("json", question)
+    advice = "" if any(source.kind == "json" for source in files.sources) else _A_TABLE  # where JSON is no table
     place = ["path", literal(": example "), f"{task}::VARCHAR", literal(": ")]
     return Export(
         f"SELECT *, {list_of(value)} AS labels FROM ({files.named_objects})",
@@ -64,7 +65,7 @@ def read(files: Files, reading: Reading) -> Export:
             (f"{text_of('json', TASK)} IS NULL", words("path", literal(f": no {TASK} in "), excerpt("json"))),
             (
                 f"json_type({value}) IS DISTINCT FROM 'ARRAY'",
-                words(*place, literal(f"{question!r} is no list, as doccano writes it{_A_TABLE}")),
+                words(*place, literal(f"{question!r} is no list, as doccano writes it{advice}")),
             ),
             (
                 "json_type(labels[1]) IN ('ARRAY', 'OBJECT')",
