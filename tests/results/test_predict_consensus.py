@@ -179,7 +179,9 @@ def test_the_command_predicts_from_the_file(crowdopt, tmp_path, monkeypatch):
     answers, again = (pd.read_csv(name).set_index("task") for name in ("answers.csv", "again.csv"))
     assert_same(*({str(task): dict(row) for task, row in one.iterrows()} for one in (again, answers)))
     said = crowdopt("predict", "s.json", "new.csv", "-o", "found.csv")
-    assert "2 workers whom the solution does not know: they are taken for average ones" in said
+    assert "2 workers whom the solution does not know: taken for average" in said
+    to_pandas(new[:-1]).to_csv("one.csv", index=False)
+    assert "1 worker whom the solution does not know" in crowdopt("predict", "s.json", "one.csv")
     facts = json.loads(crowdopt("predict", "s.json", "new.csv", "--json"))
     assert (facts["n_unknown_workers"], facts["n_tasks"], facts["n_responses"]) == (2, 31, len(new))
     wrong = crowdopt("predict", "s.json", "new.csv", "--class", "worker", "-o", "no.csv", code=2)

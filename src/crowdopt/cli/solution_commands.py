@@ -184,14 +184,15 @@ def _show_next(rows: list[dict[str, Any]], output: str | None) -> None:
 
 
 _UNKNOWN = {
-    "consensus": "workers whom the solution does not know: they are taken for average ones",
-    "proof": "workers whose class is not known: the matrix of all classes together is theirs",
+    "consensus": "whom the solution does not know: taken for average",
+    "proof": "whose class is not known: the matrix of all classes together is theirs",
 }
 """What to say of workers of whom a solution knows nothing, by its kind."""
 
 
 def _about_prediction(solution: Solution, facts: dict[str, Any], output: str | None) -> list[str]:
     from crowdopt.results.kinds import UNCERTAIN_BELOW
+    from crowdopt.results.words.summary import plural
 
     labels = ", ".join(f"{label} {n:,}" for label, n in facts["labels"].items())
     n = facts.get("n_unknown_workers", 0)
@@ -204,7 +205,7 @@ def _about_prediction(solution: Solution, facts: dict[str, Any], output: str | N
     return [
         f"{facts['n_tasks']:,} tasks, {facts['n_responses']:,} responses; {labels}",
         *(f"{n:,} {what}" for what, n in odd.items() if n),
-        *([f"{n:,} {_UNKNOWN[solution.kind]}"] if n else []),
+        *([f"{plural(n, 'worker')} {_UNKNOWN[solution.kind]}"] if n else []),
         f"predictions in {output}" if output else "predictions not written: add -o predictions.csv",
     ]
 
