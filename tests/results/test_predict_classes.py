@@ -257,7 +257,7 @@ def test_commands_use_the_classes(crowdopt, folder):
         ({"classes": "more.csv"}, ["--classes", "more.csv"], 1),
     ):
         said = crowdopt("predict", "solution.json", "new.csv", "-o", "found.csv", *arguments)
-        assert f"{n_unknown} workers whose class is not known" in said
+        assert f"{n_unknown} worker{'' if n_unknown == 1 else 's'} whose class is not known" in said
         found = pd.read_csv("found.csv")
         assert found["label"].tolist() == plain(solution.predict("new.csv", **options))["label"]
         facts = json.loads(crowdopt("predict", "solution.json", "new.csv", "--json", *arguments))

@@ -351,3 +351,30 @@ def test_labels_of_labelbox_that_are_none_are_counted(tmp_path):
     assert notes(solution) == ["data rows without a label left out: 1", "skipped labels left out: 1"]
     assert [label for task, _, label in responses(solution) if task == "cl000"] == ["Negative", "Negative"]
     assert solution.totals.n_responses == 23 - 3 - 1
+
+
+# Several tools
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("label_studio.json", "mturk.csv"), ("an export of Label Studio", "an export of MTurk (batch results)")),
+        (("mturk.csv", "mturk.csv", "toloka.tsv"), ("an export of MTurk", "an export of Toloka (assignments)")),
+        (("promptfoo.json", "inspect_log.json"), ("an export of promptfoo", "an export of inspect-ai")),
+        (("promptfoo.jsonl", "labelbox.ndjson"), ("an export of promptfoo", "an export of Labelbox")),
+        (("label_studio.json", "label_studio.csv"), ("JSON", "a table")),
+        (("label_studio.json", "verdicts/wide.csv"), ("an export of Label Studio", "a table")),
+    ],
+)
+def test_files_of_several_tools_are_told_apart(names, said):
+    with pytest.raises(InputError) as error:
+        crowdopt.aggregate([SAMPLES / name for name in names])
+    told = str(error.value)
+    assert f"{names[0]} is {said[0]}" in told
+    assert f"{names[-1]} is {said[1]}: read one at a time" in told
+
+
+def test_files_of_one_tool_are_told_what_is_wrong_with_them():
+    with pytest.raises(InputError, match="name one with question"):
+        crowdopt.aggregate([SAMPLES / "label_studio.json", SAMPLES / "label_studio.json"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.data.columns import choose_responses, suggest
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 MEASURES = "its known labels measure the answers (--gold export pins them)"
 PINNED = "its known labels are pinned (--gold export)"
 """What is said of the labels that an export knows."""
+
+LOOKED_AT = 100
+"""Files that are looked at one by one where they cannot be read together."""
 
 GOLD, ONLY_GOLD, LEFT_OUT, PROBLEM = "crowdopt_gold", "crowdopt_only_gold", "crowdopt_left_out", "crowdopt_problem"
 
@@ -72,6 +76,57 @@ def open_files(paths: Sequence[str], reading: Reading, workspace: Workspace) -> 
     files = Files(found_files, workspace, check_delimiter(reading.delimiter), each=reading.worker_from_file)
     if reading.worker_from_file:
         files.check_worker_names()
+    if len(found_files) == 1 or not reading.tool:
+        return _open(files, reading)
+    with _telling_apart(files):
+        return _open(files, reading)
+
+
+@contextmanager
+def _telling_apart(files: Files) -> Iterator[None]:
+    """Where files cannot be read together since they are of several tools, the error names two of them."""
+    import duckdb
+
+    try:
+        yield
+    except (InputError, duckdb.InvalidInputException) as error:
+        if said := _different_tools(files):
+            raise InputError(said) from error
+        raise
+
+
+def _different_tools(files: Files) -> str:
+    """What to say of two files of different tools, or of JSON of a tool beside a table; empty if there are none."""
+    found: dict[tuple[str, bool], str] = {}
+    for source in files.sources[:LOOKED_AT]:
+        one = replace(files, sources=[source])
+        found.setdefault((_own_tool(one), one.as_objects), source.name)
+    for (tool, is_json), (other, other_json) in combinations(found, 2):
+        if (tool and other and tool != other) or ((tool or other) and is_json != other_json):
+            names = found[tool, is_json], found[other, other_json]
+            tools = (tool, other) if tool != other else ("", "")
+            kinds = _what(tools[0], is_json), _what(tools[1], other_json)
+            return f"{names[0]} is {kinds[0]}, {names[1]} is {kinds[1]}: read one at a time"
+    return ""
+
+
+def _own_tool(file: Files) -> str:
+    """The tool that a file alone is recognised as; none if it cannot be read."""
+    import duckdb
+
+    try:
+        return recognise(file.columns)
+    except (InputError, duckdb.InvalidInputException):
+        return ""
+
+
+def _what(tool: str, is_json: bool) -> str:
+    if tool:
+        return f"an export of {tool_named(tool).title}"
+    return "JSON" if is_json else "a table"
+
+
+def _open(files: Files, reading: Reading) -> OpenedSource:
     notes: tuple[str, ...] = ()
     if reading.tool == "auto":
         found = recognise(files.columns)
@@ -88,7 +143,7 @@ def open_files(paths: Sequence[str], reading: Reading, workspace: Workspace) -> 
         if reading.worker_from_file:
             parts = [with_worker(part, reading.worker, name) for part, name in zip(parts, files.names, strict=True)]
             notes = (*notes, named_by_files(files))
-        table = select(parts, workspace, choose, reading.order_by)
+        table = select(parts, files.workspace, choose, reading.order_by)
     return OpenedSource(table, reading, notes=notes, trims=trims)
 
 
