@@ -6,6 +6,7 @@ import gzip
 
 import pytest
 
+import crowdopt
 from crowdopt.data.readers.duckdb_errors import explain_errors
 from crowdopt.data.readers.open_files import read_files
 from crowdopt.data.tables.workspace import Workspace
@@ -41,6 +42,13 @@ def read(tmp_path):
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
 def test_what_every_row_lacks_is_empty(read, data, rows, name):
     assert read(data, name)[1] == rows
+
+
+def test_columns_that_no_row_has_are_named(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("task,worker,label,seconds,note\na,u,x\na,v,x\nb,u,y\nb,v,y\n")
+    (note,) = crowdopt.aggregate(path).source.about_export
+    assert note == f"{path}: all rows end before the last columns of the header, 'seconds', 'note'"
 
 
 @pytest.mark.parametrize(

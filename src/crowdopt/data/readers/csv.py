@@ -111,7 +111,11 @@ def inspect(source: InputFile, workspace: Workspace, delimiter: str) -> tuple[In
 
 def _part(sources: Sequence[InputFile], dialect: Dialect, workspace: Workspace) -> Part:
     del workspace
-    return Part(sources[0].name, dialect.header, lambda chosen: (_select(sources, dialect, chosen), frozenset()))
+    lacking = ", ".join(map(repr, dialect.header[dialect.fields :]))
+    notes = (f"{sources[0].name}: all rows end before the last columns of the header, {lacking}",) if lacking else ()
+    return Part(
+        sources[0].name, dialect.header, lambda chosen: (_select(sources, dialect, chosen), frozenset()), notes=notes
+    )
 
 
 def _select(sources: Sequence[InputFile], dialect: Dialect, columns: Sequence[str]) -> str:

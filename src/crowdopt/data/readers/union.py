@@ -30,12 +30,14 @@ class Part:
         select: The query for some of the columns, and which of them are known to hold no value at all;
             may have to look at the file.
         inside: The same part with what is inside its objects as columns, too; None if there is nothing of that kind.
+        notes: What is odd about its rows, in words.
     """
 
     name: str
     columns: Sequence[str]
     select: Callable[[Sequence[str]], tuple[str, frozenset[str]]]
     inside: Callable[[], Part] | None = None
+    notes: tuple[str, ...] = ()
 
 
 def choose_columns(parts: Sequence[Part], choose: Choose) -> tuple[Sequence[Part], list[str]]:

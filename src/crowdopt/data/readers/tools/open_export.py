@@ -140,6 +140,7 @@ def _open(files: Files, reading: Reading) -> OpenedSource:
     _check_plain(files.name, reading)
     with _suggesting_files(files, reading):
         parts = files.parts
+        notes = (*notes, *(note for part in parts for note in part.notes))
         if reading.worker_from_file:
             parts = [with_worker(part, reading.worker, name) for part, name in zip(parts, files.names, strict=True)]
             notes = (*notes, named_by_files(files))
