@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from crowdopt.consensus.consensus import WEIGHTS, find_consensus, probabilities_without
+from crowdopt.consensus.consensus import WEIGHTS, Judge, find_consensus
 from crowdopt.consensus.rows import Rows
 from crowdopt.data.coded import Coded
-from crowdopt.results.workers.skill import JudgedResponses, Skill, measure_skill
+from crowdopt.results.workers.skill import ComparedWithAll, Skill, measure_skill
 from crowdopt.results.workers.statistics import FLAGS
 from processes import environment
 from simulated_crowds import MAKES, draw
@@ -77,19 +77,20 @@ def judge(task: np.ndarray, worker: np.ndarray, answer: np.ndarray, n_labels: in
     """Finds the consensus and measures its workers; truth is the label of each task, or UNKNOWN."""
     rows = Rows.of(Coded.of(task, worker, answer, n_labels))
     found = find_consensus(rows)
-    judged = JudgedResponses(
+    judged = ComparedWithAll(
         task=rows.task,
-        worker=rows.worker,
-        answer=rows.answer,
+        worker=rows.worker.astype(np.int64),
+        answer=rows.answer.astype(np.int64),
         n_workers=rows.n_workers,
-        members=[(WEIGHTS[name], table) for name, table in found.members.items()],
-        without=probabilities_without(rows, found.parameters),
+        n_labels=n_labels,
+        right=[(WEIGHTS[name], table[rows.task, rows.answer]) for name, table in found.members.items()],
+        without=Judge(found.parameters).probabilities_without(rows),
         known=rows.known[rows.task] >= 0,
     )
     true = truth[rows.task]
     n_truth = judged.sums(1.0 * (true != UNKNOWN))
     right = judged.sums(1.0 * (true == rows.answer))
-    return Truth(measure_skill(judged), n_truth, right / np.maximum(n_truth, 1))
+    return Truth(measure_skill([judged]), n_truth, right / np.maximum(n_truth, 1))
 
 
 def read(folder: Path) -> Truth:
