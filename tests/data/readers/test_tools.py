@@ -239,7 +239,7 @@ def test_the_names_of_tools_are_the_same_everywhere():
     assert set(CHOICES["tools"]) == known | {"table", "auto"}
     for name in ("", "auto", *known):
         assert Reading(tool=name).tool == name
-    with pytest.raises(InputError, match="--from must be one of , auto, mturk"):
+    with pytest.raises(InputError, match="--from must be one of auto, mturk"):
         Reading(tool="table")
 
 
