@@ -687,6 +687,17 @@ def test_the_order_of_rows_changes_neither_answers_nor_notes(rows, tidy, random_
     assert after.scale.labels == before.scale.labels
 
 
+def test_a_whole_number_that_a_program_wrote_as_a_float_is_missing_too(tmp_path):
+    rows = [(f"t{task}", f"w{worker}", float(task % 2)) for task in range(6) for worker in range(3)]
+    frame = to_pandas([*rows, ("t0", "w9", 99.0)])
+    frame.to_csv(tmp_path / "a.csv", index=False)  # which has 99.0
+    for missing in ("99", "99.0"):
+        assert aggregate(tmp_path / "a.csv", na=[missing]).scale.labels == ("0.0", "1.0")
+        assert aggregate(frame, na=[missing]).scale.labels == ("0", "1")
+    assert aggregate(tmp_path / "a.csv", na=["099"]).scale.n_labels == 3
+    assert aggregate(tmp_path / "a.csv", na=["99"], verbatim=True).scale.n_labels == 3
+
+
 def demo(crowdopt, folder):
     """The crowd of the README, and the same with the dirt that real files have."""
     crowdopt(

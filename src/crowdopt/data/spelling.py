@@ -102,7 +102,7 @@ def _spelled(counts: Mapping[str, int], reading: Reading, named: Sequence[str]) 
 
     A label that the user names is one with its like, and not with a missing one that is spelled otherwise.
     """
-    missing, given = set(map(trimmed, reading.na)), set(named).difference(reading.na)
+    missing, given = set(map(trimmed, reading.na_texts)), set(named).difference(reading.na)
     plain = without_invisible if reading.tidy else trimmed
     known = {label for label in counts if plain(label) and trimmed(label) not in missing}
     found: dict[str, str | None] = dict.fromkeys(counts)
