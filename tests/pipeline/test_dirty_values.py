@@ -698,6 +698,24 @@ def test_a_whole_number_that_a_program_wrote_as_a_float_is_missing_too(tmp_path)
     assert aggregate(tmp_path / "a.csv", na=["99"], verbatim=True).scale.n_labels == 3
 
 
+@pytest.mark.parametrize("slip", ["x", "55", "n/a"])
+def test_a_slip_that_makes_categories_of_ratings_says_so(slip, tmp_path):
+    rows = [(f"t{task}", f"w{worker}", str(1 + task % 5)) for task in range(200) for worker in range(3)]
+    found = aggregate(to_text([*rows, ("t0", "w9", slip)], tmp_path))
+    (said,) = found.source.notes
+    assert said.endswith("; the others alone are 5 ratings, 1 to 5")
+    assert found.scale.kind == "nominal"
+    assert aggregate(to_text([*rows, ("t0", "w9", slip)], tmp_path), na=[slip]).scale.kind == "ordinal"
+    named = aggregate(to_text([*rows, ("t0", "w9", slip)], tmp_path), labels=[*"12345", slip])
+    assert not any("ratings" in note for note in named.source.notes)
+
+
+def test_labels_that_nobody_sees_are_left_out_with_a_word(tmp_path):
+    rows = [(f"t{task}", f"w{worker}", "ab"[task % 2]) for task in range(6) for worker in range(3)]
+    notes = aggregate(to_text([*rows, ("t0", "w9", "\u200b")], tmp_path), tidy=True).source.notes
+    assert any("'\\u200b' (1 response) was taken for a missing label" in note for note in notes), notes
+
+
 def demo(crowdopt, folder):
     """The crowd of the README, and the same with the dirt that real files have."""
     crowdopt(

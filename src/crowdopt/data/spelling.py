@@ -75,7 +75,7 @@ def spell(
     if not reading.verbatim:
         found = _spelled(counts, reading, named)
     words = _missing_words(found.values(), {*named, *(found[label] for label in answers if label in found)})
-    left_out = {label: n for label, n in counts.items() if reading.tidy and found[label] in words}
+    left_out = {label: n for label, n in counts.items() if reading.tidy and (found[label] in words or _unseen(label))}
     found = {label: None if label in left_out else found[label] for label in counts}
     merged: dict[str, dict[str, int]] = {}
     left: Counter[str] = Counter()
@@ -95,6 +95,11 @@ def spell(
         else tuple(one for one in sorted(set(left).difference(named)) if has_invisible(one)),
         words=tuple(sorted(words.intersection(left))),
     )
+
+
+def _unseen(label: str) -> bool:
+    """Whether a label is nothing but characters that nobody sees, and not blanks alone, which are no label at all."""
+    return bool(trimmed(label)) and not without_invisible(label)
 
 
 def _spelled(counts: Mapping[str, int], reading: Reading, named: Sequence[str]) -> dict[str, str | None]:
