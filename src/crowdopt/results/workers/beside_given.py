@@ -7,6 +7,7 @@ they are sums over parts of whole tasks, which are looked at twice.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,7 +42,7 @@ class ComparedWithGiven(JudgedResponses):
         label, without = self.label[entries], self.without[entries]
         return ComparedWithGiven(**self.of_some(kept), sizes=self.sizes[kept], label=label, without=without)
 
-    @property
+    @cached_property
     def row(self) -> Ints:
         """The response of each label."""
         return np.repeat(np.arange(len(self.worker)), self.sizes)
