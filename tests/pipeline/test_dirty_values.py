@@ -484,6 +484,21 @@ def test_each_group_has_its_own_spelling_as_if_it_were_alone(verb, kind):
     assert verify(found, data).verdict in {Verdict.REPRODUCED, Verdict.CONFIRMED}
 
 
+@pytest.mark.parametrize("lost", ["worker", "class", "task"])
+def test_responses_that_are_left_out_do_not_choose_the_spelling_of_a_group(lost):
+    """Most rows spell it Yes, most complete ones yes."""
+    counted = [("yes", 3, False), ("Yes", 2, False), ("Yes", 3, True), ("no", 3, False)]
+    rows = [
+        {"task": f"t{at}", "worker": f"{label}{gone}", "class": "c", "label": label} | ({lost: None} if gone else {})
+        for label, n, gone in counted
+        for at in range(n)
+    ]
+    alone = prove(pd.DataFrame(rows), class_="class")
+    frame = pd.DataFrame([row | {"batch": name} for name in "ab" for row in rows])
+    found = prove(frame, group="batch", class_="class")
+    assert {found[name].scale.labels for name in found} == {alone.scale.labels} == {("no", "yes")}
+
+
 def canonical_labels(solutions, group):
     columns = plain(solutions.answers)
     rows = zip(columns["batch"], columns["task"], columns["label"], strict=True)

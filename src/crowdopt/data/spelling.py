@@ -125,15 +125,25 @@ def _spelled(counts: Mapping[str, int], reading: Reading, named: Sequence[str]) 
 
 def _families(labels: Iterable[str], *, tidy: bool) -> list[set[str]]:
     """The labels in sets of those that are one. One may look like a second and be written like a third: sets join."""
-    family: dict[str, set[str]] = {}
-    keys_of: dict[str, set[str]] = {}
+    above: dict[str, str] = {}  # from every key to one of the same set, and on to the one that stands for the set
+
+    def top(key: str) -> str:
+        while above[key] != key:
+            above[key] = key = above[above[key]]
+        return key
+
+    key_of = {}
     for label in labels:
-        keys_of[label] = {"same " + same_key(label)}
+        key_of[label] = first = "same " + same_key(label)
+        above.setdefault(first, first)
         if tidy:
-            keys_of[label] |= {"same " + same_key(without_invisible(label)), "look " + look_key(label)}
-        joined = {label}.union(*(family.get(key, ()) for key in keys_of[label]))
-        family |= {key: joined for one in joined for key in keys_of[one]}
-    return list({id(one): one for one in family.values()}.values())
+            for key in ("same " + same_key(without_invisible(label)), "look " + look_key(label)):
+                above.setdefault(key, key)
+                above[top(key)] = top(first)
+    families: dict[str, set[str]] = {}
+    for label, key in key_of.items():
+        families.setdefault(top(key), set()).add(label)
+    return list(families.values())
 
 
 def _head(label: str, heads: Sequence[str]) -> str:
