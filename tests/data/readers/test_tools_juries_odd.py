@@ -9,32 +9,10 @@ import pytest
 
 import crowdopt
 from crowdopt.errors import InputError
+from support.exports import as_json, as_lines, lines, notes, responses
 from support.needs import SAMPLES
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdopt.errors.CheckWarning")
-
-
-def lines(name):
-    return [json.loads(line) for line in (SAMPLES / name).read_text(encoding="utf-8").splitlines()]
-
-
-def as_lines(path, records):
-    path.write_text("".join(json.dumps(one) + "\n" for one in records))
-    return path
-
-
-def as_json(path, value):
-    path.write_text(json.dumps(value))
-    return path
-
-
-def notes(solution):
-    return list(solution.source.about_export)
-
-
-def responses(solution):
-    rows = solution.source.responses.table.collect().to_arrow().to_pylist()
-    return sorted((str(row["task"]), str(row["worker"]), row["label"]) for row in rows)
 
 
 # OpenAI
