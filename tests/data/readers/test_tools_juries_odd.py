@@ -202,7 +202,9 @@ def test_results_in_one_list_and_one_in_each_line_are_read_together(tmp_path):
     path = as_lines(tmp_path / "p.jsonl", [one | {"testIdx": one["testIdx"] + 100} for one in lines("promptfoo.jsonl")])
     both = crowdopt.aggregate([SAMPLES / "promptfoo.json", path])
     alone = crowdopt.aggregate(SAMPLES / "promptfoo.json"), crowdopt.aggregate(path)
-    assert responses(both) == sorted(row for one in alone for row in responses(one))
+    assert [(task.partition(",")[0], *more) for task, *more in responses(both)] == sorted(
+        row for one in alone for row in responses(one)
+    )
     assert notes(both) == []
 
 
