@@ -50,7 +50,7 @@ def read(files: Files, reading: Reading) -> Export:
     if RESPONSE not in files.columns and {"method", "body"} <= set(files.columns):
         raise ColumnError(f"{files.name} has the requests of a batch: give its output file, which has the answers")
     files.need([TASK, RESPONSE], TITLE)
-    answers = _answers(files)
+    answers = files.stored(_answers(files))
     question, way = _question(files, answers, reading.question)
     said = f"coalesce({field_of('json', RESPONSE)}, {field_of('json', 'error')})"
     known = f"({text_of('json', TASK)} IS NOT NULL AND {said} IS NOT NULL)"
