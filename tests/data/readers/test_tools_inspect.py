@@ -10,7 +10,7 @@ import pytest
 
 import crowdopt
 from crowdopt.errors import InputError
-from support.exports import as_json, notes, responses
+from support.juries import as_json, notes, responses
 from support.needs import SAMPLES
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdopt.errors.CheckWarning")

@@ -8,7 +8,7 @@ import pytest
 
 import crowdopt
 from crowdopt.errors import InputError
-from support.exports import as_lines, notes, responses
+from support.juries import as_lines, notes, responses
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdopt.errors.CheckWarning")
 

@@ -1,4 +1,4 @@
-"""Exports that tests write, and what is read from them."""
+"""Exports of juries that tests write, and what is read from them."""
 
 from __future__ import annotations
 
