@@ -111,3 +111,18 @@ def test_other_forms_are_no_radio_buttons(odd, tmp_path):
     path = as_json(tmp_path / "a.json", form({"btn1": {"yes": True}, "btn2": {"no": False}}, odd))
     with pytest.raises(InputError, match=r"[23] questions: name one with question \(btn1, btn2"):
         crowdopt.aggregate(path)
+
+
+@pytest.mark.parametrize("nothing", [[], [{"answers": []}], {"answers": []}])
+def test_files_without_answers_are_counted(nothing, tmp_path):
+    files = [as_json(tmp_path / str(n) / "a.json", form({"mood": {"label": "glad"}})) for n in range(3)]
+    files += [as_json(tmp_path / str(n) / "a.json", nothing) for n in (3, 4)]
+    solution = crowdopt.aggregate(files)
+    assert responses(solution) == [(str(n), "w0", "glad") for n in range(3)]
+    assert notes(solution) == ["files without answers left out: 2"]
+    assert notes(crowdopt.aggregate(files[:3])) == []
+
+
+def test_files_of_requests_without_annotations_are_counted(tmp_path):
+    files = [as_json(tmp_path / "a.json", [request("glad")]), as_json(tmp_path / "b.json", [])]
+    assert notes(crowdopt.aggregate(files)) == ["files without answers left out: 1"]

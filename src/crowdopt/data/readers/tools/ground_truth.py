@@ -66,6 +66,7 @@ def read(files: Files, reading: Reading) -> Export:
         value = field_of("content", question)
         labels = _labels(value)
     place = ["path", literal(": object "), "task::VARCHAR", literal(": ")]
+    chosen = [f"label: the one of the buttons {', '.join(buttons)} that is chosen"] if buttons else []
     return Export(
         f"SELECT *, {labels} AS labels FROM ({query})",
         {
@@ -102,8 +103,15 @@ def read(files: Files, reading: Reading) -> Export:
         ),
         nested=True,
         question=question,
-        notes=(f"label: the one of the buttons {', '.join(buttons)} that is chosen",) if buttons else (),
+        notes=(*_without_answers(files, query), *chosen),
     )  # fmt: skip
+
+
+def _without_answers(files: Files, query: str) -> list[str]:
+    """What is said of files that have no answer in them, so that no row tells that they were there."""
+    ((found,),) = files.ask(f"SELECT count(DISTINCT path) FROM ({query})")
+    n = len({source.name for source in files.sources}) - int(str(found))
+    return [f"files without answers left out: {n:,}"] if n else []
 
 
 def _answers(files: Files) -> str:
