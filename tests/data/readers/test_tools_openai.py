@@ -84,6 +84,102 @@ def test_deep_objects_end(tmp_path):
         crowdopt.aggregate(batch(tmp_path, deep))
 
 
+# Answers that are none
+
+
+def ended(task, answer, reason):
+    record = chat(task, answer)
+    record["response"]["body"]["choices"][0]["finish_reason"] = reason
+    return record
+
+
+def said(text, kind="output_text", key="text", **body):
+    return line("r", output=[{"type": "message", "content": [{"type": kind, key: text}]}], **body)
+
+
+def test_answers_that_were_stopped_are_counted_by_what_stopped_them(tmp_path):
+    records = [
+        *(ended(task, "yes", reason) for task, reason in (("a", "stop"), ("b", None), ("c", "tool_calls"))),
+        *(ended(task, answer, "length") for task, answer in (("d", "ye"), ("e", "yes"), ("f", None))),
+        ended("g", "yes", "content_filter"),
+        chat("h", None, refusal="I cannot judge this."),
+        chat("i", "no", refusal=None),
+        chat("j", None, refusal=None),
+    ]
+    solution = crowdopt.aggregate(as_lines(tmp_path / "b.jsonl", records))
+    assert responses(solution) == [(task, "gpt", "no" if task == "i" else "yes") for task in "abci"]
+    assert notes(solution) == [
+        "answers that a content filter stopped left out: 1",
+        "answers that were cut off left out: 3",
+        "empty answers left out: 1",
+        "refusals left out: 1",
+    ]
+
+
+def test_answers_of_the_responses_api_that_were_stopped_are_counted(tmp_path):
+    records = [
+        said("yes", status="completed"),
+        *(said("yes", status="incomplete", incomplete_details=one) for one in (None, {"reason": "max_output_tokens"})),
+        said("yes", status="incomplete", incomplete_details={"reason": "content_filter"}),
+        said("no", "refusal", "refusal", status="completed"),
+        *(said("yes", status=status) for status in ("failed", "cancelled")),
+        chat("c", "yes"),
+    ]
+    for number, record in enumerate(records):
+        record["custom_id"] = str(number)
+    solution = crowdopt.aggregate(as_lines(tmp_path / "b.jsonl", records))
+    assert [task for task, *_ in responses(solution)] == ["0", "7"]
+    assert notes(solution) == [
+        "answers that a content filter stopped left out: 1",
+        "answers that were cut off left out: 1",
+        "failed requests left out: 2",
+        "incomplete answers left out: 1",
+        "refusals left out: 1",
+    ]
+
+
+def test_json_that_was_cut_off_is_no_text_beside_json(tmp_path):
+    records = [ended(str(n), '{"verdict": "y', "length") for n in range(3)]
+    records += [ended(str(n), '{"verdict": "yes", "why": ["', "length") for n in range(3)]
+    records += [chat("a", {"verdict": "yes"}), chat("b", {"verdict": "no"})]
+    solution = crowdopt.aggregate(as_lines(tmp_path / "b.jsonl", records))
+    assert labels(solution) == ["yes", "no"]
+    assert notes(solution)[0] == "answers that were cut off left out: 6"
+
+
+# Decoration
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["fail.", "**fail**", "*fail*", "__fail__", "_fail_", "`fail`", "'fail'", "“fail”", "**fail.**", "**fail**.",
+     '**"fail"**', '"fail."', " **fail** \n"],
+)  # fmt: skip
+def test_decoration_of_an_answer_is_no_part_of_it(answer, tmp_path):
+    path = batch(tmp_path, "pass", "fail", answer, answer)
+    solution = crowdopt.aggregate(path)
+    assert labels(solution) == ["pass", "fail", "fail", "fail"]
+    assert notes(solution) == ["answers taken without the quotes, Markdown or full stop around them: 2"]
+    assert crowdopt.verify(solution, path).verdict.value == "REPRODUCED"
+    solution = crowdopt.aggregate(path, verbatim=True)
+    assert (labels(solution)[1:3] == ["fail", "fail"], notes(solution)) == (False, [])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["***", "...", ".", "U.S.", "1.5", "C*", "*C", "_x", "it's", "don't 'x'", "**a** or **b**", "snake_case", "'",
+     "**", "* *", "a b", "\\1", "Dr. No", "-1", "“a” or “b”"],
+)  # fmt: skip
+def test_other_texts_stay_as_they_are(answer, tmp_path):
+    solution = crowdopt.aggregate(batch(tmp_path, "pass", answer))
+    assert (labels(solution), notes(solution)) == (["pass", answer], [])
+
+
+def test_decoration_of_values_inside_json_is_theirs(tmp_path):
+    solution = crowdopt.aggregate(batch(tmp_path, {"verdict": "**fail**"}, {"verdict": "pass."}))
+    assert labels(solution) == ["**fail**", "pass."]
+
+
 # Calls of functions
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, cast
 
 from crowdopt.data.readers.jsonl import pointer
@@ -36,6 +37,23 @@ SHORT = 100
 DEEPEST = 8
 """Objects inside each other in which labels are looked for."""
 
+CUT, FILTERED, REFUSED, INCOMPLETE = (
+    "answers that were cut off",
+    "answers that a content filter stopped",
+    "refusals",
+    "incomplete answers",
+)
+"""What answers are called that are none, or not all of one."""
+
+ENDS = {"length": CUT, "max_output_tokens": CUT, "content_filter": FILTERED}
+"""Why an answer ended before it was done, in the words of the chat and of the Responses API."""
+
+OVER = ("failed", "cancelled")
+"""The status of a response that has no answer."""
+
+MARKS = ("**", "*", "__", "_", "`", '"', "'")
+"""What Markdown and quotes put around a word, at both of its ends."""
+
 FENCED = r"^\s*```[A-Za-z]*\s*(.*?)\s*```\s*$"
 """JSON in Markdown, which models like to write."""
 
@@ -55,14 +73,14 @@ def read(files: Files, reading: Reading) -> Export:
     said = f"coalesce({field_of('json', RESPONSE)}, {field_of('json', 'error')})"
     known = f"({text_of('json', TASK)} IS NOT NULL AND {said} IS NOT NULL)"
     model, file = if_any(field_of("body", "model")), "to_json(file)"
-    notes = () if not question or reading.question else (f"label: {question!r} of the JSON that was answered",)
-    value = f"json_extract(parsed, {literal(way)})" if question else "to_json(answer)"
+    notes = _notes(files, answers, question, reading)
+    value = f"json_extract(parsed, {literal(way)})" if question else f"to_json({_bare(reading)})"
     unfit = [
         (
             "json_type(parsed) IN ('ARRAY', 'OBJECT')",
             literal("answers that are lists or objects, which are no labels,"),
         ),
-        (f"len(answer) > {SHORT}", literal(f"answers of more than {SHORT} characters, which are no labels,")),
+        (f"len({_bare(reading)}) > {SHORT}", literal(f"answers of more than {SHORT} characters, which are no labels,")),
     ]
     if question:
         unfit = [(f"{value} IS NULL", literal(f"answers without {question!r}"))]
@@ -79,6 +97,7 @@ def read(files: Files, reading: Reading) -> Export:
         left_out=cases(
             (f"NOT {known}", "NULL"),
             ("failed", literal("failed requests")),
+            ("stopped IS NOT NULL", "stopped"),
             ("calls > 1", literal("answers of several function calls")),
             ("answer IS NULL OR answer = ''", literal("empty answers")),
             *unfit,
@@ -99,8 +118,22 @@ def read(files: Files, reading: Reading) -> Export:
         ),
         nested=True,
         question=question,
-        notes=(*notes, *([named_by_files(files)] if reading.worker_from_file else [])),
+        notes=notes,
     )  # fmt: skip
+
+
+def _notes(files: Files, answers: str, question: str, reading: Reading) -> tuple[str, ...]:
+    """What is said of labels and workers that were found."""
+    notes = [f"label: {question!r} of the JSON that was answered"] if question and not reading.question else []
+    if not question and not reading.verbatim:
+        marked = f"answer <> plain AND len(plain) <= {SHORT} AND calls < 2"
+        ((n,),) = files.ask(f"SELECT count(*) FROM ({answers}) WHERE {marked}")
+        notes += [f"answers taken without the quotes, Markdown or full stop around them: {n:,}"] if n else []
+    return (*notes, *([named_by_files(files)] if reading.worker_from_file else []))
+
+
+def _bare(reading: Reading) -> str:
+    return "answer" if reading.verbatim else "plain"
 
 
 def _answers(files: Files) -> str:
@@ -111,23 +144,39 @@ def _answers(files: Files) -> str:
     """
     body = field_of(field_of("json", RESPONSE), "body")
     status = text_of(field_of("json", RESPONSE), "status_code")
-    failed = f"{if_any(field_of('json', 'error'))} IS NOT NULL OR ({status} = '200') IS NOT TRUE"
+    over = f"{text_of(body, 'status')} IN ({', '.join(map(literal, OVER))}) IS TRUE"
+    failed = f"{if_any(field_of('json', 'error'))} IS NOT NULL OR ({status} = '200') IS NOT TRUE OR {over}"
     rows = f"SELECT json, path, file, {body} AS body, {failed} AS failed FROM ({files.named_objects})"
     choices = f"list_transform({list_of(field_of('body', 'choices'))}, lambda choice: {_choice()})"
     listed = f"CASE json_type({field_of('body', 'output')}) WHEN 'ARRAY' THEN [{_output()}] ELSE {choices} END"
     each = f"SELECT *, {listed} AS answers FROM ({rows})"
     one = f"SELECT *, unnest(CASE WHEN failed OR len(answers) = 0 THEN [NULL] ELSE answers END) AS one FROM ({each})"
-    called = "CASE WHEN len(one.called) = 1 THEN one.called[1] ELSE one.said END"
-    told = f"SELECT * EXCLUDE (one, answers), {called} AS said, coalesce(len(one.called), 0) AS calls FROM ({one})"
+    called = "CASE WHEN one.stopped IS NULL THEN CASE WHEN len(one.called) = 1 THEN one.called[1] ELSE one.said END END"
+    told = (
+        f"SELECT * EXCLUDE (one, answers), {called} AS said, coalesce(len(one.called), 0) AS calls, one.stopped "
+        f"AS stopped FROM ({one})"
+    )
     bare = (
         f"CASE WHEN regexp_matches(said, '{FENCED}', 's') THEN regexp_extract(said, '{FENCED}', 1, 's') ELSE said END"
     )
     trimmed = f"SELECT * EXCLUDE said, trim({bare}, ' \t\n\r') AS trimmed FROM ({told})"
     parsed = "CASE WHEN json_valid(trimmed) THEN trimmed::JSON END"
-    return (
+    texts = (
         "SELECT *, CASE json_type(parsed) WHEN 'VARCHAR' THEN json_extract_string(parsed, '$') ELSE trimmed END "
         f"AS answer FROM (SELECT *, {parsed} AS parsed FROM ({trimmed}))"
     )
+    return f"SELECT *, {_without_marks('answer')} AS plain FROM ({texts})"
+
+
+def _without_marks(text: str) -> str:
+    """The expression for an answer without Markdown or quotes around all of it, and without its only full stop."""
+    around = [f"{re.escape(mark)}([^{mark[0]}]+){re.escape(mark)}" for mark in MARKS] + ["“([^”]+)”"]
+    groups = "".join(f"\\{n}" for n in range(1, len(around) + 1))
+    plain = text
+    for pattern in (r"^([^.]*[^.\s])\.$", rf"^(?:{'|'.join(around)})$") * 2:
+        kept = "\\1" if pattern.startswith("^([") else groups
+        plain = f"trim(regexp_replace({plain}, {literal(pattern)}, {literal(kept)}))"
+    return f"coalesce(nullif({plain}, ''), {text})"
 
 
 def _choice() -> str:
@@ -136,7 +185,12 @@ def _choice() -> str:
     said = f"coalesce({text_of(message, 'content')}, {text_of('choice', 'text')})"
     arguments = text_of(field_of("call", "function"), "arguments")
     calls = f"list_transform({list_of(field_of(message, 'tool_calls'))}, lambda call: {arguments})"
-    return f"{{'said': {said}, 'called': {calls}}}"
+    ended = text_of("choice", "finish_reason")
+    stopped = cases(
+        *((f"{ended} = {literal(end)}", literal(what)) for end, what in ENDS.items()),
+        (f"{text_of(message, 'refusal')} <> ''", literal(REFUSED)),
+    )
+    return f"{{'said': {said}, 'called': {calls}, 'stopped': {stopped}}}"
 
 
 def _output() -> str:
@@ -147,7 +201,16 @@ def _output() -> str:
     texts = f"list_transform(list_filter({contents}, lambda part: {text_of('part', 'type')} = 'output_text'), "
     said = f"array_to_string({texts} lambda part: {text_of('part', 'text')}), '')"
     calls = f"list_filter({output}, lambda item: {text_of('item', 'type')} = 'function_call')"
-    return f"{{'said': {said}, 'called': list_transform({calls}, lambda call: {text_of('call', 'arguments')})}}"
+    called = f"list_transform({calls}, lambda call: {text_of('call', 'arguments')})"
+    incomplete = f"{text_of('body', 'status')} = 'incomplete'"
+    reason = text_of(field_of("body", "incomplete_details"), "reason")
+    refusals = f"list_filter({contents}, lambda part: {text_of('part', 'type')} = 'refusal')"
+    stopped = cases(
+        *((f"{incomplete} AND {reason} = {literal(end)}", literal(what)) for end, what in ENDS.items()),
+        (incomplete, literal(INCOMPLETE)),
+        (f"len({refusals}) > 0", literal(REFUSED)),
+    )
+    return f"{{'said': {said}, 'called': {called}, 'stopped': {stopped}}}"
 
 
 def _question(files: Files, answers: str, question: str) -> tuple[str, str]:
