@@ -78,3 +78,20 @@ def test_errors_name_the_file_among_several(samples, said, tmp_path):
     bad = as_json(tmp_path / "bad.json", {"version": 2, "eval": {"eval_id": "e"}, "samples": samples})
     with pytest.raises(InputError, match=rf"bad\.json: {said}"):
         crowdopt.aggregate([SAMPLES / "inspect_log.json", bad])
+
+
+@pytest.mark.parametrize("version", [99, 1, "3"])
+def test_logs_of_unknown_versions_are_refused(version, tmp_path):
+    log = json.loads((SAMPLES / "inspect_log.json").read_text())
+    path = as_json(tmp_path / "other.json", log | {"version": version})
+    for files in ([path], [SAMPLES / "inspect_log.json", path]):
+        with pytest.raises(InputError, match=rf"other\.json is a log of version {version}, .*: version 2 is read"):
+            crowdopt.aggregate(files)
+    for old in (log | {"version": 2}, {key: log[key] for key in log if key != "version"}):
+        assert crowdopt.aggregate(as_json(path, old)).totals.n_tasks > 1
+
+
+def test_a_log_that_is_taken_for_another_tool_says_what_it_is():
+    said = r'inspect_log\.json: no list .* no export of promptfoo; it looks like one of inspect-ai: tool="inspect-ai"'
+    with pytest.raises(InputError, match=said):
+        crowdopt.aggregate(SAMPLES / "inspect_log.json", tool="promptfoo")

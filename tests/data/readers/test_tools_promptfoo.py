@@ -208,7 +208,81 @@ def test_inputs_may_be_called_as_anything_that_is_found(tmp_path):
     assert [solution.answers[name].to_pylist() for name in names] == [[one] * 2 for one in "abcd"]
 
 
-# Errors
+# Errors, which are no verdicts
+
+
+def verdict(*, passed=False, metric="judge", **more):
+    return {"pass": passed, "score": int(passed), "assertion": {"type": "llm-rubric", "metric": metric}} | more
+
+
+def output(n, *parts, **more):
+    return {"testIdx": n, "promptIdx": 0, "vars": {"v": "x"}, "gradingResult": {"componentResults": parts}} | more
+
+
+FAILED = [
+    {"metadata": {"graderError": True}, "reason": "HTTP 503"},
+    {"metadata": {"graderError": True}, "reason": "No output"},
+    {"reason": "Could not extract JSON from llm-rubric response"},
+    {"reason": "llm-rubric produced malformed response: Error: no JSON\n\nI think so"},
+    {"reason": "Could not perform remote grading: Error: 502"},
+    {"reason": "Model grader produced a malformed response:\nmaybe"},
+    {"reason": "LLM-proposed evaluation result is not in JSON format: maybe"},
+    {"reason": "Could not extract JSON from llm-rubric response", "pass": True},  # of not-llm-rubric, turned around
+]
+
+
+@pytest.mark.parametrize("failed", FAILED)
+@pytest.mark.parametrize("question", ["pass", "score"])
+def test_gradings_that_failed_are_no_verdicts(failed, question, tmp_path):
+    records = [output(n, verdict(passed=n > 1), verdict(metric="other", **failed)) for n in range(3)]
+    records.append(output(3, verdict(metric="other", passed=True)))
+    solution = crowdopt.aggregate(as_lines(tmp_path / "p.jsonl", records), question=question)
+    assert notes(solution) == ["gradings that failed left out: 3"]
+    assert [(task, worker) for task, worker, _ in responses(solution)] == [
+        ("0", "judge"), ("1", "judge"), ("2", "judge"), ("3", "other")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"reason": "The answer could not extract JSON from llm-rubric response"},
+        {"reason": "No output"},
+        {"reason": "Error: the sum is wrong"},
+        {"reason": "Custom function threw error: no JSON"},
+        {"metadata": {"graderError": False}},
+        {"metadata": None, "reason": None},
+        {"metadata": "graderError"},
+    ],
+)
+def test_other_gradings_that_did_not_pass_are_verdicts(more, tmp_path):
+    records = [output(0, verdict(**more), error=more.get("reason"), failureReason=1), output(1, verdict(passed=True))]
+    solution = crowdopt.aggregate(as_lines(tmp_path / "p.jsonl", records))
+    assert (notes(solution), [label for *_, label in responses(solution)]) == ([], ["false", "true"])
+
+
+def test_outputs_that_are_errors_are_left_out(tmp_path):
+    records = [output(0, verdict(passed=True)), output(1, verdict()), output(2, verdict(), failureReason=2)]
+    records += [output(3, failureReason=2, error="API error") | {"gradingResult": None}, output(4)]
+    solution = crowdopt.aggregate(as_lines(tmp_path / "p.jsonl", records))
+    assert [label for *_, label in responses(solution)] == ["true", "false"]
+    assert notes(solution) == ["outputs that are errors left out: 2", "outputs that were not graded left out: 1"]
+    error = ["z", "o", "ERROR", "0.00", '{"judge": 0}', ""]
+    solution = crowdopt.aggregate(table(tmp_path / "p.csv", row("x", "o", judge=1), row("y", "o", judge=0), error))
+    assert (solution.totals.n_tasks, notes(solution)) == (2, ["outputs that are errors left out: 1"])
+
+
+# Errors of reading
+
+
+@pytest.mark.parametrize("version", [99, 1, "4"])
+def test_results_of_unknown_versions_are_refused(version, tmp_path):
+    whole = json.loads((SAMPLES / "promptfoo.json").read_text())
+    path = as_json(tmp_path / "other.json", whole | {"results": whole["results"] | {"version": version}})
+    said = rf"other\.json has results of version {version}, which is not known: versions 2 and 3 are read"
+    for files in ([path], [SAMPLES / "promptfoo.json", path]):
+        with pytest.raises(InputError, match=said):
+            crowdopt.aggregate(files)
 
 
 def test_errors_name_the_file_among_several(tmp_path):

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from crowdopt.data.reading import Reading
 
 TITLE = "inspect-ai"
+VERSION = "2"
+"""The version of logs; the first has one score in each sample, without its scorer."""
+
 SCORE = "score_"
 ABOUT_A_SCORE = ("_answer", "_explanation", "_metadata")
 """How the names of columns end that say more about a score."""
@@ -47,6 +50,7 @@ def read(files: Files, reading: Reading) -> Export:
         raise InputError(f"{files.name} is a log without samples: write it with `inspect log dump`, not header only")
     files.need(["eval", "samples"], TITLE)
     query = files.stored(_scored(files))
+    _check_version(files, query)
     question = _question(files, "value", query, reading.question)
     sample, more = field_of("sample", "id"), _told_apart(files, query, field_of("sample", "epoch"), "run")
     place = ["path", literal(": sample "), f"{sample}::VARCHAR", literal(": ")]
@@ -90,7 +94,8 @@ def _scored(files: Files) -> str:
     # Most of a log are events, which are left where they are.
     fields = literal(json.dumps([dict.fromkeys([*KEPT.values(), "scores"], "JSON")]))
     listed = f"CASE json_type({samples}) WHEN 'ARRAY' THEN json_transform({samples}, {fields}) ELSE [NULL] END"
-    log = f"path, {excerpt('json')} AS json, json_extract(json, '/eval/model') AS model, {run} AS run"
+    version = f"{text_of('json', 'version')} AS version"
+    log = f"path, {excerpt('json')} AS json, json_extract(json, '/eval/model') AS model, {run} AS run, {version}"
     parted = f"SELECT {log}, unnest({listed}) AS one FROM ({files.named_objects})"
     each = f"SELECT * EXCLUDE one, CASE WHEN one IS NOT NULL THEN to_json(one) END AS sample FROM ({parted})"
     scores = field_of("sample", "scores")
@@ -98,6 +103,13 @@ def _scored(files: Files) -> str:
     named = f"SELECT *, unnest({names}) AS scorer FROM ({each})"
     way = f"'/scores' || {way_to('scorer')} || '/value'"
     return f"SELECT *, json_extract(sample, {way}) AS value FROM ({named})"
+
+
+def _check_version(files: Files, query: str) -> None:
+    """Raises if a log is of a version that may mean something else."""
+    others = f"SELECT path, version FROM ({query}) WHERE version <> '{VERSION}' ORDER BY path LIMIT 1"
+    for path, version in files.ask(others):
+        raise InputError(f"{path} is a log of version {version}, which is not known: version {VERSION} is read")
 
 
 def _question(files: Files, value: str, query: str, question: str) -> str:

@@ -22,7 +22,7 @@ from crowdopt.data.readers.tools.base import (
     words,
 )
 from crowdopt.data.tables.workspace import literal, quote
-from crowdopt.errors import InputError
+from crowdopt.errors import ColumnError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,12 +38,35 @@ QUESTIONS = ("pass", "score")
 DOCUMENT = {"evalId", RESULTS, "config", "shareableUrl", "metadata", "vars", "runtimeOptions"}
 """The keys of a document; those of early versions have no evalId."""
 
+VERSIONS = ("2", "3")
+"""The versions of results that are read."""
+
+ERROR = "2"
+"""The ``failureReason`` of an output that is none, since the provider or promptfoo itself failed."""
+
+NO_VERDICT = (
+    "Could not extract JSON from llm-rubric response",
+    "llm-rubric produced malformed response",
+    "Could not perform remote grading: ",
+    "Factuality checker output did not match expected format: ",
+    "Invalid category value: ",
+    "Model grader produced a malformed response:",
+    "LLM does not propose any evaluation step",
+    "LLM-proposed evaluation steps are not in JSON format: ",
+    "LLM-proposed evaluation result is not in JSON format: ",
+)
+"""How the reason begins where a grader gave no verdict, in promptfoo's own words; later versions mark it, too."""
+
+ERRORS = "outputs that are errors"
+"""What outputs are called that nobody could grade."""
+
 LONGEST = 100
 """Characters of a prompt, or of what an assertion asks for, in a name; of a longer text it has the beginning."""
 
 ASSERTION = field_of("part", "assertion")
 ASKED = field_of(ASSERTION, "value")
 METRIC = if_any(field_of(ASSERTION, "metric"))
+NO_RESULTS = words("path", literal(": no list of results, or result, in "), excerpt("json"))
 OUTPUT = "run, test::VARCHAR, told, number"
 """The columns that tell outputs apart."""
 
@@ -66,7 +89,9 @@ def read(files: Files, reading: Reading) -> Export:
     if GRADED not in files.columns:
         files.need([RESULTS], TITLE)
     question = files.choose_question(reading.question or QUESTIONS[0], QUESTIONS, TITLE)
-    query = _numbered(files, files.stored(_graded(files)))
+    graded = files.stored(_graded(files))
+    _check_documents(files, graded)
+    query = _numbered(files, graded)
     worker, notes = _worker(files, query)
     known = "(test IS NOT NULL AND told IS NOT NULL)"
     inputs = files.ask(f"SELECT DISTINCT unnest(json_keys(vars)) AS name FROM ({query}) ORDER BY name")
@@ -86,11 +111,13 @@ def read(files: Files, reading: Reading) -> Export:
             "output": field_of(field_of("result", "response"), "output"),
         },
         left_out=cases(
+            (f"{known} AND {text_of('result', 'failureReason')} = '{ERROR}'", literal(ERRORS)),
             (f"{known} AND part IS NULL", literal("outputs that were not graded")),
+            (f"{known} AND {_gave_no_verdict()}", literal("gradings that failed")),
             (f"{if_any(ASSERTION)} IS NULL AND part IS NOT NULL", literal("sums of several assertions")),
         ),
         problem=cases(
-            ("result IS NULL", words("path", literal(": no list of results, or result, in "), excerpt("json"))),
+            ("result IS NULL", NO_RESULTS),
             ("test IS NULL", words("path", literal(": no testIdx in "), excerpt("result"))),
             ("told IS NULL", words("path", literal(": no promptIdx, provider or prompt in "), excerpt("result"))),
             (
@@ -104,6 +131,26 @@ def read(files: Files, reading: Reading) -> Export:
     )  # fmt: skip
 
 
+def _check_documents(files: Files, query: str) -> None:
+    """Raises if nothing has results, which may be the export of another tool, or a document's version is not known."""
+    ((some,),) = files.ask(f"SELECT bool_or(result IS NOT NULL) FROM ({query})")
+    if some is False:
+        ((problem,),) = files.ask(f"SELECT min({NO_RESULTS}) FROM ({query})")
+        raise ColumnError(f"{problem}, so it is no export of {TITLE}")
+    known = ", ".join(map(literal, VERSIONS))
+    others = f"SELECT path, version FROM ({query}) WHERE version NOT IN ({known}) ORDER BY path LIMIT 1"
+    for path, version in files.ask(others):
+        read_ones = " and ".join(VERSIONS)
+        raise InputError(f"{path} has results of version {version}, which is not known: versions {read_ones} are read")
+
+
+def _gave_no_verdict() -> str:
+    """The condition that a grader failed, so that what stands there is no verdict."""
+    marked = f"{text_of(field_of('part', 'metadata'), 'graderError')} = 'true'"
+    reason = text_of("part", "reason")
+    return f"({' OR '.join([marked, *(f'starts_with({reason}, {literal(one)})' for one in NO_VERDICT)])})"
+
+
 def _graded(files: Files) -> str:
     """The query for all parts of all gradings; an output that was not graded is there without.
 
@@ -115,6 +162,7 @@ def _graded(files: Files) -> str:
     results = cases((f"json_type({listed}) = 'ARRAY'", list_of(listed)), (own, "[json]"), ("true", "[NULL]"))
     each = (
         f"SELECT path, {excerpt('json')} AS json, coalesce({text_of('json', 'evalId')}, file) AS run, "
+        f"json_extract_string(json, '/{RESULTS}/version') AS version, "
         f"unnest(results) AS result, unnest(range(len(results))) AS place "
         f"FROM (SELECT *, {results} AS results FROM ({files.named_objects}))"
     )
@@ -210,7 +258,10 @@ def _read_table(files: Files, reading: Reading) -> Export:
         f"SELECT *, unnest({keys}) AS {GRADER} FROM ({read_scores})",
         {name: quote(name) for name in names}
         | {"task": ROW, "worker": GRADER, "label": f"json_extract_string({PARSED}, {way_to(GRADER)})"},
-        left_out=cases((f"{GRADER} IS NULL", literal("outputs without named scores (JSON has all scores)"))),
+        left_out=cases(
+            (f"{quote(STATUS)}::VARCHAR = 'ERROR'", literal(ERRORS)),
+            (f"{GRADER} IS NULL", literal("outputs without named scores (JSON has all scores)")),
+        ),
         question="score",
     )
 
