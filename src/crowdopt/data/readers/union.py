@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from crowdopt.data.readers.duckdb_errors import MARK
@@ -84,6 +84,20 @@ def check_columns(parts: Sequence[Part], chosen: Sequence[str]) -> None:
                 raise ColumnError(f"{part.name} has no column {name!r}, but {holder} has")
             if count > 1:
                 raise ColumnError(f"{part.name} has {count} columns named {name!r}; rename all but one")
+
+
+def filled(parts: Sequence[Part], chosen: Sequence[str]) -> list[Part]:
+    """The parts with all columns: one that a part does not have is there without values."""
+    return [_filled(part, [name for name in chosen if name not in part.columns]) for part in parts]
+
+
+def _filled(part: Part, missing: Sequence[str]) -> Part:
+    def select(chosen: Sequence[str]) -> tuple[str, frozenset[str]]:
+        query, nulls = part.select([name for name in chosen if name not in missing])
+        cells = ", ".join(f"NULL::VARCHAR AS {quote(name)}" if name in missing else quote(name) for name in chosen)
+        return f"SELECT {cells} FROM ({query})", nulls | {*missing}
+
+    return replace(part, columns=[*part.columns, *missing], select=select) if missing else part
 
 
 def concatenate(parts: Sequence[Part], chosen: Sequence[str], workspace: Workspace) -> str:

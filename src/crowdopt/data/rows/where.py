@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,14 @@ import narwhals as nw
 from crowdopt.data.columns import choose_responses
 from crowdopt.data.rows.conditions import parse_conditions
 from crowdopt.data.tables.table import Table, adopt, distinct_rows, fetch, held_as, released, with_numbers, with_texts
-from crowdopt.data.tables.workspace import EXACT
+from crowdopt.data.tables.workspace import EXACT, Workspace, quote
 from crowdopt.errors import InputError
 from crowdopt.model.letters import BLANKS
 from crowdopt.model.scale import as_number
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from crowdopt.data.reading import Reading
     from crowdopt.data.rows.conditions import Condition
 
@@ -45,7 +48,7 @@ def rows_that_count(data: Any, reading: Reading) -> tuple[Any, str]:
         InputError: No row counts.
     """
     table = adopt(data, choose_responses(reading))
-    marked = _marked(table, reading)
+    marked = _marked(table, parse_conditions(reading.where))
     n = fetch(marked.select(nw.len().alias("rows"), nw.when(nw.col(COUNTS)).then(nw.lit(1)).count().alias("counting")))
     rows, counting = int(n["rows"][0]), int(n["counting"][0])
     if rows and not counting:
@@ -57,6 +60,25 @@ def rows_that_count(data: Any, reading: Reading) -> tuple[Any, str]:
         kept = released(marked.filter(nw.col(COUNTS)).drop(COUNTS))
     said = f"{rows - counting:,} of {rows:,} rows left out by --where ({reading.where})"
     return kept, said
+
+
+def with_counting(query: str, cells: Mapping[str, str], where: str, workspace: Workspace) -> str:
+    """The query for the rows of another with a column ``COUNTS``: whether they count, as far as some columns tell.
+
+    Args:
+        query: The rows.
+        cells: An expression for each column that can be told.
+        where: The conditions; those on other columns are not looked at.
+        workspace: The database.
+    """
+    asked = [one for one in parse_conditions(where) if one.column in cells]
+    if not asked:
+        return f"SELECT *, true AS {COUNTS} FROM ({query})"
+    held = {name: f"crowdopt_where_{place}" for place, name in enumerate(dict.fromkeys(one.column for one in asked))}
+    named = ", ".join(f"{cells[name]} AS {quote(own)}" for name, own in held.items())
+    table = adopt(workspace.sql(f"SELECT *, {named} FROM ({query})"), list)
+    marked = _marked(table, [replace(one, column=held[one.column]) for one in asked])
+    return f"SELECT * EXCLUDE ({', '.join(held.values())}) FROM ({released(marked).sql_query()})"
 
 
 def answered_only(gold: Any, table: Any, reading: Reading) -> Any:
@@ -74,11 +96,11 @@ def is_any(rows: Any) -> bool:
     return bool(fetch(adopt(rows, list).head(1).select(nw.len().alias("n")))["n"][0])
 
 
-def _marked(table: Table, reading: Reading) -> Table:
+def _marked(table: Table, conditions: Sequence[Condition]) -> Table:
     """The table with a column that says whether a row counts, and none beside it that was not there."""
     names = table.collect_schema().names()
     marks = []
-    for place, condition in enumerate(parse_conditions(reading.where)):
+    for place, condition in enumerate(conditions):
         text, number = f"crowdopt_text_{place}", f"crowdopt_number_{place}"
         table = table.with_columns(nw.col(held_as(table, condition.column)).alias(text))
         of_numbers = as_number(condition.value)

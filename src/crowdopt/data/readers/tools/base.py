@@ -13,12 +13,13 @@ from crowdopt.data.readers.files import InputFile, head_of, new_copy, open_bytes
 from crowdopt.data.readers.jsonl import pointer
 from crowdopt.data.readers.open_files import open_parts
 from crowdopt.data.readers.parquet import parquet_rows
-from crowdopt.data.readers.union import available_columns, check_columns, concatenate
+from crowdopt.data.readers.union import available_columns, check_columns, concatenate, filled
+from crowdopt.data.rows.where import COUNTS, with_counting
 from crowdopt.data.tables.workspace import literal, query_errors, quote
 from crowdopt.errors import ColumnError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from crowdopt.data.readers.union import Part
     from crowdopt.data.reading import Reading
@@ -132,10 +133,12 @@ class Files:
         """The names of the files as those of workers, in their order."""
         return worker_names(self.sources)
 
-    def table(self, names: Sequence[str]) -> str:
-        """The query for some columns."""
-        check_columns(self.parts, names)
-        return concatenate(self.parts, names, self.workspace)
+    def table(self, names: Sequence[str], needed: Sequence[str] | None = None) -> str:
+        """The query for some columns: all files must have those that are needed, which are all if nobody says so."""
+        check_columns(self.parts, names if needed is None else needed)
+        parts = filled(self.parts, names)
+        check_columns(parts, names)
+        return concatenate(parts, names, self.workspace)
 
     @property
     def objects(self) -> str:
@@ -144,7 +147,7 @@ class Files:
             return f"SELECT json FROM ({self._located})"
         names = list(dict.fromkeys(self.columns))
         fields = ", ".join(f"{literal(name)}, {quote(name)}" for name in names)
-        return f"SELECT json_object({fields}) AS json FROM ({self.table(names)})"
+        return f"SELECT json_object({fields}) AS json FROM ({self.table(names, [])})"
 
     @property
     def named_objects(self) -> str:
@@ -209,6 +212,13 @@ class Files:
                 what = "key" if self.as_objects else "column"
                 listed = ", ".join(self.columns[:12]) + (", …" if len(self.columns) > 12 else "")
                 raise ColumnError(f"{self.name} is no export of {title}: it has no {what} {name!r} ({what}s: {listed})")
+
+    def counting(self, query: str, cells: Mapping[str, str], reading: Reading) -> str:
+        """The rows of a query that count (``--where``), as far as some columns tell: questions are looked for there."""
+        if not reading.where:
+            return query
+        marked = with_counting(query, cells, reading.where, self.workspace)
+        return f"SELECT * EXCLUDE ({COUNTS}) FROM ({marked}) WHERE {COUNTS}"
 
     def choose_question(self, question: str, available: Sequence[str], title: str) -> str:
         """The question whose answers are wanted: the one that is named, or the only one."""
