@@ -157,6 +157,13 @@ class Files:
         named = f"SELECT * FROM (VALUES {places}) AS names (filename, path, file)"
         return f"SELECT json, path, file FROM ({self._located}) JOIN ({named}) USING (filename)"
 
+    @property
+    def placed_objects(self) -> str:
+        """The query for all records, and as text the ``path`` of their file, as far as it is known."""
+        if self.as_objects or all(source.kind == "parquet" for source in self.sources):
+            return f"SELECT json, path FROM ({self.named_objects})"
+        return f"SELECT json, {literal(self.name)} AS path FROM ({self.objects})"
+
     @cached_property
     def _located(self) -> str:
         """The query for all records, as ``json``, and the paths of their files, as ``filename``."""
@@ -172,10 +179,10 @@ class Files:
         """Raises if the files cannot name workers."""
         check_named(self.sources)
 
-    def keys(self, inside: str = "") -> list[str]:
-        """All keys of the records, or of an object inside them, in the order in which they tend to stand there."""
+    def keys(self, inside: str = "", records: str = "") -> list[str]:
+        """All keys of (some) records, or of an object inside them, in the order in which they tend to stand there."""
         one = field_of("json", inside) if inside else "json"
-        objects = f"SELECT {one} AS one FROM ({self.objects})"
+        objects = f"SELECT {one} AS one FROM ({records or self.objects})"
         keys = f"SELECT json_keys(one) AS keys FROM ({objects}) WHERE json_type(one) = 'OBJECT'"
         names = f"SELECT unnest(keys) AS name, unnest(range(len(keys))) AS place FROM ({keys})"
         rows = self.ask(f"SELECT name FROM ({names}) GROUP BY name ORDER BY min(place), name")
@@ -213,12 +220,17 @@ class Files:
                 listed = ", ".join(self.columns[:12]) + (", …" if len(self.columns) > 12 else "")
                 raise ColumnError(f"{self.name} is no export of {title}: it has no {what} {name!r} ({what}s: {listed})")
 
-    def counting(self, query: str, cells: Mapping[str, str], reading: Reading) -> str:
-        """The rows of a query that count (``--where``), as far as some columns tell: questions are looked for there."""
+    def counting(self, query: str, columns: Mapping[str, str], reading: Reading, *, nested: bool = False) -> str:
+        """The rows of a query that count (``--where``), as far as some columns tell: questions are looked for there.
+
+        Where none does, all rows: what is wrong with the conditions is said later.
+        """
         if not reading.where:
             return query
+        cells = {name: plain_text(value) if nested else value for name, value in columns.items()}
         marked = with_counting(query, cells, reading.where, self.workspace)
-        return f"SELECT * EXCLUDE ({COUNTS}) FROM ({marked}) WHERE {COUNTS}"
+        counting = f"SELECT * EXCLUDE ({COUNTS}) FROM ({marked}) WHERE {COUNTS}"
+        return counting if self.ask(f"SELECT 1 FROM ({counting}) LIMIT 1") else query
 
     def choose_question(self, question: str, available: Sequence[str], title: str) -> str:
         """The question whose answers are wanted: the one that is named, or the only one."""
@@ -244,6 +256,11 @@ def field_of(value: str, name: str) -> str:
 def text_of(value: str, name: str) -> str:
     """The expression for a field of an object of JSON, as text."""
     return f"json_extract_string({value}, {literal(pointer(name))})"
+
+
+def plain_text(value: str) -> str:
+    """The expression for a value of JSON as text."""
+    return f"json_extract_string({value}, '$')"
 
 
 def way_to(key: str) -> str:
