@@ -38,7 +38,7 @@ def read(files: Files, reading: Reading) -> Export:
         )
     files.need([UNIT, WORKER], TITLE)
     names = [name for name in dict.fromkeys(files.columns) if name]
-    query = files.table(names)
+    query = files.table(names, [UNIT, WORKER])
     question = _question(files, query, names, reading.question)
     tainted = f"lower({quote(TAINTED)}::VARCHAR) = 'true'"
     leaves_out = TAINTED in names and not reading.keep_rejected

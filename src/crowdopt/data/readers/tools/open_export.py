@@ -17,6 +17,7 @@ from crowdopt.data.readers.jsonl import KINDS, kind_of, number_type
 from crowdopt.data.readers.open_files import select, with_parsed_numbers
 from crowdopt.data.readers.tools import TOOL_NAMES, recognise, tool_named
 from crowdopt.data.readers.tools.base import NOTHING, Export, Files, named_by_files
+from crowdopt.data.readers.tools.several import about_joined
 from crowdopt.data.rows.where import COUNTS, with_counting
 from crowdopt.data.tables.workspace import EXACT, quote
 from crowdopt.errors import ColumnError, GoldError, InputError
@@ -146,7 +147,15 @@ def _open(files: Files, reading: Reading) -> OpenedSource:
             parts = [with_worker(part, reading.worker, name) for part, name in zip(parts, files.names, strict=True)]
             notes = (*notes, named_by_files(files))
         table = select(parts, files.workspace, choose, reading.order_by)
+        notes = (*notes, *_joined(files, reading, table))
     return OpenedSource(table, reading, notes=notes, trims=trims)
+
+
+def _joined(files: Files, reading: Reading, table: Any) -> tuple[str, ...]:
+    """What is said of a table that may be doccano's, where an example with several labels has one text of them."""
+    if reading.task != "id" or not reading.worker_from_file or any(source.kind != "csv" for source in files.sources):
+        return ()
+    return about_joined(files, table.sql_query(), quote(reading.label), "#", "doccano")
 
 
 @contextmanager

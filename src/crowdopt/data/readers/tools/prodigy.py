@@ -46,7 +46,7 @@ def read(files: Files, reading: Reading) -> Export:
     task, answer = field_of("json", TASK), text_of("json", "answer")
     worker, notes = _worker(files, reading)
     accepted = list_of(field_of("json", "accept"))
-    choice = _has_options()
+    choice = has_options()
     place = ["path", literal(": task "), f"{task}::VARCHAR", literal(": ")]
     several = words(
         *place, literal("several options were accepted ("), text_of("json", "accept"),
@@ -80,7 +80,7 @@ def read(files: Files, reading: Reading) -> Export:
     )
 
 
-def _has_options() -> str:
+def has_options() -> str:
     """The condition that an example has options, one of which may be accepted."""
     there = " OR ".join(f"coalesce(json_type({field_of('json', name)}), '') = 'ARRAY'" for name in ("accept", "options"))
     return f"(coalesce({text_of('json', VIEW)}, '') = 'choice' OR {there})"
@@ -103,7 +103,7 @@ def _without_labels(place: Sequence[str]) -> list[tuple[str, str]]:
         ),
         (f"{view} IN {UNREAD}", words(*made, literal(", where to accept says nothing of what was done"), *others)),
         (
-            f"{view} = 'blocks' AND ({marks}) AND NOT {_has_options()}",
+            f"{view} = 'blocks' AND ({marks}) AND NOT {has_options()}",
             words(*made, literal(" of marks or texts without options, and gives no label"), *others),
         ),
     ]
@@ -113,7 +113,7 @@ def _mixed(files: Files) -> tuple[str, ...]:
     """What is said where only some examples have options."""
     if not {"accept", "options"} & set(files.columns):
         return ()
-    tests = f"count_if(NOT {_has_options()}), count_if({_has_options()})"
+    tests = f"count_if(NOT {has_options()}), count_if({has_options()})"
     counted = f"json_type(json) = 'OBJECT' AND {text_of('json', 'answer')} <> 'ignore'"
     ((without, having),) = files.ask(f"SELECT {tests} FROM ({files.objects}) WHERE {counted}")
     if not (without and having):
