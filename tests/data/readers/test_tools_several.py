@@ -7,7 +7,7 @@ import json
 import pytest
 
 from crowdopt.errors import ColumnError, InputError
-from support.exports import as_table, opened
+from support.exports import as_json, as_table, opened
 
 HIT = ["HITId", "WorkerId", "AssignmentStatus"]
 JSON = ["Answer.taskAnswers"]
@@ -15,7 +15,9 @@ JSON = ["Answer.taskAnswers"]
 
 def turk(path, columns, *rows):
     """Assignments of one worker each: (task, cells)."""
-    return as_table(path, [*HIT, *columns], [[hit, f"w{n}", "Approved", *cells] for n, (hit, *cells) in enumerate(rows)])
+    return as_table(
+        path, [*HIT, *columns], [[hit, f"w{n}", "Approved", *cells] for n, (hit, *cells) in enumerate(rows)]
+    )
 
 
 def labels(path, **options):
@@ -58,6 +60,23 @@ def test_elements_for_several_labels_are_read(tmp_path):
         opened(turk(tmp_path / "m.csv", JSON, *rows))
 
 
+def test_radio_buttons_with_names_of_their_own_are_one_question(tmp_path):
+    forms = [{"btn1": {"yes": n % 2 == 0}, "btn2": {"no": n % 2 == 1}} for n in range(3)]
+    path = turk(tmp_path / "m.csv", JSON, *([str(n), json.dumps([one])] for n, one in enumerate(forms)))
+    rows, source = opened(path)
+    assert [label for *_, label in rows] == ["yes", "no", "yes"]
+    assert source.reading.question == "btn1/btn2"
+    assert source.notes[0].startswith("radio buttons are taken for the options of one question")
+    assert labels(path, question="btn2") == ["no"]
+    columns = ["Answer.neg.neg", "Answer.pos.pos", "Answer.sure.on"]
+    cells = [["1", "true", "false", "true"], ["2", "false", "true", "false"]]
+    path = turk(tmp_path / "m.csv", columns, *cells)
+    assert labels(path, question="neg.neg/pos.pos") == ["neg", "pos"]
+    path = turk(tmp_path / "m.csv", columns, *cells, ["3", "true", "true", "false"])  # these are boxes to check
+    with pytest.raises(InputError, match=r"3 questions: name one with --question \(neg\.neg, pos\.pos, sure\)"):
+        opened(path)
+
+
 def test_lists_of_toloka_are_several_answers(tmp_path):
     header = ["INPUT:x", "OUTPUT:q", "GOLDEN:q", "ASSIGNMENT:task_id", "ASSIGNMENT:worker_id", "ASSIGNMENT:status"]
     rows = [["x", '["a"]', '["a"]', "1", "w", "APPROVED"], ["x", "b", '["a","b"]', "2", "w", "APPROVED"]]
@@ -71,12 +90,20 @@ def test_lists_of_toloka_are_several_answers(tmp_path):
 
 
 def test_labels_of_doccanos_csv_that_are_several_are_told(tmp_path):
-    path = as_table(tmp_path / "ann.csv", ["id", "data", "label"], [["1", "x", "a"], ["2", "y", "b"], ["3", "z", "a#b"]])
+    path = as_table(
+        tmp_path / "ann.csv", ["id", "data", "label"], [["1", "x", "a"], ["2", "y", "b"], ["3", "z", "a#b"]]
+    )
     (named, note) = opened(path, task="id", worker_from_file=True)[1].notes
     assert "one file, so one worker" in named
-    assert note.startswith("1 labels are others with # between them (for example 'a#b')")
+    assert note.startswith("1 label is others with # between them (for example 'a#b')")
     path = as_table(tmp_path / "ann.csv", ["id", "data", "label"], [["1", "x", "a"], ["2", "y", "c#"]])
     assert len(opened(path, task="id", worker_from_file=True)[1].notes) == 1
+
+
+def test_early_exports_of_doccano_are_told(tmp_path):
+    one = {"id": 1, "text": "x", "annotations": [{"label": 1, "user": 1}], "meta": {}, "annotation_approver": None}
+    with pytest.raises(InputError, match=r"d\.jsonl has 'annotations' with numbers for labels and users, as early"):
+        opened(as_json(tmp_path / "d.jsonl", [one]))
 
 
 # Numbers in names

@@ -57,7 +57,7 @@ def _meant(named: str, free: Sequence[str], available: Sequence[str], reading: R
     if ANY not in named:
         raise ColumnError(f"no column named {named!r} for the {option} option (columns: {listed})")
     if named.count(ANY) > 1:
-        raise ColumnError(f"the pattern {named!r} has more than one {ANY}: that of {option} stands for the name alone")
+        raise ColumnError(f"the pattern {named!r} ({option}) has more than one {ANY}; one stands for the name alone")
     pattern = re.compile("(.+)".join(map(re.escape, named.split(ANY))), re.DOTALL)
     others = [name for name in free if name not in reading.where_columns]
     matches = {name: match[1] for name in others if (match := pattern.fullmatch(name))}

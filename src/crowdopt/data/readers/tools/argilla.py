@@ -80,7 +80,9 @@ def wanted_question(files: Files, reading: Reading) -> str:
 def _why_none(files: Files) -> str:
     listed = f"json_array_length({field_of('json', 'responses')}) > 0"
     if files.ask(f"SELECT 1 FROM ({files.objects}) WHERE {listed} LIMIT 1"):
-        return "has lists of responses, as Argilla 1 writes them: move the dataset to Argilla 2, and export it from there"
+        return (
+            "has lists of responses, as Argilla 1 writes them: move the dataset to Argilla 2, and export it from there"
+        )
     return "has no answers: nobody has responded to a record of it yet"
 
 
@@ -121,7 +123,9 @@ def _flat(files: Files, question: str) -> _Read:
     parted = ", ".join(f"{value} AS {name}" for name, value in lists.items())
     # A row for each place in the longest list, so that lists of different lengths are seen; one if a list is none.
     n = "CASE WHEN bad THEN 1 ELSE greatest(len(answers), len(users), len(states)) END"
-    places = f"SELECT *, unnest(range(1, {n} + 1)) AS place FROM (SELECT json, path, {parted} FROM ({files.placed_objects}))"
+    places = (
+        f"SELECT *, unnest(range(1, {n} + 1)) AS place FROM (SELECT json, path, {parted} FROM ({files.placed_objects}))"
+    )
     fields = "answers[place] AS answer, users[place] AS worker, json_extract_string(states[place], '$') AS status"
     uneven = "len(answers) <> len(users)"
     if question + STATUS in files.columns:

@@ -42,6 +42,9 @@ ITEM_NUMBER = "item"
 PLAIN, LABELS = ("label", "on"), "labels"
 """What such elements call the value of a question that has but one, and that of one that may have several."""
 
+ONE_OF = "radio buttons are taken for the options of one question, since one of them is chosen everywhere"
+"""What is said of buttons that have names of their own."""
+
 BETWEEN = "|"
 """What stands between the boxes that were checked in a form."""
 
@@ -59,7 +62,15 @@ def read(files: Files, reading: Reading) -> Export:
     answers = [name for name in names if name.startswith(ANSWER)]
     columns = {"task": quote("HITId"), "worker": quote("WorkerId")} | unprefixed(names, INPUT, quote)
     counting = files.counting(query, columns, reading)
-    found = _from_json(files, counting) if ALL_ANSWERS in answers else _from_columns(files, counting, answers)
+    if ALL_ANSWERS in answers:
+        found, buttons = _from_json(files, counting)
+    else:
+        found, buttons = _from_columns(files, counting, answers)
+    group = _one_of(files, counting, buttons, reading.question)
+    if group:
+        found = {group: f"list_concat({', '.join(buttons.values())})"} | {
+            name: value for name, value in found.items() if name not in buttons
+        }
     question = choose_question(files, reading.question, list(found), items_of(_inputs(names)))
     notes: tuple[str, ...]
     if isinstance(question, Family):
@@ -70,14 +81,16 @@ def read(files: Files, reading: Reading) -> Export:
     else:
         if ANSWER + question in names:
             files.table([ANSWER + question])  # every file has answers to it
-        chosen, counted, notes = found[question], "", ()
+        chosen, counted, notes = found[question], "", (ONE_OF,) if question == group else ()
     return Export(
         query,
         columns | {"label": f"({chosen})[1]"},
         left_out=NOTHING
         if reading.keep_rejected
         else cases((_rejected(names), literal(f"{counted}rejected assignments"))),
-        problem=_problem(files, str(question), chosen, joined_answers(files, counting, f"({chosen})[1]", BETWEEN), answers),
+        problem=_problem(
+            files, str(question), chosen, joined_answers(files, counting, f"({chosen})[1]", BETWEEN), answers
+        ),
         question=str(question),
         notes=notes,
     )
@@ -129,16 +142,31 @@ def _each_item(
     return query, columns | number | named | {"task": f"concat({columns['task']}, '/', {ITEM})"}
 
 
-def _from_columns(files: Files, query: str, answers: Sequence[str]) -> dict[str, str]:
-    """Questions by name; for each the expression for all its answers in an assignment.
+_Found = tuple[dict[str, str], dict[str, str]]
+"""Questions by name, and those that are but one option, as a radio button that has a name of its own: for each the
+expression for all answers of an assignment."""
 
-    A question has a column of its own, or one of true and false for each of its options.
-    """
+
+def _one_of(files: Files, query: str, buttons: dict[str, str], wanted: str) -> str:
+    """The name of the question whose options some are; empty if not exactly one is chosen everywhere."""
+    if len(buttons) < 2 or wanted in buttons:
+        return ""
+    if wanted == "/".join(buttons):
+        return wanted
+    tests = ", ".join(f"bool_or(len({one}) > 0)" for one in buttons.values())
+    whole = f"bool_and(len(list_concat({', '.join(buttons.values())})) = 1)"
+    found = files.ask(f"SELECT {whole}, {tests} FROM ({query})")[0]
+    return "/".join(buttons) if all(found) else ""
+
+
+def _from_columns(files: Files, query: str, answers: Sequence[str]) -> _Found:
+    """What is found where a question has a column of its own, or one of true and false for each of its options."""
     families: dict[str, list[str]] = {}
     for name in answers:
         families.setdefault(name.removeprefix(ANSWER).rpartition(".")[0], []).append(name)
     ticked, given = _ticked(files, query, answers), answers_of(files, query, answers)
     found: dict[str, str] = {}
+    buttons: dict[str, str] = {}
     for base, members in families.items():
         if base and len(members) > 1 and ticked.issuperset(members):
             options = {name: name.removeprefix(f"{ANSWER}{base}.") for name in members}
@@ -149,7 +177,10 @@ def _from_columns(files: Files, query: str, answers: Sequence[str]) -> dict[str,
             own = name.removeprefix(ANSWER)
             short = base if base and len(members) == 1 and own.rpartition(".")[2] in {*PLAIN, LABELS} else own
             found[short] = given[name]
-    return found
+            if short != base and len(members) == 1 and name in ticked:
+                option = literal(own.rpartition(".")[2])
+                buttons[short] = f"CASE WHEN {_is_true(name)} THEN [{option}] ELSE [] END"
+    return found, buttons
 
 
 def _is_true(name: str) -> str:
@@ -163,14 +194,22 @@ def _ticked(files: Files, query: str, answers: Sequence[str]) -> set[str]:
     return {name for name, good in zip(answers, passed, strict=True) if good}
 
 
-def _from_json(files: Files, query: str) -> dict[str, str]:
+def _from_json(files: Files, query: str) -> _Found:
     """The same for answers that stand in one column of JSON."""
     cell = quote(ALL_ANSWERS)
     whole = f"CASE WHEN json_valid({cell}) THEN {cell}::JSON END"
     first = f"CASE json_type({whole}) WHEN 'ARRAY' THEN json_extract({whole}, '/0') ELSE {whole} END"
-    keys = f"SELECT unnest(json_keys(given)) AS name FROM (SELECT {first} AS given FROM ({query})) "
-    rows = files.ask(f"SELECT DISTINCT name FROM ({keys} WHERE json_type(given) = 'OBJECT') ORDER BY name")
-    return {str(name): _chosen(f"json_extract({first}, {literal(pointer(str(name)))})") for (name,) in rows}
+    forms = f"SELECT given FROM (SELECT {first} AS given FROM ({query})) WHERE json_type(given) = 'OBJECT'"
+    keys = f"SELECT given, unnest(json_keys(given)) AS name FROM ({forms})"
+    named = f"SELECT name, json_extract(given, {way_to('name')}) AS value FROM ({keys})"
+    option = "json_keys(value)[1]"
+    is_button = (
+        f"json_type(value) = 'OBJECT' AND len(json_keys(value)) = 1 AND {option} NOT IN {PLAIN} "
+        f"AND json_type(value, {way_to(option)}) = 'BOOLEAN'"
+    )
+    rows = files.ask(f"SELECT name, bool_and(coalesce({is_button}, false)) FROM ({named}) GROUP BY name ORDER BY name")
+    found = {str(name): _chosen(f"json_extract({first}, {literal(pointer(str(name)))})") for name, _ in rows}
+    return found, {str(name): found[str(name)] for name, is_option in rows if is_option}
 
 
 def _chosen(value: str) -> str:

@@ -64,5 +64,8 @@ def about_joined(files: Files, query: str, label: str, sign: str, tool: str) -> 
     rows = [] if joined == "false" else files.ask(f"SELECT {label} FROM ({query}) WHERE {joined}")
     if not rows:
         return ()
-    example = f"{len(rows):,} labels are others with {sign} between them (for example {str(rows[0][0])!r})"
-    return (f"{example}: a CSV of {tool} has several labels of an example so, and each is taken for a label of its own",)
+    which = "1 label is others" if len(rows) == 1 else f"{len(rows):,} labels are others"
+    example = f"{which} with {sign} between them (for example {str(rows[0][0])!r})"
+    return (
+        f"{example}: a CSV of {tool} has several labels of an example so, and each is taken for a label of its own",
+    )
