@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crowdopt.data.load import open_responses
-from crowdopt.data.readers.tools.open_export import OpenedSource
 from crowdopt.data.reading import Reading
 from crowdopt.data.tables.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from crowdopt.data.readers.tools.open_export import OpenedSource
 
 
 def opened(*paths: Path, **options: Any) -> tuple[list[tuple[str, ...]], OpenedSource]:

@@ -142,7 +142,7 @@ def test_files_of_a_tool_agree_in_what_is_needed_alone(tmp_path):
         ("label-studio", ["annotation_id", "annotator", "id", "q"], "url"),
     ):
         one = as_table(tmp_path / f"{name}1.csv", needed, [["1", "w", "7", "a"][: len(needed)]])
-        two = as_table(tmp_path / f"{name}2.csv", [*needed, more], [["2", "v", "7", "b", "u"][: len(needed)] + ["u"]])
+        two = as_table(tmp_path / f"{name}2.csv", [*needed, more], [[*["2", "v", "7", "b"][: len(needed)], "u"]])
         assert len(opened(one, two, tool=name, question="q")[0]) == 2, name
     with pytest.raises(ColumnError, match="has no column '_worker_id'"):
         opened(as_table(tmp_path / "x.csv", ["_unit_id", "q"], [["1", "a"]]), tmp_path / "appen2.csv", tool="appen")

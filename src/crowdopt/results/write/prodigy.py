@@ -30,4 +30,5 @@ def examples(files: Files, reading: Reading) -> str:
     one = f"{own}, min(json_merge_patch(json, json_object({without}))::VARCHAR)::JSON AS json"
     grouped = f"SELECT key, has_options, json FROM ({one} FROM ({files.objects}) GROUP BY key)"
     joined = f"({grouped}) JOIN _answers ON {is_task('key', reading)}"
-    return f"SELECT json_merge_patch(json, json_merge_patch(json_object({ours}), {said})) AS json FROM {joined} ORDER BY task"
+    whole = f"json_merge_patch(json, json_merge_patch(json_object({ours}), {said}))"
+    return f"SELECT {whole} AS json FROM {joined} ORDER BY task"

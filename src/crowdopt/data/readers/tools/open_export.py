@@ -274,7 +274,7 @@ def _answered(responses: str, reading: Reading) -> str:
 
 
 def _known_labels(query: str, tasks: str, cells: dict[str, str], reading: Reading, *, nested: bool) -> str:
-    """The query for the known labels of some tasks: those that someone answered; of others there is nothing to learn."""
+    """The query for the known labels of some tasks: those with responses, as of others there is nothing to learn."""
     keys = [name for name in (reading.group, reading.task) if name]
     named = ", ".join(f"{cells[name]} AS {quote(name)}" for name in keys)
     known = f"json_extract_string({GOLD}, '$')" if nested else GOLD

@@ -82,10 +82,8 @@ def read(files: Files, reading: Reading) -> Export:
 
 def has_options() -> str:
     """The condition that an example has options, one of which may be accepted."""
-    there = " OR ".join(
-        f"coalesce(json_type({field_of('json', name)}), '') = 'ARRAY'" for name in ("accept", "options")
-    )
-    return f"(coalesce({text_of('json', VIEW)}, '') = 'choice' OR {there})"
+    there = " OR ".join(f"json_type({field_of('json', name)}) = 'ARRAY'" for name in ("accept", "options"))
+    return f"coalesce({text_of('json', VIEW)} = 'choice' OR {there}, false)"
 
 
 def _without_labels(place: Sequence[str]) -> list[tuple[str, str]]:

@@ -45,7 +45,7 @@ def texts_of(items: str) -> str:
 
 
 def joined_answers(files: Files, query: str, label: str, sign: str) -> str:
-    """The condition that a label is several with a sign between them, each of which is an answer of its own elsewhere."""
+    """The condition that a label is several with a sign between them, each of which is an answer alone elsewhere."""
     cell, between = f"({label})::VARCHAR", literal(sign)
     rows = files.ask(  # each answer that has no sign in it, and whether there are others
         f"SELECT contains(cell, {between}) AS has_sign, CASE WHEN NOT has_sign THEN trim(cell) END AS alone "

@@ -197,8 +197,8 @@ def _choose(files: Files, questions: Sequence[_Question], wanted: str, counting:
     of_marks = {str(task) for (task,) in files.ask(marks)}
     if wanted.rpartition("/")[2] in of_marks:
         raise InputError(
-            f"{files.name}: the answers to {wanted} are about marks of a drawing, and only labels of whole subjects are "
-            "aggregated"
+            f"{files.name}: the answers to {wanted} are about marks of a drawing, and only labels of whole subjects "
+            "are aggregated"
         )
     read = {_listed(one, questions): one for one in questions if one.read}
     named = [one for one in questions if one.is_named(wanted)]
