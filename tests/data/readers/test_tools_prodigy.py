@@ -57,4 +57,6 @@ def test_every_example_is_read_by_what_it_is(tmp_path):
         "ignored examples left out: 1", "rejected examples left out: 1",
         "examples without options among others, whose labels are accept and reject: 2",
     )  # fmt: skip
-    assert opened(as_json(tmp_path / "p.jsonl", examples[:3]))[1].notes == ("rejected examples left out: 1",)
+    path = tmp_path / "p.jsonl"
+    assert len(opened(path, where="_view_id = choice")[1].notes) == 2  # of what does not count nothing is said
+    assert opened(as_json(path, examples[:3]))[1].notes == ("rejected examples left out: 1",)

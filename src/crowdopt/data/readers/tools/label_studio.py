@@ -29,6 +29,7 @@ ANNOTATION = {
 }
 """The fields of an annotation that matter here, and what they are called in a query."""
 
+AMONG = " (of the rows that --where takes)"
 CANCELLED = "was_cancelled::VARCHAR = 'true'"
 
 
@@ -158,17 +159,17 @@ def wanted_control(files: Files, reading: Reading) -> Control:
         kinds = ", ".join(sorted(set(others.values())))
         raise InputError(f"{files.name} has no results that are read ({READ}): all are {kinds}")
     if not available:
-        raise InputError(f"{files.name} has no answers: {_why_none(files)}")
+        raise InputError(f"{files.name} has no answers: {_why_none(files, counting)}{AMONG if reading.where else ''}")
     name = files.choose_question(question, available, TITLE)
     return Control(
         name, sum(n for other, type_, placed, n in found if (other, placed) == (name, True) and type_ in TYPES)
     )
 
 
-def _why_none(files: Files) -> str:
-    """Why an export has no results."""
+def _why_none(files: Files, query: str) -> str:
+    """Why annotations have no results."""
     tests = f"count(*), count_if(json_type(annotation) <> 'OBJECT'), count_if(is_draft), count_if({CANCELLED})"
-    ((n, ids, drafts, skipped),) = files.ask(f"SELECT {tests} FROM ({annotated(files)}) WHERE annotation IS NOT NULL")
+    ((n, ids, drafts, skipped),) = files.ask(f"SELECT {tests} FROM ({query}) WHERE annotation IS NOT NULL")
     if not n:
         return "nobody has annotated a task of it yet"
     if ids == n:

@@ -48,18 +48,15 @@ def read(files: Files, reading: Reading) -> Export:
     accepted = list_of(field_of("json", "accept"))
     choice = has_options()
     place = ["path", literal(": task "), f"{task}::VARCHAR", literal(": ")]
+    columns = {name: field_of("json", name) for name in files.columns} | {"task": task}
     several = words(
         *place, literal("several options were accepted ("), text_of("json", "accept"),
         literal("), and one label per response is needed"),
     )  # fmt: skip
     return Export(
         files.named_objects,
-        {name: field_of("json", name) for name in files.columns}
-        | {
-            "task": task,
-            "worker": worker,
-            "label": f"CASE WHEN {choice} THEN {accepted}[1] ELSE {field_of('json', 'answer')} END",
-        },
+        columns
+        | {"worker": worker, "label": f"CASE WHEN {choice} THEN {accepted}[1] ELSE {field_of('json', 'answer')} END"},
         left_out=cases(
             (f"{answer} = 'ignore'", literal("ignored examples")),
             # to reject an example says nothing about its options
@@ -76,7 +73,7 @@ def read(files: Files, reading: Reading) -> Export:
             (f"len({accepted}) > 1 AND {answer} = 'accept'", several),
         ),
         nested=True,
-        notes=(*notes, *_mixed(files)),
+        notes=(*notes, *_mixed(files, files.counting(files.objects, columns, reading, nested=True))),
     )
 
 
@@ -109,13 +106,13 @@ def _without_labels(place: Sequence[str]) -> list[tuple[str, str]]:
     ]
 
 
-def _mixed(files: Files) -> tuple[str, ...]:
+def _mixed(files: Files, records: str) -> tuple[str, ...]:
     """What is said where only some examples have options."""
     if not {"accept", "options"} & set(files.columns):
         return ()
     tests = f"count_if(NOT {has_options()}), count_if({has_options()})"
     counted = f"json_type(json) = 'OBJECT' AND {text_of('json', 'answer')} <> 'ignore'"
-    ((without, having),) = files.ask(f"SELECT {tests} FROM ({files.objects}) WHERE {counted}")
+    ((without, having),) = files.ask(f"SELECT {tests} FROM ({records}) WHERE {counted}")
     if not (without and having):
         return ()
     return (f"examples without options among others, whose labels are accept and reject: {without:,}",)

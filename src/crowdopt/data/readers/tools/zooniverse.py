@@ -48,6 +48,8 @@ class _Question:
         workflow: The id of the workflow.
         called: Its name.
         task: The name of the task: T0.
+        of_marks: Whether it is about marks of a drawing, and not about the subject.
+        n: The number of answers.
         read: Whether its answers are labels.
         asks: What it asks, in the versions of the workflow that were answered: the first and the last in the alphabet.
         keys: The kinds of its answers, of ``KINDS``.
@@ -56,6 +58,8 @@ class _Question:
     workflow: str
     called: str
     task: str
+    of_marks: bool
+    n: int
     read: bool
     asks: tuple[str, ...]
     keys: frozenset[str]
@@ -79,11 +83,13 @@ def read(files: Files, reading: Reading) -> Export:
     known = _subject_columns(files, table, names, reading) | {name: quote(name) for name in names}
     columns = known | {"task": quote(SUBJECT), "worker": quote(USER)}
     counting = files.counting(query, columns, reading)
-    question = _choose(files, _questions(files, counting), reading.question, counting)
+    found = _questions(files, counting)
+    question = _choose(files, found, reading.question)
+    n_marks = sum(one.n for one in found if one.of_marks and one.workflow == question.workflow)
     where = [literal(f"{files.name}: classification "), quote("classification_id"), literal(": ")]
     gold = f"lower({quote(GOLD)}::VARCHAR) IN ('true', 't', '1')" if GOLD in names else "false"
     return Export(
-        f"SELECT * FROM ({query}) WHERE {DAMAGED} OR ({_of_subject()} AND {text_of(ONE, 'task')} = "
+        f"SELECT * FROM ({query}) WHERE {DAMAGED} OR (NOT {_of_mark()} AND {text_of(ONE, 'task')} = "
         f"{literal(question.task)} AND {quote(WORKFLOW)}::VARCHAR = {literal(question.workflow)})",
         columns | {"label": _label(f"{VALUES}[1]")},
         problem=cases(
@@ -99,7 +105,7 @@ def read(files: Files, reading: Reading) -> Export:
         gold=cases((gold, _label(f"{VALUES}[1]"))),
         only_gold=f"({gold}) IS TRUE",
         question=f"{question.workflow}/{question.task}",
-        notes=_notes(files, counting, question),
+        notes=_notes(question, n_marks),
     )  # fmt: skip
 
 
@@ -117,22 +123,14 @@ def _annotated(table: str) -> str:
     return f"SELECT *, {values} AS {VALUES} FROM ({each})"
 
 
-def _of_subject() -> str:
-    """The condition that an answer is about the whole subject, and not about a mark of a drawing."""
-    task = text_of(ONE, "task")
-    return f"NOT (coalesce({_is_of_mark(task)}, false))"
+def _of_mark() -> str:
+    """The condition that an answer is about a mark of a drawing, and not about the whole subject."""
+    named = f"regexp_matches({text_of(ONE, 'task')}, {literal(OF_A_MARK)})"
+    return f"coalesce(json_exists({ONE}, '/markIndex') OR {named}, false)"
 
 
-def _is_of_mark(task: str) -> str:
-    return f"json_exists({ONE}, '/markIndex') OR regexp_matches({task}, {literal(OF_A_MARK)})"
-
-
-def _notes(files: Files, counting: str, question: _Question) -> tuple[str, ...]:
+def _notes(question: _Question, n_marks: int) -> tuple[str, ...]:
     """What is said of how the answers are read."""
-    ((marks,),) = files.ask(
-        f"SELECT count(*) FROM ({counting}) WHERE NOT {DAMAGED} AND NOT ({_of_subject()}) "
-        f"AND {quote(WORKFLOW)}::VARCHAR = {literal(question.workflow)}"
-    )
     notes = [said for key, said in KINDS.items() if key in question.keys]
     if len(question.asks) > 1:
         first, second = (repr(one if len(one) <= SHOWN else one[:SHOWN] + "…") for one in question.asks)
@@ -140,8 +138,8 @@ def _notes(files: Files, counting: str, question: _Question) -> tuple[str, ...]:
             f"{question.task} asks {first} and {second} in versions of the workflow, which are read as one question: "
             f'--where "{VERSION} = …" takes one version'
         )
-    if marks:
-        notes.append(f"answers about marks of drawings left out: {marks:,}")
+    if n_marks:
+        notes.append(f"answers about marks of drawings left out: {n_marks:,}")
     return tuple(notes)
 
 
@@ -170,32 +168,31 @@ def _label(value: str) -> str:
 
 
 def _questions(files: Files, query: str) -> list[_Question]:
-    """All tasks about whole subjects that were answered."""
+    """All tasks that were answered."""
     called = f"min({quote(WORKFLOW_NAME)})" if WORKFLOW_NAME in files.columns else "NULL"
     task, first = text_of(ONE, "task"), f"{VALUES}[1]"
     unread = f"bool_or(json_type({first}) IN ('OBJECT', 'ARRAY') AND {_label(first)} IS NULL)"
     keys = ", ".join(f"bool_or(json_exists({first}, '/{key}'))" for key in KINDS)
     asks = f"trim({text_of(ONE, 'task_label')})"
     rows = files.ask(
-        f"SELECT {quote(WORKFLOW)}::VARCHAR, {task}, {called}, {unread}, min({asks}), max({asks}), {keys} "
-        f"FROM ({query}) WHERE NOT {DAMAGED} AND {_of_subject()} AND len({VALUES}) > 0 AND {task} IS NOT NULL "
-        "GROUP BY 1, 2 ORDER BY 1, 2"
+        f"SELECT {quote(WORKFLOW)}::VARCHAR, {task}, {_of_mark()}, count(*), {called}, {unread}, min({asks}), "
+        f"max({asks}), {keys} FROM ({query}) WHERE NOT {DAMAGED} AND len({VALUES}) > 0 AND {task} IS NOT NULL "
+        "GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
     )
     return [
         _Question(
-            str(workflow), str(name), str(task), not drawn,
+            str(workflow), str(name), str(task), bool(of_marks), int(str(n)), not drawn,
             tuple(dict.fromkeys(str(one) for one in (first, last) if one is not None)),
             frozenset(key for key, there in zip(KINDS, there, strict=True) if there),
         )
-        for workflow, task, name, drawn, first, last, *there in rows
+        for workflow, task, of_marks, n, name, drawn, first, last, *there in rows
     ]  # fmt: skip
 
 
-def _choose(files: Files, questions: Sequence[_Question], wanted: str, counting: str) -> _Question:
+def _choose(files: Files, found: Sequence[_Question], wanted: str) -> _Question:
     """The question that is named, or the only one."""
-    marks = f"SELECT DISTINCT {text_of(ONE, 'task')} FROM ({counting}) WHERE NOT {DAMAGED} AND NOT ({_of_subject()})"
-    of_marks = {str(task) for (task,) in files.ask(marks)}
-    if wanted.rpartition("/")[2] in of_marks:
+    questions = [one for one in found if not one.of_marks]
+    if not any(one.is_named(wanted) for one in questions) and any(one.is_named(wanted) for one in found):
         raise InputError(
             f"{files.name}: the answers to {wanted} are about marks of a drawing, and only labels of whole subjects "
             "are aggregated"
@@ -207,7 +204,7 @@ def _choose(files: Files, questions: Sequence[_Question], wanted: str, counting:
         raise InputError(
             f"{files.name} has {wanted!r} in {len(named)} workflows: name one with --question (questions: {listed})"
         )
-    if (named or questions or of_marks) and not any(one.read for one in named or questions):
+    if found and not any(one.read for one in named or questions):
         whose = f"the answers to {wanted}" if named else "all answers"
         versions = f'; --where "{VERSION} = …" takes one version' if any(len(one.asks) > 1 for one in questions) else ""
         raise InputError(f"{files.name}: {whose} are {NO_LABELS}, which give no labels{versions}")
