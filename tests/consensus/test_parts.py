@@ -126,6 +126,17 @@ def test_workers_and_the_report_are_those_of_all_responses_at_once(monkeypatch):
 
 
 @pytest.mark.usefixtures("_small_parts")
+def test_a_file_and_a_frame_are_cut_alike_so_workers_are_the_same_to_the_last_bit(tmp_path):
+    frame = responses()
+    frame.sample(frac=1, random_state=1).to_parquet(tmp_path / "a.parquet", index=False)
+    here, there = crowdopt.aggregate(frame), crowdopt.aggregate(tmp_path / "a.parquet")
+    sizes = [[part.coded.times.sum() for part in one.tasks.parts] for one in (here, there)]
+    assert sizes[0] == sizes[1]
+    assert min(sizes[0][:-1]) > SMALL / 2
+    pd.testing.assert_frame_equal(there.workers().to_pandas(), here.workers(), check_dtype=False, check_exact=True)
+
+
+@pytest.mark.usefixtures("_small_parts")
 def test_known_labels_outlive_a_look_at_the_next_tasks(tmp_path, monkeypatch):
     monkeypatch.setattr(parts, "IN_MEMORY", 0)
     responses().to_csv(tmp_path / "a.csv", index=False)

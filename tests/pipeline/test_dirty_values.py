@@ -484,6 +484,21 @@ def test_each_group_has_its_own_spelling_as_if_it_were_alone(verb, kind):
     assert verify(found, data).verdict in {Verdict.REPRODUCED, Verdict.CONFIRMED}
 
 
+@pytest.mark.parametrize("lost", ["worker", "class", "task"])
+def test_responses_that_are_left_out_do_not_choose_the_spelling_of_a_group(lost):
+    """Most rows spell it Yes, most complete ones yes."""
+    counted = [("yes", 3, False), ("Yes", 2, False), ("Yes", 3, True), ("no", 3, False)]
+    rows = [
+        {"task": f"t{at}", "worker": f"{label}{gone}", "class": "c", "label": label} | ({lost: None} if gone else {})
+        for label, n, gone in counted
+        for at in range(n)
+    ]
+    alone = prove(pd.DataFrame(rows), class_="class")
+    frame = pd.DataFrame([row | {"batch": name} for name in "ab" for row in rows])
+    found = prove(frame, group="batch", class_="class")
+    assert {found[name].scale.labels for name in found} == {alone.scale.labels} == {("no", "yes")}
+
+
 def canonical_labels(solutions, group):
     columns = plain(solutions.answers)
     rows = zip(columns["batch"], columns["task"], columns["label"], strict=True)
@@ -685,6 +700,35 @@ def test_the_order_of_rows_changes_neither_answers_nor_notes(rows, tidy, random_
     assert plain(after.answers) == plain(before.answers)
     assert after.source.notes == before.source.notes
     assert after.scale.labels == before.scale.labels
+
+
+def test_a_whole_number_that_a_program_wrote_as_a_float_is_missing_too(tmp_path):
+    rows = [(f"t{task}", f"w{worker}", float(task % 2)) for task in range(6) for worker in range(3)]
+    frame = to_pandas([*rows, ("t0", "w9", 99.0)])
+    frame.to_csv(tmp_path / "a.csv", index=False)  # which has 99.0
+    for missing in ("99", "99.0"):
+        assert aggregate(tmp_path / "a.csv", na=[missing]).scale.labels == ("0.0", "1.0")
+        assert aggregate(frame, na=[missing]).scale.labels == ("0", "1")
+    assert aggregate(tmp_path / "a.csv", na=["099"]).scale.n_labels == 3
+    assert aggregate(tmp_path / "a.csv", na=["99"], verbatim=True).scale.n_labels == 3
+
+
+@pytest.mark.parametrize("slip", ["x", "55", "n/a"])
+def test_a_slip_that_makes_categories_of_ratings_says_so(slip, tmp_path):
+    rows = [(f"t{task}", f"w{worker}", str(1 + task % 5)) for task in range(200) for worker in range(3)]
+    found = aggregate(to_text([*rows, ("t0", "w9", slip)], tmp_path))
+    (said,) = found.source.notes
+    assert said.endswith("; the others alone are 5 ratings, 1 to 5")
+    assert found.scale.kind == "nominal"
+    assert aggregate(to_text([*rows, ("t0", "w9", slip)], tmp_path), na=[slip]).scale.kind == "ordinal"
+    named = aggregate(to_text([*rows, ("t0", "w9", slip)], tmp_path), labels=[*"12345", slip])
+    assert not any("ratings" in note for note in named.source.notes)
+
+
+def test_labels_that_nobody_sees_are_left_out_with_a_word(tmp_path):
+    rows = [(f"t{task}", f"w{worker}", "ab"[task % 2]) for task in range(6) for worker in range(3)]
+    notes = aggregate(to_text([*rows, ("t0", "w9", "\u200b")], tmp_path), tidy=True).source.notes
+    assert any("'\\u200b' (1 response) was taken for a missing label" in note for note in notes), notes
 
 
 def demo(crowdopt, folder):

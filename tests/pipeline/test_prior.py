@@ -81,6 +81,54 @@ def test_a_prior_of_fewer_labels_says_nothing_of_the_others(tmp_path):
         prove(to_polars(rows), prior_matrix=after)
 
 
+SPELLED = [(task, worker, label.title()) for task, worker, label in ROWS]
+
+
+def test_a_prior_follows_the_spelling_of_the_responses(tmp_path):
+    before, now = prove(to_polars(SPELLED)), shift(ROWS[:70], 500)
+    counts = counts_behind(before, SPELLED, ["No", "Yes"])
+    expected = facts(prove(to_polars(now), prior_matrix=counts))
+    before.save(tmp_path / "before.json")
+    for prior in (
+        before,
+        tmp_path / "before.json",
+        write_matrix(tmp_path / "prior.csv", counts, ["NO", "yes "]),
+        pd.DataFrame(counts, index=["NO", "yes"], columns=["No", " Yes"]),
+        {
+            "No": dict(zip(["NO", "Yes"], counts[0], strict=True)),
+            "YES": dict(zip(["no", "yes"], counts[1], strict=True)),
+        },
+    ):
+        assert facts(prove(to_polars(now), prior_matrix=prior)) == expected
+        with pytest.raises(InputError, match=r"'No', which is not on the scale no, yes|must have one .* it has"):
+            prove(to_polars(now), prior_matrix=prior, verbatim=True)
+
+
+def test_a_prior_of_groups_follows_the_spelling_of_each():
+    before, counts = prove(to_polars(ROWS)), counts_behind(prove(to_polars(ROWS)), ROWS, ["no", "yes"])
+    both = {"lower": ROWS, "title": SPELLED}
+    frames = [pd.DataFrame(rows, columns=["task", "worker", "label"]).assign(batch=name) for name, rows in both.items()]
+    found = prove(pd.concat(frames), group="batch", prior_matrix=before)
+    assert [found[name].scale.labels for name in both] == [("no", "yes"), ("No", "Yes")]
+    for name in both:
+        assert found[name].objective.offsets.prior[:, 0] == pytest.approx(counts)
+
+
+def test_spellings_that_a_prior_kept_apart_add_up():
+    rows = [
+        (task, worker, "NO" if label == "no" and at % 3 else label) for at, (task, worker, label) in enumerate(ROWS)
+    ]
+    before = prove(to_polars(rows), verbatim=True, labels=["NO", "no", "yes"])
+    counts = counts_behind(before, rows, ["NO", "no", "yes"])
+    counts[1] += counts[0]
+    counts[:, 1] += counts[:, 0]
+    found = prove(to_polars(ROWS), prior_matrix=before)
+    assert found.objective.offsets.prior[:, 0] == pytest.approx(counts[1:, 1:])
+    twice = {"no": {"no": 3, "yes": 1}, "No": {"no": 3, "yes": 1}, "yes": {"no": 1, "yes": 4}}
+    with pytest.raises(InputError, match="one row for each of no, yes; it has no, No, yes"):
+        prove(to_polars(ROWS), prior_matrix=twice)
+
+
 def test_names_of_a_prior_may_be_numbers():
     rows = [(task, worker, label == "yes") for task, worker, label in ROWS]
     of_truth = prove(to_polars(rows), prior_matrix={True: {True: 4, False: 0.25}, False: {False: 3, True: 1.5}})

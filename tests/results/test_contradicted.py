@@ -104,6 +104,21 @@ def test_several_wrong_labels_are_counted_and_some_are_named():
     assert consensus.advice[0].startswith("6 known labels teach nothing about the other tasks: most workers contradict")
 
 
+def test_right_known_labels_that_teach_nothing_are_not_called_contradicted():
+    same = [f"t{task:02}" for task in range(60) if LABELS[TRUTH[task]] == "cat"]
+    other = [f"t{task:02}" for task in range(60) if LABELS[TRUTH[task]] == "dog"]
+    gold = dict.fromkeys([same[0], *other[:4]], "cat")
+    (said,) = [one for one in aggregate(to_pandas(ROWS), gold=gold).advice if "nothing about" in one]
+    assert said.startswith("5 known labels teach nothing about the other tasks: most workers contradict 3 of them (")
+
+
+def test_known_labels_are_looked_at_where_every_row_counts(monkeypatch):
+    gold = {f"t{task:02}": wrong_label(task) for task in range(0, 30, 5)}
+    monkeypatch.setattr(beside_consensus, "MOST_RESPONSES", 0)
+    doubt = prove(to_pandas(ROWS), gold=gold, duplicates="all").doubts[0]
+    assert doubt.startswith("6 tasks have known labels that most of their responses contradict ('t00': known ")
+
+
 def test_known_labels_that_nobody_contradicts_are_not_blamed():
     gold = {f"t{task:02}": LABELS[TRUTH[task]] for task in range(0, 30, 5)}
     assert prove(to_pandas(ROWS), gold=gold).doubts == ()

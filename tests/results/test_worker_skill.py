@@ -14,10 +14,10 @@ from scipy.special import betainc, betaincinv
 from crowdopt.results.workers.skill import (
     ComparedWithAll,
     _own_sums,
-    _summed,
     beside_others,
     measure_skill,
     skill_reason,
+    summed,
     uncertain_share,
 )
 from crowdopt.results.workers.statistics import FLAGS
@@ -270,7 +270,7 @@ def test_chance_is_the_mean_over_all_orders_and_a_flag_needs_more_than_their_spr
     rows = judged(task, worker, np.tile(answer, 2), [(1.0, without)], np.tile(without, (2, 1)))
     orders = [sum(without[i, a] for i, a in enumerate(order)) for order in itertools.permutations(answer.tolist())]
     assert measure_skill([rows]).chance[0] == pytest.approx(np.mean(orders) / 7)
-    beside = beside_others([rows], _summed([rows], _own_sums))
+    beside = beside_others([rows], summed([rows], _own_sums))
     assert beside.deviation[0] == pytest.approx(np.std(orders))
 
 

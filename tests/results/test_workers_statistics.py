@@ -128,6 +128,14 @@ def test_who_is_always_right_is_not_flagged_for_answering_the_same():
     assert [flag == 1 for flag in flags] == [False, True, False]  # .2 to the power of 2 is not rare
 
 
+def test_who_agrees_with_everybody_is_not_flagged_for_it():
+    _, high = wilson(np.arange(0, 200), np.arange(0, 200))
+    assert (high[1:] == 1).all()
+    assert (wilson(np.zeros(200), np.arange(200))[0] == 0).all()
+    rows = [(f"t{task}", f"w{worker}", "a") for task in range(10) for worker in range(4)]
+    assert set(prove(pd.DataFrame(rows, columns=["task", "worker", "label"])).workers()["flag"]) == {"unclear"}
+
+
 def test_one_label_tells_nothing():
     table = prove(pd.DataFrame([(t, w, "yes") for t in range(9) for w in "ab"], columns=NAMES)).workers()
     assert table["accuracy"].tolist() == table["agreement"].tolist() == table["chance"].tolist() == [1, 1]

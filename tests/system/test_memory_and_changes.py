@@ -163,7 +163,7 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(name, how, faulty, tmp
         "gone": lambda: Path(name).unlink(),
     }[how]
     faulty.on_phase("counting", change)
-    said = f"crowdopt: {name} was changed while it was read: wait for who writes it\n"
+    said = f"crowdopt: {name} was changed while it was read: read it again when nobody writes or removes it\n"
     assert faulty("prove", name, *OUTPUTS) == (2, "", said)
     assert not Path("answers.csv").exists()
     assert left(tmp_path / "temporary") == []
@@ -173,7 +173,7 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(name, how, faulty, tmp
 def test_a_file_that_changes_while_it_is_read_again_is_an_error(phase, faulty):
     write_rows("data.csv", rows(30))
     faulty.on_phase(phase, lambda: write_rows("data.csv", rows(50, 1)))
-    said = "crowdopt: data.csv was changed while it was read: wait for who writes it\n"
+    said = "crowdopt: data.csv was changed while it was read: read it again when nobody writes or removes it\n"
     assert faulty("prove", "data.csv", "--find-classes", "2", *OUTPUTS) == (2, "", said)
     assert not Path("answers.csv").exists()
 
@@ -182,7 +182,10 @@ def test_a_file_that_changes_before_kept_columns_are_read_is_an_error(faulty):
     Path("data.csv").write_text("task,worker,label,city\na,v,yes,x\na,w,no,x\nb,v,no,y\n")
     faulty.on_phase("writing", lambda: Path("data.csv").write_text("task,worker,label,city\na,v,yes,changed\n"))
     code, _, err = faulty("prove", "data.csv", "--keep", "city", *OUTPUTS)
-    assert (code, err) == (2, "crowdopt: data.csv was changed while it was read: wait for who writes it\n")
+    assert (code, err) == (
+        2,
+        "crowdopt: data.csv was changed while it was read: read it again when nobody writes or removes it\n",
+    )
     assert left() == ["data.csv"]
 
 

@@ -92,7 +92,7 @@ def test_a_source_that_changes_is_an_error(phase, how, faulty, tmp_path):
         "gone": lambda: Path("data.csv").unlink(),
     }[how]
     faulty.on_phase(phase, change)
-    said = "crowdopt: data.csv was changed while it was read: wait for who writes it\n"
+    said = "crowdopt: data.csv was changed while it was read: read it again when nobody writes or removes it\n"
     assert faulty(*AGGREGATE) == (2, "", said)
     assert not any(Path(name).exists() for name in ("answers.csv", "solution.json", "report.html"))
     assert left(tmp_path / "temporary") == []

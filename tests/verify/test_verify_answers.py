@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,8 @@ from crowdopt.verify.verdict import Verdict
 from support.mixed_crowds import grouped_crowds, mixed_crowd
 
 VERBS = {"consensus": (aggregate, Verdict.REPRODUCED), "proof": (prove, Verdict.CONFIRMED)}
+
+NAMES = ["task", "worker", "label"]
 
 
 @pytest.fixture(params=VERBS)
@@ -196,6 +199,20 @@ def test_a_label_that_looks_alike_is_written_out(tmp_path):
     answers.to_csv(tmp_path / "answers.csv", index=False)
     reasons = verify(solution, data, answers=tmp_path / "answers.csv").reasons
     assert r"has label 'n\u043e' in the answers, 'no' in the solution" in reasons[0]
+
+
+def test_however_many_labels_are_spelled_otherwise(monkeypatch):
+    """More than are fetched at once."""
+    monkeypatch.setattr(import_module("crowdopt.verify.answers"), "AT_ONCE", 1_000)
+    n = 2_500
+    data = pd.DataFrame([(f"t{i}", f"w{j}", f"Label {i}") for i in range(n) for j in range(2)], columns=NAMES)
+    solution = aggregate(data)
+    answers = solution.answers.assign(label=lambda frame: frame.label.str.upper() + " ")
+    found = verify(solution, data, answers=answers)
+    assert (found.verdict, found.reasons) == (Verdict.REPRODUCED, ())
+    answers.loc[answers.index[[3, n - 1]], "label"] = ["LABEL 5", "label"]
+    found = verify(solution, data, answers=answers)
+    assert (found.verdict, len(found.reasons)) == (Verdict.REJECTED, 2)
 
 
 @pytest.mark.parametrize(("step", "close"), [(1e-7, True), (2e-6, False), (float("nan"), False)])

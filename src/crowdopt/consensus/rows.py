@@ -88,6 +88,12 @@ class Rows:
         used[self.known[self.known >= 0]] = True
         return used
 
+    def of_tasks(self, first: int, last: int) -> Rows:
+        """Those of some tasks that follow each other, for whoever numbers only these."""
+        start, known = self.start[first : last + 1], self.known[first:last]
+        worker, answer = (column[start[0] : start[-1]] for column in (self.worker, self.answer))
+        return replace(self, start=start - start[0], worker=worker, answer=answer, known=known)
+
     def without_known(self, labels: Bools) -> Rows:
         """The same responses, as if no task were known to have one of some labels."""
         if not labels.any():

@@ -61,18 +61,51 @@ def weigh_votes(tasks, precision, prior, shares, other, residual, total):
 
 
 @_loop
-def _log_pull(j, votes, own, labels, n, away, log_error, drawn):
+def _log_sum(one, other):
+    """The logarithm of the sum of two numbers whose logarithms are given."""
+    most, least = max(one, other), min(one, other)
+    return most if least == -np.inf else most + np.log1p(np.exp(least - most))
+
+
+@_loop
+def _log_pulls(votes, own, labels, n, log_error, drawn):
+    """How much likelier answers are if their task draws to a label, summed over those that as many answers give.
+
+    Returns the group of each label, or -1, as one answer tells nothing of what a task draws to; and of each group the
+    number of answers and the logarithm of the sum, in which the true label plays no part yet; and of each label the
+    same without itself. Nothing is taken away from a sum, which would leave rounding errors.
+    """
+    several = np.flatnonzero(votes > 1)
+    several = several[np.argsort(votes[several], kind="mergesort")]
+    group, without = np.full(len(votes), -1), np.full(len(votes), -np.inf)
+    count, whole, far, n_groups = np.zeros(len(several)), np.zeros(len(several)), np.zeros(len(several)), 0
+    for at in range(len(several)):
+        d = several[at]
+        far[at] = votes[d] * np.log(drawn) - own[d] + (n - votes[d]) * np.log1p(-drawn)
+        far[at] -= (votes[d] - 1) * log_error[labels[d]]
+        if n_groups == 0 or count[n_groups - 1] != votes[d]:
+            count[n_groups], whole[n_groups] = votes[d], -np.inf
+            n_groups += 1
+        group[d], without[d] = n_groups - 1, whole[n_groups - 1]
+        whole[n_groups - 1] = _log_sum(whole[n_groups - 1], far[at])
+    behind = -np.inf
+    for at in range(len(several) - 1, -1, -1):
+        d = several[at]
+        if at + 1 < len(several) and group[several[at + 1]] != group[d]:
+            behind = -np.inf
+        without[d] = _log_sum(without[d], behind)
+        behind = _log_sum(behind, far[at])
+    return group, count[:n_groups], whole[:n_groups], without
+
+
+@_loop
+def _log_pull(j, away, pulls):
     """The logarithm of how much likelier answers are if their task draws to another label than if it is plain."""
-    most, pull = -np.inf, 0.0
-    for d in range(len(labels)):
-        if d != j and votes[d] > 1:  # one answer tells nothing of what a task draws to
-            far = (votes[d] - 1) * (away - log_error[labels[d]])
-            far += votes[d] * np.log(drawn) - own[d] + (n - votes[d]) * np.log1p(-drawn)
-            if far > most:
-                pull, most = pull * np.exp(most - far) + 1.0, far
-            else:
-                pull += np.exp(far - most)
-    return most + np.log(pull) if pull > 0 else -np.inf
+    group, count, whole, without = pulls
+    own, found = group[j] if j < len(group) else -1, -np.inf
+    for g in range(len(count)):
+        found = _log_sum(found, (count[g] - 1) * away + (without[j] if g == own else whole[g]))
+    return found
 
 
 @_loop
@@ -89,6 +122,7 @@ def _settle(x, votes, own, base, labels, n, known, tables):
         usual -= share[labels[j]] * error[labels[j]]
     rest = rest if rest > _NONE and known < 0 else 0.0
     usual = min(max(usual / rest, 0.0), _MOST_USUAL) if rest > 0 else 0.0
+    pulls = _log_pulls(votes, own, labels, n, log_error, drawn)
     for j in range(size + 1):
         if j < size:
             z, count = labels[j], votes[j]
@@ -97,7 +131,7 @@ def _settle(x, votes, own, base, labels, n, known, tables):
         else:
             count, away, prior = 0.0, np.log1p(-usual), np.log(rest) if rest > 0 else -np.inf
         prior -= (n - count) * away
-        pull = _log_pull(j, votes, own, labels, n, away, log_error, drawn)
+        pull = _log_pull(j, away, pulls)
         for k in range(2):
             x[k, j] += base[k] + prior + log_kind[k]
             top = max(top, x[k, j])

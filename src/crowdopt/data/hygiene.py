@@ -131,11 +131,17 @@ def _with_one_spelling(
 
 def _label_counts(overview: Overview, limit: int) -> dict[str, int]:
     """How many complete responses have each label, also if none has it; of too many labels one more than ``limit``."""
+    counted = _counted(overview).group_by("label").agg(nw.col("n").sum())
+    found = fetch(counted.head(limit + 1))
+    return dict(zip(found["label"], map(int, found["n"]), strict=True))
+
+
+def _counted(overview: Overview) -> Table:
+    """The rows of the overview that have a label, and in ``n`` how many of their responses are complete."""
     complete = [~nw.col(name).is_null() for name in overview.needed]
     n = nw.when(*complete).then(nw.col("with_task")).otherwise(nw.lit(0)).alias("n")
-    labelled = overview.table.filter(~nw.col("label").is_null()).select("label", n)
-    found = fetch(labelled.group_by("label").agg(nw.col("n").sum()).head(limit + 1))
-    return dict(zip(found["label"], map(int, found["n"]), strict=True))
+    by = ["group"] if overview.reading.group else []
+    return overview.table.filter(~nw.col("label").is_null()).select(*by, "label", n)
 
 
 def _by_group(
@@ -153,9 +159,9 @@ def _by_group(
     if not suspicious:
         return {}, whole
     labels = small_table({"label": sorted(suspicious)}, like=overview.table)
-    known = overview.table.filter(~nw.col("group").is_null()).with_columns(nw.col("label").cast(nw.String))
+    known = _counted(overview).filter(~nw.col("group").is_null()).with_columns(nw.col("label").cast(nw.String))
     found_there = known.join(labels, on="label", how="inner").group_by("group", "label")
-    rows = fetch(found_there.agg(nw.col("with_task").sum().alias("n")))
+    rows = fetch(found_there.agg(nw.col("n").sum()))
     groups: dict[str, dict[str, int]] = {}
     for group, label, number in zip(rows["group"], rows["label"], rows["n"], strict=True):
         groups.setdefault(group, {})[label] = int(number)

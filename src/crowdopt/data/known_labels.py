@@ -145,7 +145,9 @@ def _off_scale(task: str, label: str, scale: Scale, reading: Reading) -> GoldErr
     """The error for a gold label that the responses do not have."""
     (written,), labels = told_apart([label], scale.labels)
     tidy = not (reading.tidy or reading.verbatim) and tidy_label(label, scale.labels)
-    what_to_do = "--tidy takes labels that look alike for one" if tidy else "name the whole scale with --labels"
+    what_to_do = (
+        "--tidy takes labels that look alike for one" if tidy else "correct it, or name the whole scale with --labels"
+    )
     return GoldError(
         f"the gold label {written} of task {task!r} is not on the scale {named_labels(labels)}; {what_to_do}"
     )

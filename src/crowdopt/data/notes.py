@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crowdopt.data.spelling import rare_labels, tidy_label
 from crowdopt.model.letters import has_blanks, is_missing_word, same_key, shown, shown_apart, without_invisible
+from crowdopt.model.scale import are_ratings, sorted_texts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -59,6 +60,7 @@ def rare_note(counts: Mapping[str, int], rare: Sequence[str], reading: Reading) 
     """What to say of labels with very few responses."""
     total = f"{sum(counts.values()):,} responses"
     advice = f"{'if it is a slip' if len(rare) == 1 else 'if they are slips'}, {_na(rare, reading)}"
+    advice += _ratings_without(rare, counts, reading)
     if len(rare) == 1:
         return f"{shown(rare[0])} has {counts[rare[0]]} of {total}; {advice}"
     listed = ", ".join(f"{shown(label)} {counts[label]}" for label in rare[:EXAMPLES])
@@ -122,7 +124,16 @@ def _smaller(labels: Sequence[str], counts: Mapping[str, int]) -> int:
 def _words(found: Spelling, reading: Reading) -> str:
     words = sorted(found.words, key=lambda label: (-found.counts[label], label))
     said = "is a label here" if len(words) == 1 else "are labels here"
-    return f"{_labels(words, found.counts, MOST_WORDS)} {said}; {if_missing(words, reading)}"
+    ratings = _ratings_without(words, found.counts, reading)
+    return f"{_labels(words, found.counts, MOST_WORDS)} {said}; {if_missing(words, reading)}{ratings}"
+
+
+def _ratings_without(odd: Sequence[str], counts: Mapping[str, int], reading: Reading) -> str:
+    """That the other labels are ratings, if it is these that make categories of them."""
+    rest = sorted_texts(counts.keys() - {*odd})
+    if reading.labels or reading.scale or are_ratings(list(counts)) or not are_ratings(rest):
+        return ""
+    return f"; the others alone are {len(rest)} ratings, {rest[0]} to {rest[-1]}"
 
 
 def if_missing(words: Sequence[str], reading: Reading) -> str:

@@ -158,7 +158,8 @@ class EncodedParts:
     def of(cls, encoded: Encoded) -> EncodedParts:
         """The parts of responses that are in memory."""
         few = encoded.coded.times.sum() <= SAMPLE
-        return cls(encoded.workers, encoded.coded.n_labels, [encoded] if few else list(_slices(CodedPart.of(encoded))))
+        parts = [encoded] if few else list(_evenly([CodedPart.of(encoded)]))
+        return cls(encoded.workers, encoded.coded.n_labels, parts)
 
     def __iter__(self) -> Iterator[Encoded]:
         return (self._encoded(one) for one in self.held)
@@ -264,7 +265,7 @@ def encode_parts(
     if found is None:
         return EncodedParts.of(encode_responses(responses).with_known(gold, silent))
     workers, batches = found
-    parts = _with_known(map(CodedPart.of_rows, _by_task(batches)), gold, silent)
+    parts = _with_known(_evenly(map(CodedPart.of_rows, _by_task(batches))), gold, silent)
     on_disk = folder is not None and n_responses > IN_MEMORY
     return EncodedParts(workers, n_labels, list(_written(parts, folder) if on_disk and folder else parts))
 
@@ -305,12 +306,21 @@ def _with_known(parts: Iterable[CodedPart], gold: Mapping[str, int], silent: Seq
         yield CodedPart(part.tasks, part.sizes, labels[place], part.worker, part.answer)
 
 
-def _slices(part: CodedPart) -> Iterator[CodedPart]:
-    """A part that is too large, in several."""
-    ends = np.cumsum(part.sizes)
-    number = (ends - 1) // PART
-    for one in np.unique(number):
-        yield part.taken(number == one)
+def _evenly(parts: Iterable[CodedPart]) -> Iterator[CodedPart]:
+    """The same tasks in parts that end with every PART-th response, or soon after: wherever they were cut before."""
+    begun: list[CodedPart] = []
+    n_before = number = 0
+    for part in parts:
+        ends = n_before + np.cumsum(part.sizes)
+        n_before = int(ends[-1])
+        numbers = (ends - 1) // PART
+        for one in np.unique(numbers):
+            if begun and one != number:
+                yield _joined(begun)
+                begun = []
+            number = one
+            begun.append(part.taken(numbers == one))
+    yield _joined(begun)
 
 
 def _written(parts: Iterable[CodedPart], folder: Path) -> Iterator[Path]:

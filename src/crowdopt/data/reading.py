@@ -262,6 +262,12 @@ class Reading:
         """What stands for a missing label among labels that are no texts, as canonical texts: 99.0 is 99."""
         return tuple(sorted({*self.na, *map(same_key, self.na), *map(canonical_text, self.na_numbers)}))
 
+    @property
+    def na_texts(self) -> tuple[str, ...]:
+        """The same among labels that are texts; a whole number may stand there as programs write a float, 99.0."""
+        floats = {form for number in self.na_numbers for form in (canonical_text(number), repr(float(number)))}
+        return (*self.na, *sorted(floats.difference(self.na))) if floats.intersection(self.na) else self.na
+
     def to_dict(self) -> dict[str, Any]:
         """The options as plain JSON values."""
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}

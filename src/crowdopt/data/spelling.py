@@ -75,7 +75,7 @@ def spell(
     if not reading.verbatim:
         found = _spelled(counts, reading, named)
     words = _missing_words(found.values(), {*named, *(found[label] for label in answers if label in found)})
-    left_out = {label: n for label, n in counts.items() if reading.tidy and found[label] in words}
+    left_out = {label: n for label, n in counts.items() if reading.tidy and (found[label] in words or _unseen(label))}
     found = {label: None if label in left_out else found[label] for label in counts}
     merged: dict[str, dict[str, int]] = {}
     left: Counter[str] = Counter()
@@ -97,12 +97,17 @@ def spell(
     )
 
 
+def _unseen(label: str) -> bool:
+    """Whether a label is nothing but characters that nobody sees, and not blanks alone, which are no label at all."""
+    return bool(trimmed(label)) and not without_invisible(label)
+
+
 def _spelled(counts: Mapping[str, int], reading: Reading, named: Sequence[str]) -> dict[str, str | None]:
     """The new spelling of each label; None if it is empty, or one with a text that stands for a missing label.
 
     A label that the user names is one with its like, and not with a missing one that is spelled otherwise.
     """
-    missing, given = set(map(trimmed, reading.na)), set(named).difference(reading.na)
+    missing, given = set(map(trimmed, reading.na_texts)), set(named).difference(reading.na)
     plain = without_invisible if reading.tidy else trimmed
     known = {label for label in counts if plain(label) and trimmed(label) not in missing}
     found: dict[str, str | None] = dict.fromkeys(counts)
@@ -120,15 +125,25 @@ def _spelled(counts: Mapping[str, int], reading: Reading, named: Sequence[str]) 
 
 def _families(labels: Iterable[str], *, tidy: bool) -> list[set[str]]:
     """The labels in sets of those that are one. One may look like a second and be written like a third: sets join."""
-    family: dict[str, set[str]] = {}
-    keys_of: dict[str, set[str]] = {}
+    above: dict[str, str] = {}  # from every key to one of the same set, and on to the one that stands for the set
+
+    def top(key: str) -> str:
+        while above[key] != key:
+            above[key] = key = above[above[key]]
+        return key
+
+    key_of = {}
     for label in labels:
-        keys_of[label] = {"same " + same_key(label)}
+        key_of[label] = first = "same " + same_key(label)
+        above.setdefault(first, first)
         if tidy:
-            keys_of[label] |= {"same " + same_key(without_invisible(label)), "look " + look_key(label)}
-        joined = {label}.union(*(family.get(key, ()) for key in keys_of[label]))
-        family |= {key: joined for one in joined for key in keys_of[one]}
-    return list({id(one): one for one in family.values()}.values())
+            for key in ("same " + same_key(without_invisible(label)), "look " + look_key(label)):
+                above.setdefault(key, key)
+                above[top(key)] = top(first)
+    families: dict[str, set[str]] = {}
+    for label, key in key_of.items():
+        families.setdefault(top(key), set()).add(label)
+    return list(families.values())
 
 
 def _head(label: str, heads: Sequence[str]) -> str:

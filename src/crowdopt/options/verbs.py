@@ -143,7 +143,7 @@ class VerifyOptions(SourceOptions, ResourceOptions, JobOptions, total=False):
     ]
 
 
-GONE = {"--ignore-gold": "known labels of an export are pinned only by --gold export now: leave it out"}
+GONE = {"--ignore-gold": "known labels of an export are pinned only by --gold export now: leave --ignore-gold out"}
 """Options that there were, and what to do without them."""
 
 

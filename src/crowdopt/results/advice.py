@@ -48,15 +48,13 @@ def advise(problem: Problem, mapping: Ints) -> tuple[str, ...]:
     # Estimated shares that leave one label only explain away the crowd: nothing to recommend.
     useful = estimate is not None and estimate.n_used == problem.buckets.n_labels
     untried = problem.objective.kind == "none" and (problem.buckets.n_labels > 2 or problem.buckets.n_classes > 1)
-    remedy = "--selectivity estimate" if useful or untried else "--engine vote"
-    overruled = share_overruled(problem, mapping)
-    if overruled > MAX_OVERRULED:
-        advice.append(f"many tasks got another label than that of a clear majority; try {remedy}")
     if estimate is not None and useful and estimate.gain > MIN_GAIN:
         advice.append(
             "the labels look far from equally frequent (estimating their shares gains "
             f"{estimate.gain:.2f} nats per task); try --selectivity estimate"
         )
+    elif (useful or untried) and share_overruled(problem, mapping) > MAX_OVERRULED:
+        advice.append("many tasks got another label than that of a clear majority; try --selectivity estimate")
     if problem.space is Space.DOMINANCE and problem.buckets.n_labels > 2:
         objective, buckets = problem.objective, problem.buckets
         lead = objective.of_mapping(buckets, buckets.counts.sum(axis=1).argmax(axis=1))

@@ -61,7 +61,7 @@ def _about_known(found: Contradicted) -> tuple[str, ...]:
     n_clear, n_against = found.n_clear, len(found.cases)
     if n_clear < FEW or 2 * n_against <= n_clear:
         return ()
-    said = f"known labels contradict most of the workers on {n_against:,} of {n_clear:,} tasks ({found.examples})"
+    said = f"known labels contradict most of the {found.who} on {n_against:,} of {n_clear:,} tasks ({found.examples})"
     return (f"{said}, so these labels may have been exchanged; look at them",)
 
 
@@ -79,12 +79,12 @@ def doubts_about_proof(
     shares = {"clear majorities": buckets.overruled(mapping)}
     if consensus is None or rows is None:
         votes, proven = buckets.counts.sum(axis=1), solution.totals.n_gold > 0
-        if solution.reading.duplicates == "all":  # counts do not tell who repeats an answer
-            return overruling(shares)
-        # Where a worker's different answers to a task count, they look like disagreement: that gives more to doubt.
         found = Contradicted(0, ()) if solution.source is None else Contradicted.in_counts(solution.source)
-        said = _about_chance(votes, buckets.weights, solution.scale, proven=proven)
-        return (*said, *_following(found, shares, solution))
+        following = _following(found, shares, solution)
+        if solution.reading.duplicates == "all":  # counts do not tell who repeats an answer, and so agrees with nobody
+            return following
+        # Where a worker's different answers to a task count, they look like disagreement: that gives more to doubt.
+        return (*_about_chance(votes, buckets.weights, solution.scale, proven=proven), *following)
     tasks, here = consensus.whole, rows >= 0
     overruled = (mapping[rows[here]] != tasks.labels[here]) & ~tasks.labelled.tied[here]
     shares["the consensus"] = float(overruled.mean()) if len(overruled) else 0.0

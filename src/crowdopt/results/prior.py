@@ -1,7 +1,8 @@
 """Prior matrices: what is known of the workers from elsewhere, as pseudo-counts by (true, answered).
 
 They come as an array, as a nested dict by label, as a CSV or TSV file with a row for every true label and a column
-for every answer, or as a solution: last month's counts are this month's prior.
+for every answer, or as a solution: last month's counts are this month's prior. Their labels get the spelling of the
+scale.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import narwhals as nw
 import numpy as np
 
 from crowdopt.data.readers.addresses import check_path
+from crowdopt.data.spelling import onto
 from crowdopt.errors import InputError
 from crowdopt.model.offsets import checked_prior
 from crowdopt.model.scale import canonical_text
@@ -22,12 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt._arrays import Floats
+    from crowdopt.data.reading import Reading
     from crowdopt.model.buckets import Buckets
     from crowdopt.model.scale import Scale
     from crowdopt.results.solution_proof import ProofSolution
 
 
-def read_prior(source: Any, scale: Scale, buckets: Buckets, classes: Sequence[str] = ()) -> Floats | None:
+def read_prior(
+    source: Any, scale: Scale, buckets: Buckets, reading: Reading, classes: Sequence[str] = ()
+) -> Floats | None:
     """The pseudo-counts by (label, class, answer), or None if there are none; ``classes`` are the names of classes."""
     from crowdopt.results.solution_proof import ProofSolution
 
@@ -36,17 +41,24 @@ def read_prior(source: Any, scale: Scale, buckets: Buckets, classes: Sequence[st
         path = Path(source)
         source = ProofSolution.load(path) if path.suffix.lower() == ".json" else _read_table(path)
     if isinstance(source, ProofSolution):
-        return _counts_behind(source, scale, classes)
+        return _counts_behind(source, scale, reading, classes)
     if hasattr(source, "columns"):
         source = _by_index(source)
     if isinstance(source, dict):
-        source = _by_label(source, scale)
+        source = _by_label(source, scale, reading)
     return checked_prior(source, buckets)
 
 
-def _counts_behind(solution: ProofSolution, scale: Scale, classes: Sequence[str]) -> Floats:
+def _spelled(labels: Sequence[str], scale: Scale, reading: Reading) -> list[str]:
+    """The labels as the scale spells them; those that are not on it stay as they are."""
+    changes = onto(labels, scale.labels, reading)
+    return [changes.get(label) or label for label in labels]
+
+
+def _counts_behind(solution: ProofSolution, scale: Scale, reading: Reading, classes: Sequence[str]) -> Floats:
     """The responses by label of a solution, with what it was told itself; smoothing is not evidence and stays out."""
-    if unknown := [label for label in solution.scale.labels if label not in scale.labels]:
+    labels = _spelled(solution.scale.labels, scale, reading)
+    if unknown := [label for label in labels if label not in scale.labels]:
         raise InputError(
             f"the prior solution has the label {unknown[0]!r}, which is not on the scale {', '.join(scale.labels)}"
         )
@@ -58,10 +70,10 @@ def _counts_behind(solution: ProofSolution, scale: Scale, classes: Sequence[str]
         raise InputError(f"the prior solution has the class {unknown[0]!r}, which there is not here")
     if classes and not theirs:
         raise InputError("the prior solution has no classes of workers, but there are some here")
-    at = [scale.index(label) for label in solution.scale.labels]
+    at = [scale.index(label) for label in labels]
     of_class = [list(classes).index(name) for name in theirs] or [0]
     prior = np.zeros((scale.n_labels, max(len(classes), 1), scale.n_labels))
-    prior[np.ix_(at, of_class, at)] = counts
+    np.add.at(prior, np.ix_(at, of_class, at), counts)  # several labels of the solution may be one here
     return prior
 
 
@@ -101,19 +113,20 @@ def _by_index(frame: Any) -> dict[Any, dict[Any, Any]]:
     return {true: dict(zip(frame.columns, row, strict=True)) for true, row in zip(frame.index, rows, strict=True)}
 
 
-def _by_label(table: dict[Any, Any], scale: Scale) -> list[list[Any]]:
+def _by_label(table: dict[Any, Any], scale: Scale, reading: Reading) -> list[list[Any]]:
     """A table by the names of the labels as rows in the order of the scale."""
     if not all(isinstance(row, dict) for row in table.values()):
         raise InputError("the prior matrix must have a dict of pseudo-counts by answer for each true label")
-    for what, names in (("row", table), *(("column", row) for row in table.values())):
-        texts = [canonical_text(name) for name in names]
-        if sorted(texts) != sorted(scale.labels):
+
+    def by_spelling(what: str, named: dict[Any, Any]) -> dict[str, Any]:
+        texts = [canonical_text(name) for name in named]
+        spelled = _spelled(texts, scale, reading)
+        if sorted(spelled) != sorted(scale.labels):
             raise InputError(
                 f"the prior matrix must have one {what} for each of {', '.join(scale.labels)}; it has "
                 f"{', '.join(texts) or 'none'}"
             )
-    named = {
-        canonical_text(true): {canonical_text(answered): count for answered, count in row.items()}
-        for true, row in table.items()
-    }
-    return [[named[true][answered] for answered in scale.labels] for true in scale.labels]
+        return dict(zip(spelled, named.values(), strict=True))
+
+    rows = {true: by_spelling("column", row) for true, row in by_spelling("row", table).items()}
+    return [[rows[true][answered] for answered in scale.labels] for true in scale.labels]

@@ -40,7 +40,7 @@ def solve_counted(counted: CountedProblem, wanted: SolveOptions, limits: Limits)
         buckets.n_labels,
         buckets.n_classes,
         gold=(counted.gold.responses, counted.gold.tasks) if counted.gold else None,
-        prior=read_prior(wanted["prior_matrix"], scale, buckets, names),
+        prior=read_prior(wanted["prior_matrix"], scale, buckets, counted.reading, names),
         smoothing=0.0 if wanted["smoothing"] is None else checked_number(wanted["smoothing"], "smoothing"),
     )
     objective = replace(read_selectivity(wanted["selectivity"], scale.labels), offsets=offsets)

@@ -38,8 +38,8 @@ COMPARED = (*ANSWER_COLUMNS[1:], "mean")
 CLOSE = 1e-6
 """How near numbers must be to count as the same: text files may round them."""
 
-MOST_PAIRS = 1_000
-"""Pairs of different labels, one given and one expected, whose spelling is compared."""
+AT_ONCE = 10_000
+"""Pairs of different labels, one given and one expected, that are fetched to compare their spelling."""
 
 MOST_NAMED = 5
 """Differences of a kind that are named."""
@@ -161,6 +161,8 @@ class _Comparison:
 
     def spell_alike(self, reading: Reading) -> None:
         """Takes blanks from around the tasks that are given, and gives labels that are one the spelling expected."""
+        import pyarrow as pa
+
         if reading.verbatim:
             return
         for key in self.keys:
@@ -172,12 +174,20 @@ class _Comparison:
         on = " AND ".join(f"given.{key} = expected.{key}" for key in self.keys)
         both = f"crowdopt_given AS given JOIN crowdopt_expected AS expected ON {on}"
         pairs = f"SELECT DISTINCT given.{label}, expected.{label} FROM {both} WHERE given.{label} <> expected.{label}"
-        for written, meant in self._rows(f"{pairs} ORDER BY ALL LIMIT {MOST_PAIRS}"):
-            if equal_labels(written, meant, reading):
-                self.workspace.sql(
-                    f"UPDATE crowdopt_given AS given SET {label} = expected.{label} FROM crowdopt_expected AS expected "
-                    f"WHERE {on} AND given.{label} = {literal(written)} AND expected.{label} = {literal(meant)}"
-                )
+        if alike := [(one, other) for one, other in self._each(pairs) if equal_labels(one, other, reading)]:
+            held = pa.table(dict(zip(("written", "meant"), zip(*alike, strict=True), strict=True)))
+            self.workspace.connection.from_arrow(held).create("crowdopt_alike")
+            self.workspace.sql(
+                f"UPDATE crowdopt_given AS given SET {label} = expected.{label} FROM crowdopt_expected AS expected, "
+                f"crowdopt_alike AS alike WHERE {on} AND given.{label} = alike.written "
+                f"AND expected.{label} = alike.meant"
+            )
+
+    def _each(self, query: str) -> Iterator[tuple[Any, ...]]:
+        """Row by row, as there may be many."""
+        found = self.workspace.sql(query)
+        while rows := found.fetchmany(AT_ONCE):
+            yield from rows
 
     def _rows(self, query: str) -> list[tuple[Any, ...]]:
         return self.workspace.sql(query).fetchall()

@@ -145,7 +145,8 @@ class Workspace:
     def _check_files(self) -> None:
         for name, state in self._files.items():
             if _state(name) != state:
-                raise InputError(f"{os.path.relpath(name)} was changed while it was read: wait for who writes it")
+                found = f"{os.path.relpath(name)} was changed while it was read"
+                raise InputError(f"{found}: read it again when nobody writes or removes it")
 
     def close(self) -> None:
         """Closes the connection and removes the temporary folder. May be called again."""

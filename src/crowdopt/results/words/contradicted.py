@@ -12,7 +12,7 @@ from crowdopt.data.known_labels import GOLD_COLUMN, NOT_GOLD, TASK_TEXT, count_a
 from crowdopt.data.tables.table import fetch
 
 if TYPE_CHECKING:
-    from crowdopt._arrays import Ints
+    from crowdopt._arrays import Bools, Ints
     from crowdopt.data.load import Source
     from crowdopt.model.scale import Scale
     from crowdopt.results.tasks.consensus_tasks import AnyTasks
@@ -29,13 +29,17 @@ class Contradicted:
         n_clear: Tasks of known label in which more than half of the workers give one label.
         cases: Those where it is another one: task, known label, answer, workers who give it, and all workers; what
             most workers contradict comes first.
+        who: Whom the numbers count: workers, or responses where nobody looked who repeats an answer.
     """
 
     n_clear: int
     cases: tuple[tuple[str, str, str, int, int], ...]
+    who: str = "workers"
 
     @classmethod
-    def of(cls, names: list[str], known: Ints, voters: tuple[Ints, Ints, Ints], scale: Scale) -> Self:
+    def of(
+        cls, names: list[str], known: Ints, voters: tuple[Ints, Ints, Ints], scale: Scale, who: str = "workers"
+    ) -> Self:
         """What is contradicted, given tasks of known label: their names, their labels, and who answers what.
 
         The last are numbers of workers, of those who give the most frequent answer, and which one that is.
@@ -46,18 +50,19 @@ class Contradicted:
             (names[at], scale.labels[known[at]], scale.labels[answer[at]], int(most[at]), int(total[at]))
             for at in np.flatnonzero(clear & (answer != known))
         ]
-        return cls(int(clear.sum()), tuple(sorted(cases, key=lambda case: (-case[3] / case[4], -case[4], case[0]))))
+        cases.sort(key=lambda case: (-case[3] / case[4], -case[4], case[0]))
+        return cls(int(clear.sum()), tuple(cases), who)
 
     @classmethod
-    def in_tasks(cls, tasks: AnyTasks) -> Self:
-        """Of the tasks of a consensus."""
-        at = np.flatnonzero(~tasks.free)
+    def in_tasks(cls, tasks: AnyTasks, chosen: Bools | None = None) -> Self:
+        """Of the tasks of a consensus, or of some of them."""
+        at = np.flatnonzero(~tasks.free if chosen is None else chosen & ~tasks.free)
         total, most, answer = (one[at] for one in tasks.top_voters)
         return cls.of(tasks.names.take(at).to_pylist(), tasks.known[at], (total, most, answer), tasks.scale)
 
     @classmethod
     def in_counts(cls, source: Source) -> Self:
-        """Of tasks that were counted, whose workers answer each task once."""
+        """Of tasks that were counted."""
         counts, scale = source.counts, source.responses.scale
         if counts.gold is None:
             return cls(0, ())
@@ -65,7 +70,8 @@ class Contradicted:
         rows: Any = fetch(gold.select(TASK_TEXT, GOLD_COLUMN, *counts.columns).with_columns(nw.lit(1).alias("n_tasks")))
         votes = count_array(rows, counts.columns, counts.gold.counts.shape[1:]).sum(axis=1)
         voters = votes.sum(axis=1), votes.max(axis=1, initial=0), votes.argmax(axis=1)
-        return cls.of(list(rows[TASK_TEXT]), np.array(rows[GOLD_COLUMN]), voters, scale)
+        who = "responses" if source.reading.duplicates == "all" else "workers"
+        return cls.of(list(rows[TASK_TEXT]), np.array(rows[GOLD_COLUMN]), voters, scale, who)
 
     @property
     def examples(self) -> str:
@@ -81,11 +87,15 @@ class Contradicted:
         """What to say where the labels of other tasks follow known ones that workers contradict."""
         if len(self.cases) == 1:
             ((task, known, answer, most, total),) = self.cases
-            whom = "its only worker contradicts" if total == 1 else f"{most} of its {total} workers contradict"
-            whom = f"all {total} of its workers contradict" if most == total > 1 else whom
+            whom = (
+                f"its only {self.who[:-1]} contradicts"
+                if total == 1
+                else f"{most} of its {total} {self.who} contradict"
+            )
+            whom = f"all {total} of its {self.who} contradict" if most == total > 1 else whom
             found = f"1 task has a known label that {whom} ({task!r}: known {known!r}, answered {answer!r})"
             return f"{found}, and labels follow from it: correct it, or leave it out"
-        found = f"{len(self.cases):,} tasks have known labels that most of their workers contradict"
+        found = f"{len(self.cases):,} tasks have known labels that most of their {self.who} contradict"
         return f"{found} ({self.examples}), and labels follow from them: correct them, or leave them out"
 
 
@@ -105,6 +115,8 @@ def that_teach_nothing(tasks: AnyTasks) -> tuple[str, ...]:
     if not n_idle:
         return ()
     number = "1 known label teaches" if n_idle == 1 else f"{n_idle:,} known labels teach"
-    examples = Contradicted.in_tasks(tasks).examples
-    why = f"most workers contradict {'it' if n_idle == 1 else 'them'}{f' ({examples})' if examples else ''}"
-    return (f"{number} nothing about the other tasks: {why}; look at {'it' if n_idle == 1 else 'them'}",)
+    found = Contradicted.in_tasks(tasks, held & ~tasks.taught)
+    n_against, they = len(found.cases), "it" if n_idle == 1 else "them"
+    which = f"{n_against:,} of them" if 0 < n_against < n_idle else they
+    why = f"most workers contradict {which}{f' ({found.examples})' if found.cases else ''}"
+    return (f"{number} nothing about the other tasks: {why}; look at {they}",)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def summarise_consensus(solution: ConsensusSolution) -> Summary:
     """The summary of a consensus."""
-    totals, n_tasks = solution.totals, sum(solution.label_tasks)
+    totals = solution.totals
     asked = totals.n_tasks - totals.n_no_response
     facts = input_facts(solution, f"{totals.n_workers:,}", f"{totals.n_responses / max(asked, 1):.1f}")
     facts |= scale_in_words(solution.scale)
@@ -32,10 +32,7 @@ def summarise_consensus(solution: ConsensusSolution) -> Summary:
         facts["right"] = f"{right / totals.n_responses:.1%} of the responses are expected to be"
     if solution.given_shares:
         facts["known shares"] = _shares(solution)
-    facts["uncertain"] = (
-        f"{solution.n_uncertain:,} of {n_tasks:,} labels are less probable than {UNCERTAIN_BELOW:.0%}"
-        + (f"; {solution.n_tied:,} are tied with another label" if solution.n_tied else "")
-    )
+    facts["uncertain"] = _uncertain(solution)
     facts |= accuracy_in_words(solution)
     matrices = {} if solution.by_skill else {"": matrix_cells(solution, solution.answer_shares)}
     headline = after_doubts(solution.doubts, f"CONSENSUS: {expectation(solution)}{given_words(solution)}")
@@ -66,6 +63,18 @@ def given_words(solution: ConsensusSolution) -> str:
     known = [f"the label{'' if n_gold == 1 else 's'} of {plural(n_gold, 'task')}"] if n_gold else []
     known += [f"how frequent the labels are ({_shares(solution)})"] if solution.given_shares else []
     return f", given {' and '.join(known)}" if known else ""
+
+
+def _uncertain(solution: ConsensusSolution) -> str:
+    """How many labels are little probable; where nothing tells who is right, nothing tells that either."""
+    few, tied = solution.n_uncertain, solution.n_tied
+    said = f"{few:,} of {sum(solution.label_tasks):,} labels {_are(few)} less probable than {UNCERTAIN_BELOW:.0%}"
+    said = "how many of the labels cannot be told" if solution.doubts else said
+    return said + (f"; {tied:,} {_are(tied)} tied with another label" if tied else "")
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _shares(solution: ConsensusSolution) -> str:

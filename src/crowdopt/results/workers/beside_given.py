@@ -1,21 +1,24 @@
 """Workers beside the others where labels are many: the figures of ``skill``, from the labels that tasks received.
 
-What a task did not receive nobody agrees on, and is left out. All tables are sparse, by worker and label.
+What a task did not receive nobody agrees on, and is left out. All tables are sparse, by worker and label. As there,
+they are sums over parts of whole tasks, which are looked at twice.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crowdopt.results.workers.judged_responses import JudgedResponses
-from crowdopt.results.workers.skill import Beside, Skill, repeated, share_known, skill_of
+from crowdopt.results.workers.skill import Beside, Skill, repeated, share_known, skill_of, summed
 from crowdopt.results.workers.statistics import Z
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from crowdopt._arrays import Bools, Floats, Ints
 
 
@@ -39,94 +42,166 @@ class ComparedWithGiven(JudgedResponses):
         label, without = self.label[entries], self.without[entries]
         return ComparedWithGiven(**self.of_some(kept), sizes=self.sizes[kept], label=label, without=without)
 
-    def favourites(self) -> tuple[Floats, Ints, Floats]:
-        """By worker the number of tasks, the most frequent answer, and to how many tasks it was given."""
-        pairs, at = np.unique(self.worker * self.n_labels + self.answer, return_inverse=True)
-        worker, answer = np.divmod(pairs, self.n_labels)
-        numbers = np.bincount(at.reshape(-1), self.weight, len(pairs))
-        order = np.lexsort((answer, -numbers, worker))
-        found, first = np.unique(worker[order], return_index=True)
-        favourite, times = np.zeros(self.n_workers, np.int64), np.zeros(self.n_workers)
-        favourite[found], times[found] = answer[order][first], numbers[order][first]
-        return self.sums(np.ones(len(self.worker))), favourite, times
-
-
-def measure_given(judged: ComparedWithGiven) -> Skill:
-    """The statistics of workers with the given responses; see ``skill.measure_skill``."""
-    others = judged.compared()
-    own = judged.own_sums() | {"n_compared": others.n_responses()}
-    return skill_of(own, judged.favourites(), _Tables(others).beside())
-
-
-class _Tables:
-    """Sparse tables: entries for each response and label of its task, pairs for each worker and label of its tasks."""
-
-    def __init__(self, judged: ComparedWithGiven) -> None:
-        self.judged = judged
-        self.row = np.repeat(np.arange(len(judged.worker)), judged.sizes)
-        self.n, self.favourite, self.times = judged.favourites()
-        self.whole = np.maximum(self.n, 1.0)
-        keys = judged.worker[self.row] * judged.n_labels + judged.label
-        self.pairs, at = np.unique(keys, return_inverse=True)
-        self.pair = at.reshape(-1)
-        self.pair_worker = self.pairs // judged.n_labels
-        sums = np.bincount(self.pair, judged.weight[self.row] * judged.without, len(self.pairs))
-        self.mean = sums / self.whole[self.pair_worker]
-
     @cached_property
-    def answers(self) -> Floats:
-        """To how many tasks each worker gave each answer (pair)."""
-        at = np.searchsorted(self.pairs, self.judged.worker * self.judged.n_labels + self.judged.answer)
-        return np.asarray(np.bincount(at, self.judged.weight, len(self.pairs)), np.float64)
+    def row(self) -> Ints:
+        """The response of each label."""
+        return np.repeat(np.arange(len(self.worker)), self.sizes)
 
-    def by_row(self, values: Floats) -> Floats:
-        """Sums over the entries of each response."""
-        return np.asarray(np.bincount(self.row, values, len(self.judged.worker)), np.float64)
+    def keys(self) -> tuple[Ints, Ints]:
+        """Numbers of the worker and the label of each response, and of the worker and each label of its task."""
+        return self.worker * self.n_labels + self.answer, self.worker[self.row] * self.n_labels + self.label
+
+
+class _Pairs:
+    """Sums by worker and label, of pairs that occur: how many tasks have the answer, and what the others say."""
+
+    def __init__(self, n_workers: int, n_labels: int) -> None:
+        self.n_workers, self.n_labels = n_workers, n_labels
+        self.keys, self.sums = np.zeros(0, np.int64), np.zeros((2, 0))
+        self._waiting: list[tuple[Ints, Floats]] = []
+
+    def add(self, judged: ComparedWithGiven, *, without: bool) -> None:
+        """Adds the answers; and with ``without`` what the others say of all labels that their tasks received."""
+        answers, labels = judged.keys()
+        of_answers = np.stack([judged.weight, np.zeros(len(answers))])
+        self._waiting.append((answers, of_answers))
+        if without:
+            said = judged.weight[judged.row] * judged.without
+            self._waiting.append((labels, np.stack([np.zeros(len(labels)), said])))
+        if sum(len(keys) for keys, _ in self._waiting) > len(self.keys):  # rarely, if pairs are many
+            self.settle()
+
+    def settle(self) -> None:
+        """Puts together what was added, pairs in their order."""
+        keys, sums = zip((self.keys, self.sums), *self._waiting, strict=True)
+        self.keys, at = np.unique(np.concatenate(keys), return_inverse=True)
+        every = np.concatenate(sums, axis=1)
+        self.sums = np.stack([np.bincount(at.reshape(-1), one, len(self.keys)) for one in every])
+        self._waiting = []
+
+    @property
+    def worker(self) -> Ints:
+        """The worker of each pair."""
+        return self.keys // max(self.n_labels, 1)
 
     def by_worker(self, values: Floats) -> Floats:
         """Sums over the pairs of each worker."""
-        return np.asarray(np.bincount(self.pair_worker, values, self.judged.n_workers), np.float64)
+        return np.asarray(np.bincount(self.worker, values, self.n_workers), np.float64)
 
-    def probability_of(self, labels: Ints) -> Floats:
-        """How probable one label of each response is; zero if the task did not receive it."""
-        mine = self.judged.label == labels[self.row]
-        return np.asarray(np.bincount(self.row[mine], self.judged.without[mine], len(labels)), np.float64)
+    def favourites(self) -> tuple[Floats, Ints, Floats]:
+        """By worker the number of tasks, the most frequent answer, and to how many tasks it was given."""
+        (numbers, _), worker = self.sums, self.worker
+        order = np.lexsort((self.keys, -numbers, worker))
+        found, first = np.unique(worker[order], return_index=True)
+        favourite, times = np.zeros(self.n_workers, np.int64), np.zeros(self.n_workers)
+        favourite[found], times[found] = self.keys[order][first] % max(self.n_labels, 1), numbers[order][first]
+        return self.by_worker(numbers), favourite, times
 
-    def beside(self) -> Beside:
-        """Compares the answers to the labels without the worker; see ``skill.beside_others``."""
-        judged, x, mean = self.judged, self.judged.without, self.mean[self.pair]
-        agrees = self.probability_of(judged.answer)
-        agreed, chance = judged.sums(agrees), self.by_worker(self.answers * self.mean)
-        signal = judged.sums(self.by_row(x**2)) - self.n * self.by_worker(self.mean**2)
-        knows = share_known(agreed - chance, signal)
-        likely = mean + knows[judged.worker][self.row] * (x - mean)
-        squares = judged.sums(self.by_row(likely * x**2) - self.by_row(likely * x) ** 2)
-        asked = judged.weight.sum() - np.bincount(judged.label, judged.weight[self.row] * x, judged.n_labels)
-        favourite, wrong = self.favourite[judged.worker], 1 - self.probability_of(self.favourite[judged.worker])
-        said = np.asarray(np.bincount(judged.answer, judged.weight * (1 - agrees), judged.n_labels), np.float64)
-        return Beside(
-            n=self.n,
-            mostly=self.times / self.whole,
-            agreed=agreed,
-            variance=judged.variance(agrees) / self.whole**2,
-            chance=chance,
-            deviation=self._over_all_orders(self.answers),
-            typical=knows * signal - Z * np.sqrt(np.maximum(squares, 0.0)),
-            guessed=Z * self._over_all_orders(self.whole[self.pair_worker] * self.mean),
-            repeated=repeated(
-                judged.sums(wrong),
-                judged.sums(wrong * (judged.answer == favourite)),
-                asked[self.favourite],
-                said[self.favourite],
-            ),
-        )
 
-    def _over_all_orders(self, answers: Floats) -> Floats:
-        """The standard deviation of the agreements over all orders of answers, whose numbers are given (pair)."""
-        judged, x, given = self.judged, self.judged.without, answers[self.pair]
-        n = np.maximum(self.by_worker(answers), 1.0)
-        away = self.by_worker(self.mean * answers)[judged.worker]
-        square = self.by_row((x**2 - 2 * x * self.mean[self.pair]) * given)
-        square += self.by_worker(self.mean**2 * answers)[judged.worker]
-        squares = judged.sums(square - (self.by_row(x * given) - away) ** 2 / n[judged.worker])
-        return np.asarray(np.sqrt(np.maximum(squares, 0.0) / np.maximum(n - 1, 1.0)))
+def measure_given(parts: Iterable[ComparedWithGiven]) -> Skill:
+    """The statistics of workers with the given responses, parts of whole tasks; see ``skill.measure_skill``."""
+    tables: list[_Pairs] = []
+
+    def look(judged: ComparedWithGiven) -> dict[str, Any]:
+        others = judged.compared()
+        if not tables:
+            tables.extend(_Pairs(judged.n_workers, judged.n_labels) for _ in range(2))
+        tables[0].add(judged, without=False)
+        tables[1].add(others, without=True)
+        return judged.own_sums() | {"n_compared": others.n_responses()} | _sums_of_compared(others)
+
+    own = summed(parts, look)
+    for one in tables:
+        one.settle()
+    return skill_of(own, tables[0].favourites(), _beside(parts, own, tables[1]))
+
+
+def _by_row(judged: ComparedWithGiven, values: Floats) -> Floats:
+    """Sums over the labels of each response."""
+    return np.asarray(np.bincount(judged.row, values, len(judged.worker)), np.float64)
+
+
+def _probability_of(judged: ComparedWithGiven, labels: Ints) -> Floats:
+    """How probable one label of each response is; zero if the task did not receive it."""
+    return _by_row(judged, np.where(judged.label == labels[judged.row], judged.without, 0.0))
+
+
+def _sums_of_compared(judged: ComparedWithGiven) -> dict[str, Any]:
+    """What can be summed before anything is known of the workers."""
+    agrees, x = _probability_of(judged, judged.answer), judged.without
+    said = np.bincount(judged.answer, judged.weight * (1 - agrees), judged.n_labels)
+    return {
+        "agreed": judged.sums(agrees),
+        "agreed variance": judged.variance(agrees),
+        "squares": judged.sums(_by_row(judged, x**2)),
+        "asked": judged.weight.sum() - np.bincount(judged.label, judged.weight[judged.row] * x, judged.n_labels),
+        "said": np.asarray(said, np.float64),
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """What all parts tell of the workers.
+
+    Attributes:
+        pairs: Workers and labels.
+        mean: How probable the label is on average, without the worker (pair).
+        knows: The share of tasks whose label the others know (worker).
+        favourite: The most frequent answer (worker).
+        orders: Numbers of answers by pair, whose agreements in any order are looked at: the worker's, and guesses.
+    """
+
+    pairs: _Pairs
+    mean: Floats
+    knows: Floats
+    favourite: Ints
+    orders: dict[str, Floats]
+
+    def sums(self, judged: ComparedWithGiven) -> dict[str, Any]:
+        """What is to be summed of responses that can be compared."""
+        x, worker, pair = judged.without, judged.worker, np.searchsorted(self.pairs.keys, judged.keys()[1])
+        mean, favourite = self.mean[pair], self.favourite[worker]
+        likely = mean + self.knows[worker][judged.row] * (x - mean)
+        wrong = 1 - _probability_of(judged, favourite)
+        return {
+            "spread": judged.sums(_by_row(judged, likely * x**2) - _by_row(judged, likely * x) ** 2),
+            "wrong": judged.sums(wrong),
+            "wrong favourite": judged.sums(wrong * (judged.answer == favourite)),
+        } | {name: self._over_all_orders(judged, pair, answers) for name, answers in self.orders.items()}
+
+    def _over_all_orders(self, judged: ComparedWithGiven, pair: Ints, answers: Floats) -> Floats:
+        """The variance of agreements over all orders of answers, times n - 1; see ``skill._over_all_orders``."""
+        x, given, worker = judged.without, answers[pair], judged.worker
+        n = np.maximum(self.pairs.by_worker(answers), 1.0)
+        away = self.pairs.by_worker(self.mean * answers)
+        square = _by_row(judged, (x**2 - 2 * x * self.mean[pair]) * given)
+        square += self.pairs.by_worker(self.mean**2 * answers)[worker]
+        return judged.sums(square - (_by_row(judged, x * given) - away[worker]) ** 2 / n[worker])
+
+
+def _beside(parts: Iterable[ComparedWithGiven], own: dict[str, Any], pairs: _Pairs) -> Beside:
+    """Compares the answers to the labels without the worker; see ``skill.beside_others``."""
+    n, favourite, times = pairs.favourites()
+    whole, (answers, without) = np.maximum(n, 1.0), pairs.sums
+    mean = without / whole[pairs.worker]
+    agreed, chance = own["agreed"], pairs.by_worker(answers * mean)
+    signal = own["squares"] - n * pairs.by_worker(mean**2)
+    knows = share_known(agreed - chance, signal)
+    orders = {"order": answers, "guesses": whole[pairs.worker] * mean}
+    known = _Known(pairs, mean, knows, favourite, orders)
+    found = summed(parts, lambda judged: known.sums(judged.compared()))
+    deviation, guessed = (
+        np.sqrt(np.maximum(found[name], 0.0) / np.maximum(np.maximum(pairs.by_worker(given), 1.0) - 1, 1.0))
+        for name, given in orders.items()
+    )
+    return Beside(
+        n=n,
+        mostly=times / whole,
+        agreed=agreed,
+        variance=own["agreed variance"] / whole**2,
+        chance=chance,
+        deviation=deviation,
+        typical=knows * signal - Z * np.sqrt(np.maximum(found["spread"], 0.0)),
+        guessed=Z * guessed,
+        repeated=repeated(found["wrong"], found["wrong favourite"], own["asked"][favourite], own["said"][favourite]),
+    )

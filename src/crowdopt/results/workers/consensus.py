@@ -35,6 +35,10 @@ SKILL_COLUMNS = (
 """All columns of the table of workers."""
 
 
+MOST_ENTRIES = 1 << 21
+"""Labels beside responses, of one part, where labels are many; a task with more is a part of its own."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Judged:
     """The responses of a source, judged part by part whenever they are looked at."""
@@ -49,13 +53,49 @@ class _Judged:
             yield ComparedWithAll(**_responses(rows), right=right, without=judge.probabilities_without(rows))
 
 
+@dataclass(frozen=True, eq=False)
+class _JudgedBySkill:
+    """The same, judged by the labels that tasks received: parts are small, as every response is beside all of these."""
+
+    consensus: SourceConsensus
+
+    @property
+    def is_one(self) -> bool:
+        """Whether there is one part at most."""
+        return self.consensus.parts.is_one and sum(1 for _ in self._rows()) < 2
+
+    def _rows(self) -> Iterator[Rows]:
+        for encoded in self.consensus.parts:
+            rows = consensus_rows(encoded)
+            entries = np.append(0, np.cumsum(np.diff(rows.start) * np.diff(GivenLabels.of(rows).start)))
+            first = 0
+            while first < rows.n_tasks:
+                last = int(np.searchsorted(entries, entries[first] + MOST_ENTRIES, side="right")) - 1
+                last = max(last, first + 1)
+                yield rows.of_tasks(first, last)
+                first = last
+
+    def __iter__(self) -> Iterator[ComparedWithGiven]:
+        judge = SkillJudge(self.consensus.parameters)
+        for rows in self._rows():
+            given = GivenLabels.of(rows)
+            place, without = judge.without(rows, given)
+            sizes = np.diff(place)
+            entry = np.arange(place[-1]) + np.repeat(given.start[rows.task] - place[:-1], sizes)
+            members = judge.members(rows, given)
+            right = [(SKILL_WEIGHTS[name], shares.entries[given.of_row]) for name, shares in members.items()]
+            label = given.label[entry]
+            yield ComparedWithGiven(**_responses(rows), right=right, sizes=sizes, label=label, without=without)
+
+
 def consensus_workers(solution: ConsensusSolution, source: Source) -> Workers:
     """Measures the workers of the source that a consensus was made from."""
     there = solution.tasks.here if solution.tasks and solution.source is source else None
     consensus = there or SourceConsensus(encode_tasks(source), solution.parameters, solution.scale)
     labels = solution.scale.labels
     if solution.by_skill:
-        skill = measure_given(_judged_by_skill(solution, consensus_rows(consensus.parts.whole)))
+        given = _JudgedBySkill(consensus)
+        skill = measure_given([*given] if given.is_one else given)
     else:
         judged = _Judged(consensus)
         skill = measure_skill([*judged] if consensus.parts.is_one else judged)
@@ -81,22 +121,6 @@ def _responses(rows: Rows) -> dict[str, Any]:
         "n_labels": rows.n_labels,
         "known": rows.known[rows.task] >= 0,
     }
-
-
-def _judged_by_skill(solution: ConsensusSolution, rows: Rows) -> ComparedWithGiven:
-    """The responses, judged by the labels that tasks received."""
-    judge, given = SkillJudge(solution.parameters), GivenLabels.of(rows)
-    place, without = judge.without(rows, given)
-    sizes = np.diff(place)
-    entry = np.arange(place[-1]) + np.repeat(given.start[rows.task] - place[:-1], sizes)
-    members = judge.members(rows, given)
-    return ComparedWithGiven(
-        **_responses(rows),
-        right=[(SKILL_WEIGHTS[name], shares.entries[given.of_row]) for name, shares in members.items()],
-        sizes=sizes,
-        label=given.label[entry],
-        without=without,
-    )
 
 
 def _numbered(source: Source, names: Any) -> Table:

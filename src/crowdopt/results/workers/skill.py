@@ -17,7 +17,7 @@ All of this is made of sums over responses, in parts of whole tasks that are loo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from crowdopt._arrays import Bools, Floats, Ints
+
+_Judged = TypeVar("_Judged", bound=JudgedResponses)
 
 PULL = 4.0
 """Responses of an average worker that are added for the skill; Wilson's 95 % interval adds about as many, Z²."""
@@ -101,7 +103,7 @@ class ComparedWithAll(JudgedResponses):
 
 def measure_skill(parts: Iterable[ComparedWithAll]) -> Skill:
     """The statistics of workers with the given responses: parts of whole tasks, the same ones every time."""
-    own = _summed(parts, _own_sums)
+    own = summed(parts, _own_sums)
     answers = own["answers"]
     favourites = answers.sum(axis=1), answers.argmax(axis=1), answers.max(axis=1)
     return skill_of(own, favourites, beside_others(parts, own))
@@ -141,7 +143,7 @@ def skill_of(own: dict[str, Any], favourites: tuple[Floats, Ints, Floats], besid
     )
 
 
-def _summed(parts: Iterable[ComparedWithAll], sums: Callable[[ComparedWithAll], dict[str, Any]]) -> dict[str, Any]:
+def summed(parts: Iterable[_Judged], sums: Callable[[_Judged], dict[str, Any]]) -> dict[str, Any]:
     """The sums of all parts, by name."""
     whole: dict[str, Any] = {}
     for part in parts:
@@ -275,7 +277,7 @@ def beside_others(parts: Iterable[ComparedWithAll], own: dict[str, Any]) -> Besi
     whole = np.maximum(n, 1.0)
     means = own["without"] / whole[:, None]
     favourite = answers.argmax(axis=1)
-    found = _summed(parts, lambda judged: _sums_beside(judged.compared(), answers, means, favourite))
+    found = summed(parts, lambda judged: _sums_beside(judged.compared(), answers, means, favourite))
     agreed, signal, chance = found["agreed"], found["signal"], (answers * means).sum(axis=1)
     knows = share_known(agreed - chance, signal)
     squares = found["mean"] + knows * found["both"] + knows**2 * found["centred"]

@@ -39,6 +39,7 @@ def wilson(right: Floats | Ints, total: Floats | Ints) -> tuple[Floats, Floats]:
     middle = share + spread / 2
     half = np.sqrt(np.maximum(spread * share * (1 - share) + spread * spread / 4, 0.0))
     low, high = ((middle + sign * half) / (1 + spread) for sign in (-1, 1))
+    low, high = np.where(right == 0, 0.0, low), np.where(right == n, 1.0, high)  # rounding would miss these ends
     known = np.asarray(total) > 0
     return np.where(known, np.clip(low, 0.0, 1.0), 0.0), np.where(known, np.clip(high, 0.0, 1.0), 1.0)
 
