@@ -21,7 +21,9 @@ WORKFLOW, WORKFLOW_NAME = "workflow_id", "workflow_name"
 GOLD = "gold_standard"
 NEEDED = ("classification_id", USER, WORKFLOW, ANNOTATIONS, SUBJECT)
 
-VERSION = "workflow_version"
+ONE_VERSION = '--where "workflow_version = …" takes one version'
+"""What to do where versions of a workflow are not the same."""
+
 ONE, VALUES, DAMAGED = "crowdopt_annotation", "crowdopt_values", "crowdopt_damaged"
 
 OF_A_MARK = r"^\w+\.[0-9]+\.[0-9]+$"
@@ -136,7 +138,7 @@ def _notes(question: _Question, n_marks: int) -> tuple[str, ...]:
         first, second = (repr(one if len(one) <= SHOWN else one[:SHOWN] + "…") for one in question.asks)
         notes.append(
             f"{question.task} asks {first} and {second} in versions of the workflow, which are read as one question: "
-            f'--where "{VERSION} = …" takes one version'
+            f"{ONE_VERSION}"
         )
     if n_marks:
         notes.append(f"answers about marks of drawings left out: {n_marks:,}")
@@ -206,7 +208,7 @@ def _choose(files: Files, found: Sequence[_Question], wanted: str) -> _Question:
         )
     if found and not any(one.read for one in named or questions):
         whose = f"the answers to {wanted}" if named else "all answers"
-        versions = f'; --where "{VERSION} = …" takes one version' if any(len(one.asks) > 1 for one in questions) else ""
+        versions = f"; {ONE_VERSION}" if any(len(one.asks) > 1 for one in questions) else ""
         raise InputError(f"{files.name}: {whose} are {NO_LABELS}, which give no labels{versions}")
     return named[0] if named else read[files.choose_question(wanted, list(read), TITLE)]
 
