@@ -33,40 +33,43 @@ if TYPE_CHECKING:
 
 TITLE = "SageMaker Ground Truth"
 TASK, ANNOTATIONS, ANSWERS = "datasetObjectId", "annotations", "answers"
+CONSOLIDATED = "consolidatedAnnotation"
 METADATA = "-metadata"
-MADE = ("annotations", "worker-response")
+MADE = ("annotations", "worker-response", "consolidated-annotation", "consolidation-request")
 """Folders between a job and its iterations."""
 
 INSTEAD = (
     "give what workers answered instead: annotations/worker-response/iteration-*/*/*.json, or "
     "annotations/consolidated-annotation/consolidation-request/iteration-*/*.json"
 )
-"""What to do with a manifest."""
+"""What to do with a manifest, or with a consolidation response."""
 
 
 def recognise(columns: Sequence[str]) -> bool:
-    """Whether these are the keys of answers of workers, or of a manifest."""
-    return set(columns) == {ANSWERS} or {TASK, ANNOTATIONS} <= set(columns) or bool(_attributes(columns))
+    """Whether these are the keys of answers of workers, or of what Ground Truth makes of them."""
+    names = set(columns)
+    return (
+        names == {ANSWERS}
+        or {TASK, ANNOTATIONS} <= names
+        or {TASK, CONSOLIDATED} <= names
+        or bool(_attributes(columns))
+    )
 
 
 def read(files: Files, reading: Reading) -> Export:
     """The answers to one question of the form that workers filled in."""
-    if attributes := _attributes(files.columns):
-        raise InputError(_about_manifest(files, attributes))
-    if ANSWERS in files.columns:
-        query, task = _worker_responses(files), "to_json(object)"
-    elif {TASK, ANNOTATIONS} & set(files.columns):
-        files.need([TASK, ANNOTATIONS], TITLE)
-        query, task = _consolidation_requests(files), field_of("json", TASK)
+    query = _answers(files)
+    if buttons := [] if reading.question else _buttons(files, query):
+        question, value, labels = "", "content", _chosen_button("content")
     else:
-        raise ColumnError(f"{files.name} is no export of {TITLE}: it has neither 'answers' nor 'datasetObjectId'")
-    question = files.choose_question(reading.question, _questions(files, query, reading.question), TITLE)
-    value = field_of("content", question)
-    place = ["path", literal(": object "), f"({task})::VARCHAR", literal(": ")]
+        question = files.choose_question(reading.question, _questions(files, query, reading.question), TITLE)
+        value = field_of("content", question)
+        labels = _labels(value)
+    place = ["path", literal(": object "), "task::VARCHAR", literal(": ")]
     return Export(
-        f"SELECT *, {_labels(value)} AS labels FROM ({query})",
+        f"SELECT *, {labels} AS labels FROM ({query})",
         {
-            "task": task,
+            "task": "task",
             "worker": field_of("one", "workerId"),
             "label": "labels[1]",
             "content": field_of(field_of("json", "dataObject"), "content"),
@@ -76,7 +79,14 @@ def read(files: Files, reading: Reading) -> Export:
         },
         problem=cases(
             ("one IS NULL", words(*place, literal("it has no list of answers"))),
-            (f"({task}) IS NULL", words("path", literal(f": no {TASK} in "), excerpt("json"))),
+            ("task IS NULL", words("path", literal(f": no {TASK} in "), excerpt("json"))),
+            (
+                "several",
+                words(
+                    *place, literal("another file has another object of this number; "),
+                    literal("give the files of every job in a folder of their own"),
+                ),
+            ),
             (f"{text_of('one', 'workerId')} IS NULL", words(*place, literal("no workerId in "), excerpt("one"))),
             (
                 "json_type(content) IS DISTINCT FROM 'OBJECT'",
@@ -92,43 +102,74 @@ def read(files: Files, reading: Reading) -> Export:
         ),
         nested=True,
         question=question,
+        notes=(f"label: the one of the buttons {', '.join(buttons)} that is chosen",) if buttons else (),
     )  # fmt: skip
 
 
+def _answers(files: Files) -> str:
+    """The query for all answers, each with its ``task`` and its ``content``."""
+    if attributes := _attributes(files.columns):
+        raise InputError(_about_manifest(files, attributes))
+    if CONSOLIDATED in files.columns:
+        raise InputError(_about_response(files))
+    if ANSWERS in files.columns:
+        return _worker_responses(files)
+    if {TASK, ANNOTATIONS} & set(files.columns):
+        files.need([TASK, ANNOTATIONS], TITLE)
+        return _consolidation_requests(files)
+    raise ColumnError(f"{files.name} is no export of {TITLE}: it has neither 'answers' nor 'datasetObjectId'")
+
+
 def _worker_responses(files: Files) -> str:
-    pairs = ", ".join(f"({literal(path)}, {literal(name)})" for path, name in _objects(files).items())
-    named = f"({files.named_objects}) JOIN (VALUES {pairs}) AS objects (path, object) USING (path)"
-    rows = f"SELECT *, unnest({_listed(ANSWERS)}) AS one FROM {named}"
-    return f"SELECT *, {field_of('one', 'answerContent')} AS content FROM ({rows})"
+    """Those of files that have an object each: the number of its folder, or the file itself if that is no number."""
+    folders = _folders(files)
+    jobs = _jobs([folder.parent for folder in folders])
+    objects = [
+        f"{job}{folder.name}" if folder.name.isdecimal() else file
+        for job, folder, file in zip(jobs, folders, files.names, strict=True)
+    ]
+    rows = f"SELECT *, unnest({_listed(ANSWERS)}) AS one FROM ({_beside(files, objects, 'object')})"
+    content = field_of("one", "answerContent")
+    return f"SELECT *, to_json(object) AS task, {content} AS content, false AS several FROM ({rows})"
 
 
-def _objects(files: Files) -> dict[str, str]:
-    """The object of every file: the number of its folder, with the job in front if there are several jobs.
+def _consolidation_requests(files: Files) -> str:
+    """Those of files that have many objects each, whose numbers begin anew in every job."""
+    rows = _beside(files, _jobs(_folders(files)), "job")
+    number = f"CASE WHEN job = '' THEN {field_of('json', TASK)} ELSE to_json(job || {text_of('json', TASK)}) END"
+    named = f"SELECT *, {number} AS task, {field_of('json', 'dataObject')}::VARCHAR AS object FROM ({rows})"
+    told = f"SELECT *, min(object) OVER same <> max(object) OVER same AS several FROM ({named})"
+    each = f"SELECT *, unnest({_listed(ANNOTATIONS)}) AS one FROM ({told} WINDOW same AS (PARTITION BY task::VARCHAR))"
+    content = f"TRY_CAST({text_of(field_of('one', 'annotationData'), 'content')} AS JSON)"
+    return f"SELECT *, {content} AS content FROM ({each})"
 
-    Iterations of a job have the same objects. A file that is in no folder with a number names its object itself.
+
+def _folders(files: Files) -> list[Path]:
+    return [Path(os.path.abspath(source.name)).parent for source in files.sources]  # noqa: PTH100 - takes .. away
+
+
+def _jobs(folders: Sequence[Path]) -> list[str]:
+    """What to put in front of the numbers of objects: the job of every file if there are several, else nothing.
+
+    A job is a folder above those that Ground Truth makes in each. Iterations of a job have the same objects.
     """
-    folders = [Path(os.path.abspath(source.name)).parent for source in files.sources]  # noqa: PTH100 - takes .. away
     jobs = distinct_ends([_job(folder) for folder in folders])
-    several = len(set(jobs)) > 1
-    numbered = [f"{job}/{folder.name}" if several else folder.name for job, folder in zip(jobs, folders, strict=True)]
-    return {
-        source.name: name if folder.name.isdecimal() else file
-        for source, name, folder, file in zip(files.sources, numbered, folders, files.names, strict=True)
-    }
+    return [f"{job}/" if len(set(jobs)) > 1 else "" for job in jobs]
 
 
 def _job(folder: Path) -> tuple[str, ...]:
-    """The folders of a job, above those that Ground Truth makes in each."""
-    parts = folder.parent.parts
+    parts = folder.parts
     while parts and (parts[-1] in MADE or parts[-1].startswith("iteration-")):
         parts = parts[:-1]
     return parts
 
 
-def _consolidation_requests(files: Files) -> str:
-    rows = f"SELECT *, unnest({_listed(ANNOTATIONS)}) AS one FROM ({files.named_objects})"
-    content = f"TRY_CAST({text_of(field_of('one', 'annotationData'), 'content')} AS JSON)"
-    return f"SELECT *, {content} AS content FROM ({rows})"
+def _beside(files: Files, texts: Sequence[str], name: str) -> str:
+    """The query for all records, with a text for each file beside them."""
+    pairs = ", ".join(
+        f"({literal(source.name)}, {literal(text)})" for source, text in zip(files.sources, texts, strict=True)
+    )
+    return f"SELECT * FROM ({files.named_objects}) JOIN (VALUES {pairs}) AS texts (path, {name}) USING (path)"
 
 
 def _listed(name: str) -> str:
@@ -146,6 +187,41 @@ def _labels(value: str) -> str:
         f"THEN {list_of(field_of(value, 'labels'))} ELSE list_transform({ticked}, lambda key: to_json(key)) END "
         f"WHEN 'ARRAY' THEN {list_of(value)} WHEN 'NULL' THEN [] ELSE [{value}] END"
     )
+
+
+def _buttons(files: Files, query: str) -> list[str]:
+    """The radio buttons of a form that has nothing else, each with a name of its own: one is chosen in every answer.
+
+    Such a group is ``{"btn1": {"yes": true}, "btn2": {"no": false}}``; the label is the option that is true.
+    """
+    one_option = (
+        f"lambda value: len(json_keys(value)) = 1 AND json_type(value, {way_to('json_keys(value)[1]')}) = 'BOOLEAN'"
+    )
+    options = f"list_transform({_values('content')}, lambda value: json_keys(value)[1])"
+    group = (
+        f"len(json_keys(content)) > 1 AND len(list_filter({_values('content')}, {one_option})) = "
+        f"len(json_keys(content)) AND len(list_distinct({options})) = len(json_keys(content)) "
+        f"AND len({_chosen_button('content')}) = 1"
+    )
+    ((is_group,),) = files.ask(f"SELECT bool_and({group}) IS TRUE FROM ({query}) WHERE json_type(content) = 'OBJECT'")
+    if not is_group:
+        return []
+    names = f"SELECT unnest(json_keys(content)) AS name FROM ({query})"
+    return [str(name) for (name,) in files.ask(f"SELECT DISTINCT name FROM ({names}) ORDER BY name")]
+
+
+def _values(form: str) -> str:
+    """The expression for the values of a form."""
+    return f"list_transform(json_keys({form}), lambda key: json_extract({form}, {way_to('key')}))"
+
+
+def _chosen_button(form: str) -> str:
+    """The expression for the options of the buttons that are true."""
+    chosen = (
+        f"list_filter({_values(form)}, "
+        f"lambda value: json_extract_string(value, {way_to('json_keys(value)[1]')}) = 'true')"
+    )
+    return f"list_transform({chosen}, lambda value: to_json(json_keys(value)[1]))"
 
 
 def _questions(files: Files, query: str, question: str) -> list[str]:
@@ -181,6 +257,13 @@ def _about_manifest(files: Files, attributes: Sequence[str]) -> str:
     if others := [str(kind) for (kind,) in rows]:
         return f"{files.name} is a manifest of {', '.join(others)}: that is no label of a whole object, which is needed"
     return f"{files.name} is a manifest: it has one label for each object, made of what workers answered; {INSTEAD}"
+
+
+def _about_response(files: Files) -> str:
+    known = f"{field_of('json', CONSOLIDATED)} IS NOT NULL"
+    rows = files.ask(f"SELECT path FROM ({files.named_objects}) WHERE {known} ORDER BY path LIMIT 1")
+    name = str(rows[0][0]) if rows else files.name
+    return f"{name} is a consolidation response: it has what was made of the answers, and no workers; {INSTEAD}"
 
 
 TOOL = Tool("SageMaker Ground Truth (answers of workers)", recognise, read, ("question",))

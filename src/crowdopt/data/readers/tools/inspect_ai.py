@@ -27,8 +27,11 @@ KEPT = {"id": "id", "epoch": "epoch", "input": "input", "target": "target", "sam
 """The columns of a sample, and its fields."""
 
 
-SCORER, VALUE = "crowdopt_scorer", "crowdopt_value"
+SCORER, VALUE, PARSED = "crowdopt_scorer", "crowdopt_value", "crowdopt_parsed"
 """What a score is made of in a query, beside the columns of a table."""
+
+NO_NUMBER = "('NaN', 'nan')"
+"""What a score is, as text, that was not given."""
 
 
 def recognise(columns: Sequence[str]) -> bool:
@@ -39,16 +42,14 @@ def recognise(columns: Sequence[str]) -> bool:
 def read(files: Files, reading: Reading) -> Export:
     """The scores of the samples; where a score has several values, one of them."""
     if _scores(files.columns):
-        if reading.question:
-            raise InputError(f"{files.name} has one value of each score: leave out --question")
-        return _read_table(files)
+        return _read_table(files, reading.question)
     if _is_log_without_samples(files.columns):
         raise InputError(f"{files.name} is a log without samples: write it with `inspect log dump`, not header only")
     files.need(["eval", "samples"], TITLE)
     query = files.stored(_scored(files))
-    question = _question(files, query, reading.question)
+    question = _question(files, "value", query, reading.question)
     sample, more = field_of("sample", "id"), _told_apart(files, query, field_of("sample", "epoch"), "run")
-    place = [literal(f"{files.name}: sample "), f"{sample}::VARCHAR", literal(": ")]
+    place = ["path", literal(": sample "), f"{sample}::VARCHAR", literal(": ")]
     value, keyed = "value", f"json_type(value) = 'OBJECT' AND {bool(question)}"
     if question:
         value = f"CASE json_type(value) WHEN 'OBJECT' THEN {field_of('value', question)} END"
@@ -67,10 +68,10 @@ def read(files: Files, reading: Reading) -> Export:
             (f"{bool(question)} AND NOT ({keyed})", literal(f"scores without {question!r}")),
         ),
         problem=cases(
-            ("sample IS NULL", words(literal(f"{files.name}: no list of samples in "), excerpt("json"))),
+            ("sample IS NULL", words("path", literal(": no list of samples in "), excerpt("json"))),
             (
                 f"{text_of('sample', 'id')} IS NULL",
-                words(literal(f"{files.name}: no id in the sample "), excerpt("sample")),
+                words("path", literal(": no id in the sample "), excerpt("sample")),
             ),
             (
                 f"json_type({value}) IN ('ARRAY', 'OBJECT')",
@@ -89,8 +90,8 @@ def _scored(files: Files) -> str:
     # Most of a log are events, which are left where they are.
     fields = literal(json.dumps([dict.fromkeys([*KEPT.values(), "scores"], "JSON")]))
     listed = f"CASE json_type({samples}) WHEN 'ARRAY' THEN json_transform({samples}, {fields}) ELSE [NULL] END"
-    log = f"{excerpt('json')} AS json, json_extract(json, '/eval/model') AS model, {run} AS run"
-    parted = f"SELECT {log}, unnest({listed}) AS one FROM ({files.objects})"
+    log = f"path, {excerpt('json')} AS json, json_extract(json, '/eval/model') AS model, {run} AS run"
+    parted = f"SELECT {log}, unnest({listed}) AS one FROM ({files.named_objects})"
     each = f"SELECT * EXCLUDE one, CASE WHEN one IS NOT NULL THEN to_json(one) END AS sample FROM ({parted})"
     scores = field_of("sample", "scores")
     names = f"CASE WHEN len(json_keys({scores})) > 0 THEN json_keys({scores}) ELSE [NULL] END"
@@ -99,9 +100,9 @@ def _scored(files: Files) -> str:
     return f"SELECT *, json_extract(sample, {way}) AS value FROM ({named})"
 
 
-def _question(files: Files, query: str, question: str) -> str:
+def _question(files: Files, value: str, query: str, question: str) -> str:
     """Which of the values of a score; empty if scores have one value each."""
-    keys = f"SELECT unnest(json_keys(value)) AS key FROM ({query}) WHERE json_type(value) = 'OBJECT'"
+    keys = f"SELECT unnest(json_keys({value})) AS key FROM ({query}) WHERE json_type({value}) = 'OBJECT'"
     available = [str(key) for (key,) in files.ask(f"SELECT DISTINCT key FROM ({keys}) ORDER BY key")]
     return files.choose_question(question, available, TITLE) if available or question else ""
 
@@ -126,22 +127,53 @@ def _scores(columns: Sequence[str]) -> list[str]:
     return [name for name in scores if name not in more]
 
 
-def _read_table(files: Files) -> Export:
+def _read_table(files: Files, question: str) -> Export:
     """A row for each score; an empty cell is none, since there may be other scorers in every evaluation."""
     names = [name for name in dict.fromkeys(files.columns) if name.strip()]
-    pairs = ", ".join(
-        f"{{'{SCORER}': {literal(name.removeprefix(SCORE))}, '{VALUE}': {quote(name)}::VARCHAR}}"
-        for name in _scores(files.columns)
-    )
-    query = f"SELECT *, unnest([{pairs}], recursive := true) FROM ({files.table(names)})"
+    query = _scores_of_table(files, names)
+    if question and not files.ask(f"SELECT 1 FROM ({query}) WHERE json_type({PARSED}) = 'OBJECT' LIMIT 1"):
+        raise InputError(f"{files.name} has one value of each score: leave out --question")
+    question = _question(files, PARSED, query, question)
+    value, label = PARSED, VALUE
+    if question:
+        value = f"CASE json_type({PARSED}) WHEN 'OBJECT' THEN {field_of(PARSED, question)} END"
+        label = f"nullif(json_extract_string({value}, '$'), 'NaN')"
     more = _told_apart(files, query, "epoch", "eval_id")
     return Export(
         query,
         {name: quote(name) for name in names}
-        | {"task": f"concat(id, {', '.join(more)})" if more else "id", "worker": SCORER, "label": VALUE},
-        left_out=cases((f"{VALUE} IS NULL", literal("empty cells of scores"))),
-        problem=cases(("id IS NULL", literal(f"{files.name}: a sample has no id"))),
+        | {"task": f"concat(id, {', '.join(more)})" if more else "id", "worker": SCORER, "label": label},
+        left_out=cases(
+            (f"{VALUE} IS NULL", literal("empty cells of scores")),
+            (
+                f"{bool(question)} AND json_type({PARSED}) IS DISTINCT FROM 'OBJECT'",
+                literal(f"scores without {question!r}"),
+            ),
+        ),
+        problem=cases(
+            ("id IS NULL", literal(f"{files.name}: a sample has no id")),
+            (
+                f"json_type({value}) IN ('ARRAY', 'OBJECT')",
+                words(
+                    literal(f"{files.name}: sample "), "id", literal(": the score of "), SCORER,
+                    literal(" is not one value: "), excerpt(VALUE),
+                ),
+            ),
+        ),
+        question=question,
+    )  # fmt: skip
+
+
+def _scores_of_table(files: Files, names: Sequence[str]) -> str:
+    """The query for all scores; several values of one are JSON, as text."""
+    pairs = ", ".join(
+        f"{{'{SCORER}': {literal(name.removeprefix(SCORE))}, '{VALUE}': {quote(name)}::VARCHAR}}"
+        for name in _scores(files.columns)
     )
+    each = f"SELECT *, unnest([{pairs}], recursive := true) FROM ({files.table(names)})"
+    known = f"SELECT * REPLACE (CASE WHEN {VALUE} NOT IN {NO_NUMBER} THEN {VALUE} END AS {VALUE}) FROM ({each})"
+    several = f"regexp_matches({VALUE}, '^\\s*[\\[{{]')"
+    return f"SELECT *, CASE WHEN {several} THEN TRY_CAST({VALUE} AS JSON) END AS {PARSED} FROM ({known})"
 
 
 TOOL = Tool("inspect-ai", recognise, read, ("question",))
