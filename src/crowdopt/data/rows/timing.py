@@ -94,7 +94,7 @@ def _query(names: Sequence[str]) -> str:
         found += [f"strftime(min(moment), {iso}) AS first_response", f"strftime(max(moment), {iso}) AS last_response"]
         found += _wrong("time", "moment")
     if "seconds" in names:
-        parsed.append("seconds, n_seconds")
+        parsed.append("seconds, CASE WHEN n_seconds >= 0 THEN n_seconds END AS n_seconds")
         found += ["median(n_seconds) AS median_seconds", *_wrong("seconds", "n_seconds")]
     rows = f"SELECT {', '.join(parsed)} FROM crowdopt_timing"
     return f"SELECT {', '.join(found)} FROM ({rows}) GROUP BY worker ORDER BY worker"
@@ -127,7 +127,9 @@ def _check(name: str, numbers: Sequence[int], examples: Sequence[str | None]) ->
     """Raises if there are cells that hold something else."""
     if n := sum(numbers):
         example = min(one for one in examples if one is not None)
-        what, how = ("a time", "2026-11-19T10:00:00") if name == "time" else ("a number of seconds", "12.5")
+        what, how = (
+            ("a time", "2026-11-19T10:00:00") if name == "time" else ("a number of seconds", "12.5, none below 0")
+        )
         cells = "1 response has" if n == 1 else f"{n:,} responses have"
         raise InputError(
             f"{cells} something else than {what} for --{name} (for example {example!r}): write it like {how}, or leave "
