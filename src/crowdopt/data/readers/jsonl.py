@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from crowdopt.data.readers.encoding import has_bom, transcode
 from crowdopt.data.readers.files import Format, InputFile, check_whole, open_bytes
 from crowdopt.data.readers.union import Part
+from crowdopt.data.rows.patterns import PathName
 from crowdopt.data.tables.workspace import EXACT, literal, quote
 from crowdopt.errors import ColumnError, InputError
 
@@ -108,7 +109,7 @@ class _Rows:
             nulls = frozenset(name for name, one in zip(chosen, types, strict=True) if one == '"NULL"')
             return f"SELECT {cells} FROM ({found})", nulls
 
-        return Part(self.sources[0].name, [".".join(path) for path in paths], select, inside)
+        return Part(self.sources[0].name, list(map(PathName, paths)), select, inside)
 
     def leaves(self, paths: Sequence[Path]) -> list[Path]:
         """The paths or, where objects stand there, those to what is inside these, however deep, in order."""
