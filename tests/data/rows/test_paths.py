@@ -105,7 +105,7 @@ def test_all_files_must_have_the_path(tmp_path):
     first = written(tmp_path)
     second = tmp_path / "s.csv"
     second.write_text("item.id,by.o.1.name,verdict.score\nt0,w9,1\n")
-    with pytest.raises(InputError, match=r"'verdict\.score' is BIGINT in .* but VARCHAR"):
+    with pytest.raises(InputError, match=r"'verdict\.score' has numbers in .* and texts in"):
         crowdopt.aggregate([first, second], **NAMES)
 
 
@@ -174,3 +174,22 @@ def test_where_one_value_is_an_object_the_pattern_is_an_error(tmp_path):
 def test_names_of_text_files_are_no_paths(tmp_path):
     (tmp_path / "r.csv").write_text("id,score.claude-3.5.a,score.o1\n" + "".join(f"t{n},yes,no\n" for n in range(4)))
     assert workers_of(tmp_path / "r.csv", "score.*")[0] == {"claude-3.5.a", "o1"}
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"worker": "judgements.judge", "label": "judgements.verdict"}, "judgements"),
+        ({"worker": "deep.list.judge", "label": "deep.list.verdict"}, r"deep\.list"),
+        ({"worker_columns": "judgements.*.verdict"}, "judgements"),
+        ({"worker_columns": "judgements.*"}, "judgements"),
+    ],
+)
+def test_lists_are_not_read_and_the_error_says_what_to_do(tmp_path, options, named):
+    answers = [{"judge": "a", "verdict": "yes"}, {"judge": "b", "verdict": "no"}]
+    path = written(tmp_path, [{"id": f"t{n}", "judgements": answers, "deep": {"list": answers}} for n in range(3)])
+    with pytest.raises(
+        ColumnError, match=f"'{named}' is a list, and lists are not read; write a row for each"
+    ) as raised:
+        crowdopt.aggregate(path, task="id", **options)
+    assert "did you mean" not in str(raised.value)
