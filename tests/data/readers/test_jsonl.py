@@ -105,7 +105,21 @@ def test_numbers_are_exact_or_text(first, second, kind, tmp_path, workspace):
             r"a.jsonl is not UTF-8 \(line 2\); try --encoding",
         ),
     ],
-    ids=["text", "bool", "bool-text", "list", "object", "open", "cut", "one-line", "array", "number", "latin"],
+    ids=[
+        "text",
+        "bool",
+        "bool-text",
+        "list",
+        "object",
+        "open",
+        "cut",
+        "one-line",
+        "two",
+        "open-array",
+        "array",
+        "number",
+        "latin",
+    ],
 )
 def test_bad_lines(tmp_path, workspace, data, error, match):
     for name, content in {"a.jsonl": data, "a.jsonl.gz": gzip.compress(data)}.items():
