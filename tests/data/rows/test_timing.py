@@ -136,6 +136,9 @@ def test_what_is_no_number_of_seconds_is_an_error():
     rows = pd.DataFrame({"task": ["a", "b"], "worker": "w", "label": "x", "s": ["5", "5s"]})
     with pytest.raises(InputError, match=r"something else than a number of seconds for seconds .for example '5s'"):
         crowdopt.aggregate(rows, seconds="s")
+    for negative in (["-5", "5"], [5, -0.5]):
+        with pytest.raises(InputError, match=r"1 response has something else than a number of seconds .* none below 0"):
+            crowdopt.aggregate(rows.assign(s=negative), seconds="s")
     with pytest.raises(InputError, match="leave them out with group"):
         crowdopt.aggregate(rows, seconds="s", group="label")
 

@@ -97,7 +97,7 @@ def _query(names: Sequence[str]) -> str:
         found += [f"strftime(min(moment), {iso}) AS first_response", f"strftime(max(moment), {iso}) AS last_response"]
         found += _wrong("time", "moment")
     if "seconds" in names:
-        parsed.append("seconds, n_seconds")
+        parsed.append("seconds, CASE WHEN n_seconds >= 0 THEN n_seconds END AS n_seconds")
         found += ["median(n_seconds) AS median_seconds", *_wrong("seconds", "n_seconds")]
     rows = f"SELECT {', '.join(parsed)} FROM crowdopt_timing"
     return f"SELECT {', '.join(found)} FROM ({rows}) GROUP BY worker ORDER BY worker"
@@ -135,7 +135,7 @@ def _check(name: str, numbers: Sequence[int], examples: Sequence[str | None]) ->
         what, how = (
             ("a time", f"2026-11-19T10:00:00+02:00 (zones of other names than {', '.join(ZONES)} are not converted)")
             if name == "time"
-            else ("a number of seconds", "12.5")
+            else ("a number of seconds", "12.5, none below 0")
         )
         cells = "1 response has" if n == 1 else f"{n:,} responses have"
         raise InputError(

@@ -49,8 +49,7 @@ def rows_that_count(data: Any, reading: Reading) -> tuple[Any, str]:
     """
     table = adopt(data, choose_responses(reading))
     marked = _marked(table, parse_conditions(reading.where))
-    n = fetch(marked.select(nw.len().alias("rows"), nw.when(nw.col(COUNTS)).then(nw.lit(1)).count().alias("counting")))
-    rows, counting = int(n["rows"][0]), int(n["counting"][0])
+    rows, counting, without = _counted(marked, reading)
     if rows and not counting:
         raise InputError(f"none of the {rows:,} rows is left by --where ({reading.where}){_found(table, reading)}")
     frame = nw.from_native(data)
@@ -58,8 +57,33 @@ def rows_that_count(data: Any, reading: Reading) -> tuple[Any, str]:
         kept = frame.filter(marked.select(COUNTS).collect()[COUNTS].to_list()).to_native()
     else:
         kept = released(marked.filter(nw.col(COUNTS)).drop(COUNTS))
-    said = f"{rows - counting:,} of {rows:,} rows left out by --where ({reading.where})"
-    return kept, said
+    left_out = f"{rows - counting:,} of {rows:,} rows left out by --where ({reading.where})"
+    odd = [
+        f"{f'{n:,} rows have' if n > 1 else '1 row has'} no number in {name!r} and {'are' if n > 1 else 'is'} left out"
+        for name, n in without.items()
+        if n
+    ]
+    return kept, "; ".join([left_out, *odd])
+
+
+def _counted(marked: Table, reading: Reading) -> tuple[int, int, dict[str, int]]:
+    """How many rows there are, how many count, and how many have no number in a column where one is asked for."""
+    ordered = [
+        one.column for one in parse_conditions(reading.where) if one.is_order and as_number(one.value) is not None
+    ]
+    numbers = {f"crowdopt_number_{place}": name for place, name in enumerate(dict.fromkeys(ordered))}
+    for number, name in numbers.items():
+        text = number.replace("number", "of")
+        marked = with_numbers(marked.with_columns(nw.col(held_as(marked, name)).alias(text)), text, number)
+    found = fetch(
+        marked.select(
+            nw.len().alias("rows"),
+            nw.when(nw.col(COUNTS)).then(nw.lit(1)).count().alias("counting"),
+            *(nw.col(number).count().alias(number) for number in numbers),
+        )
+    )
+    rows, counting, *known = (int(column[0]) for column in found.values())
+    return rows, counting, {name: rows - n for name, n in zip(numbers.values(), known, strict=True)}
 
 
 def with_counting(query: str, cells: Mapping[str, str], where: str, workspace: Workspace) -> str:
@@ -112,20 +136,25 @@ def _marked(table: Table, conditions: Sequence[Condition]) -> Table:
 
 
 def _mark(condition: Condition, text: str, number: str | None, value: float | None) -> nw.Expr:
-    """Whether a condition is true: as numbers if both are, else as texts, of which a missing one is empty."""
+    """Whether a condition is true: as numbers if both are, else as texts, of which a missing one is empty.
+
+    What is no number is neither more nor less than one.
+    """
     compare = OPERATORS[condition.operator]
     own = nw.when(~nw.col(text).is_null()).then(nw.col(text)).otherwise(nw.lit("")).str.strip_chars(BLANKS)
     wanted = condition.value.strip(BLANKS)
     is_truth = wanted.lower() in TRUTHS and condition.operator in {"=", "!="}
     by_text: nw.Expr = compare(own.str.to_lowercase(), wanted.lower()) if is_truth else compare(own, wanted)
-    if condition.operator not in {"=", "!="}:  # what is not there is neither more nor less
+    if condition.is_order:  # what is not there is neither more nor less
         by_text &= own != ""
     if number is None:
         return by_text
     known = ~nw.col(number).is_null()
     by_number: nw.Expr = compare(nw.col(number), nw.lit(value))
+    if condition.is_order:
+        return known & by_number
     whole = _whole(condition.value)
-    if whole is not None and condition.operator in {"=", "!="}:
+    if whole is not None:
         is_whole = own.str.contains(DIGITS)
         by_digits: nw.Expr = compare(own.str.replace_all("^[+]?0*", ""), whole)
         by_number = (is_whole & by_digits) | (~is_whole & by_number)
