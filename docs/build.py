@@ -98,7 +98,7 @@ def _choices(parameter: Any) -> str:
 
 def _default(parameter: Any) -> str:
     value = parameter.default
-    value = getattr(value, "value", value)
+    value = ",".join(value) if isinstance(value, list) else getattr(value, "value", value)
     return "" if parameter.required or value in (None, "", False) or callable(value) else f"`{value}`"
 
 

@@ -34,6 +34,7 @@ class Option:
         least: The least number that the command line takes.
         most: The greatest one.
         choices: What lists its choices, if its type does not: the registry of engines, or that of annotation tools.
+        between: What joins the values where the command line gives it several times; empty where it takes one.
     """
 
     default: Any
@@ -45,6 +46,7 @@ class Option:
     least: float | None = None
     most: float | None = None
     choices: Literal["", "engines", "tools"] = ""
+    between: str = ""
 
 
 def flags_of(name: str, option: Option) -> list[str]:

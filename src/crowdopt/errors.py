@@ -75,7 +75,15 @@ class ClassError(InputError):
 
 
 class ColumnError(InputError):
-    """A column is missing, ambiguous or of an unusable type."""
+    """A column is missing, ambiguous or of an unusable type.
+
+    Attributes:
+        missing: The names, or patterns, that no column has; empty if the error is about something else.
+    """
+
+    def __init__(self, *said: str, missing: tuple[str, ...] = ()) -> None:
+        super().__init__(*said)
+        self.missing = missing
 
 
 class DuplicateError(InputError):

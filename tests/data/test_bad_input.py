@@ -181,7 +181,7 @@ OPTIONS = {
     "time limit that is nan": (text(GOOD), ["--time-limit", "nan"], ["time limit", "nan"]),
     "memory limit": (text(GOOD), ["--memory-limit", "lots"], ["memory limit", "'lots'"]),
     "memory limit below zero": (text(GOOD), ["--memory-limit=-1GB"], ["memory limit", "'-1GB'", "negative"]),
-    "memory limit of nothing": (text(GOOD), ["--memory-limit", ""], ["memory limit", "''"]),
+    "memory limit of nothing": (text(GOOD), ["--memory-limit", ""], ["--memory-limit is empty"]),
     "memory limit of strange units": (text(GOOD), ["--memory-limit", "5 apples"], ["memory limit", "'5 apples'"]),
     "threads": (text(GOOD), ["--threads", "99999999999"], ["threads"]),
 }  # fmt: skip

@@ -94,7 +94,7 @@ BAD = {
         b",t,w,yes\n", ["--group", "group", "--missing", "drop"], ["1 of 1 rows have no group (column 'group')"]
     ),
     "no such column": (b"q,t,w,yes\n", ["--group", "grop"], ["no column named 'grop'", "did you mean --group group?"]),
-    "no rows": (b"", ["--group", "group"], ["there are no responses"]),
+    "no rows": (b"", ["--group", "group"], ["data.csv: there are no responses: the input has no rows"]),
     "the column of tasks": (b"q,t,w,yes\n", ["--group", "task"], ["must be different columns"]),
     "gold": (b"q,t,w,yes\n", ["--group", "group", "--gold", "data.csv"], ["do not go with --group: take"]),
     "a summary of no groups": (b"q,t,w,yes\n", ["--group-summary", "s.csv"], ["only with --group"]),

@@ -333,3 +333,14 @@ def test_judges_of_any_names_and_only_the_rows_that_count(spark):
     assert {row["worker"] for row in there.workers().collect()} <= set(odd.values())
     with pytest.raises(InputError, match="are not read from Spark"):
         aggregate(spark.createDataFrame(to_arrow(ROWS)), time="label")
+
+
+@pytest.mark.parametrize("seconds", [["3", "5", "12", "N/A", None], [3.0, 5.0, 12.0, float("nan"), None]])
+def test_a_row_without_a_number_is_neither_more_nor_less(spark, seconds):
+    cells = [(f"t{task}", f"w{n}", "yes" if task % 2 else "no", seconds[task]) for task in range(5) for n in range(3)]
+    names = ("task", "worker", "label", "seconds")
+    table = pa.table([pa.array(column) for column in zip(*cells, strict=True)], names=names)
+    here, there = (prove(data, where="seconds >= 5") for data in (table, spark.createDataFrame(table)))
+    assert there.source.fingerprint == here.source.fingerprint
+    assert there.source.about_export == here.source.about_export
+    assert there.source.about_export[0].endswith("; 6 rows have no number in 'seconds' and are left out")

@@ -17,6 +17,7 @@ from crowdopt.cli.console import print_json, printable, shortened
 from crowdopt.cli.options import (
     AggregateCommand,
     Inputs,
+    OneCommand,
     ProveCommand,
     ShowOptions,
     SolutionFile,
@@ -121,6 +122,11 @@ app = typer.Typer(
 )
 
 
+def _command(name: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Makes a command of a function."""
+    return app.command(name, cls=OneCommand)
+
+
 class _NoPandas(MetaPathFinder):
     """Makes pandas look absent in the process of the command line, which has no use for it.
 
@@ -168,7 +174,7 @@ def version_option(
         raise typer.Exit
 
 
-@app.command()
+@_command()
 @command_with(AggregateCommand)
 def aggregate(inputs: Inputs, **options: Unpack[AggregateCommand]) -> None:
     """Find the label of every task that is most likely right, with its probability.
@@ -181,7 +187,7 @@ def aggregate(inputs: Inputs, **options: Unpack[AggregateCommand]) -> None:
     _answer(inputs, options, complete(AggregateOptions, options), run)
 
 
-@app.command()
+@_command()
 @command_with(ProveCommand)
 def prove(inputs: Inputs, **options: Unpack[ProveCommand]) -> None:
     """Find the likeliest labels under a stated model, and prove that no others are likelier.
@@ -259,7 +265,7 @@ class VerifyCommand(VerifyOptions, ShowOptions, total=False):
     """The options of ``crowdopt verify``."""
 
 
-@app.command()
+@_command()
 @command_with(VerifyCommand)
 def verify(solution: SolutionFile, inputs: Inputs, **options: Unpack[VerifyCommand]) -> None:
     """Check a solution against the data: a proof without trusting who made it, a consensus by computing it again.
@@ -291,13 +297,13 @@ def verify(solution: SolutionFile, inputs: Inputs, **options: Unpack[VerifyComma
     raise typer.Exit(result.exit_code)
 
 
-app.command()(simulate)
-app.command()(workers)
-app.command()(predict)
-app.command("next")(next_tasks)
-app.command()(report)
-app.command()(compare)
-app.command()(reproduce)
+_command()(simulate)
+_command()(workers)
+_command()(predict)
+_command("next")(next_tasks)
+_command()(report)
+_command()(compare)
+_command()(reproduce)
 
 
 def _write(

@@ -11,10 +11,12 @@ from inspect import Parameter, signature
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_origin
 
 import typer
+from typer.core import TyperCommand
 
 from crowdopt._option import Option, declared, flags_of
 from crowdopt.data.readers.tools import TOOL_NAMES
 from crowdopt.engines.registry import ENGINES
+from crowdopt.errors import InputError
 from crowdopt.options.reading import ResourceOptions, SourceOptions
 from crowdopt.options.verbs import AggregateOptions, CompareOptions, ProveOptions
 
@@ -167,6 +169,33 @@ class CompareCommand(CompareOptions, ReportOptions, ShowOptions, total=False):
     """The options of ``crowdopt compare``."""
 
 
+class OneCommand(TyperCommand):
+    """A command whose options are never overruled, or left out, in silence."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Reads the options of a command.
+
+        Raises:
+            InputError: One that takes one value is given several times, or a value is empty.
+        """
+        if args:  # without any, it may be help that is wanted
+            given, _, order = self.make_parser(ctx).parse_args(args=list(args))
+            for parameter in dict.fromkeys(order):
+                _check_given(parameter, given.get(parameter.name or ""), order.count(parameter))
+        return super().parse_args(ctx, args)
+
+
+def _check_given(parameter: Any, given: Any, n: int) -> None:
+    """Raises if a parameter is given more often than it takes values, or without one."""
+    is_option = parameter.param_type_name == "option"
+    name = "/".join(parameter.opts) if is_option else (parameter.metavar or parameter.name).rstrip(".")
+    if is_option and n > 1 and not (parameter.is_flag or parameter.multiple):
+        raise InputError(f"{name} is given {n} times, and takes one value: leave out all but one")
+    if "" in (given if isinstance(given, list | tuple) else [given]):
+        said = "leave it out, or give it a value" if is_option else "give the path of a file"
+        raise InputError(f"{name} is empty: {said}; is a variable of the shell not set?")
+
+
 def command_with(group: type) -> Callable[[Command], Command]:
     """Gives a command the options of a group; it gets them with texts read as the declarations say."""
 
@@ -189,7 +218,9 @@ def _parameter(name: str, kind: Any, option: Option) -> Parameter:
     """An option as Typer wants it."""
     flags = flags_of(name, option)
     default = option.default
-    if option.choices:
+    if option.between:
+        kind, default = list[str] | None, [default] if default and isinstance(default, str) else None
+    elif option.choices:
         kind = Literal[CHOICES[option.choices]]
     elif option.parse is not None:
         kind, default = str | None, None
@@ -200,6 +231,8 @@ def _parameter(name: str, kind: Any, option: Option) -> Parameter:
 
 
 def _value(option: Option, given: Any) -> Any:
-    if option.parse is None:
-        return given
-    return option.default if given is None else option.parse(given)
+    if option.between:
+        given = option.between.join(given) if given else None
+    if given is None:
+        return option.default
+    return given if option.parse is None else option.parse(given)

@@ -28,9 +28,9 @@ class SimulateCommand(QuietOptions, total=False):
     skew: Annotated[
         float, Option(0.0, "With LOW-HIGH, makes few responses the rule; 0 for all numbers alike.", least=0)
     ]
-    labels: Annotated[str, Option("no,yes", "The labels, lowest first.", metavar="LOW,HIGH,...")]
+    labels: Annotated[str, Option("no,yes", "The labels, lowest first.", metavar="LOW,HIGH,...", between=",")]
     selectivity: Annotated[
-        str | None, Option(None, "How frequent each label is; equal if not given.", metavar="P,P,...")
+        str | None, Option(None, "How frequent each label is; equal if not given.", metavar="P,P,...", between=",")
     ]
     accuracy: Annotated[
         float | None, Option(None, "How often a worker is right; drawn at random if not given.", least=0, most=1)

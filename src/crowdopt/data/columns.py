@@ -59,7 +59,8 @@ def need_all(wanted: Sequence[tuple[str, str]], available: Sequence[str]) -> lis
             raise ColumnError(f"there are {found} columns named {name!r}; rename all but one")
     if missing := [(name, role) for name, role in wanted if name not in columns]:
         used = {name for name, _ in wanted}
-        raise ColumnError(_missing(missing, [name for name in columns if name not in used], columns))
+        said = _missing(missing, [name for name in columns if name not in used], columns)
+        raise ColumnError(said, missing=tuple(name for name, _ in missing))
     return list(dict.fromkeys(name for name, _ in wanted))
 
 

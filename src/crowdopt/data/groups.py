@@ -21,7 +21,7 @@ from crowdopt.data.hygiene import about_tasks, look_through
 from crowdopt.data.known_labels import ExportLabels, count_array
 from crowdopt.data.load import OnPhase, naming, open_responses, paths_of, read_classes, unchanged
 from crowdopt.data.odd_rows import NO_REPEATS, Incomplete, Repeats
-from crowdopt.data.overview import Overview, check_n_labels
+from crowdopt.data.overview import NoRowsError, Overview, check_n_labels
 from crowdopt.data.prepare import GROUP_VALUE, LABEL_TEXT, prepare
 from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.responses import check_counted, scale_of
@@ -132,7 +132,7 @@ def load_groups(
     """Reads, checks and counts the responses of all groups; see ``source.load`` for the arguments."""
     if classes is not None:
         reading = read_classes(classes, reading, workspace)
-    with unchanged(workspace), explain_errors(paths_of(data)):
+    with unchanged(workspace), naming(data, NoRowsError), explain_errors(paths_of(data)):
         opened_data = open_responses(data, reading, workspace)
         reading = opened_data.reading
         with naming(classes, ClassError):
@@ -196,7 +196,7 @@ class _Groups:
         if self.n_without_group and (self.reading.missing == "error" or not self.missing):
             raise InputError(self._without_groups())
         if not self.missing:
-            raise InputError("there are no responses: the input has no rows")
+            raise NoRowsError
         self.incomplete = {group: self.overview.incomplete(found) for group, found in self.missing.items()}
         self.all_incomplete = Incomplete.of_groups(
             self.incomplete.values(), self.overview.incomplete(without) if without else None

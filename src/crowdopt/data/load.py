@@ -14,6 +14,7 @@ from crowdopt.data.columns import Choose, choose_classes, choose_responses, choo
 from crowdopt.data.counts import CountedProblem, Totals
 from crowdopt.data.fingerprint import digest_of_responses
 from crowdopt.data.hygiene import about_tasks
+from crowdopt.data.overview import NoRowsError
 from crowdopt.data.readers.addresses import Database, database_of
 from crowdopt.data.readers.database_rows import read_database
 from crowdopt.data.readers.open_files import explain_errors, read_files
@@ -144,7 +145,7 @@ def load(
     count: Callable[..., Source] = partial(
         _count, data=data, workspace=workspace, gold=gold, classes=classes, digest=digest, on_phase=on_phase, **checks
     )
-    with unchanged(workspace), explain_errors(paths_of(data)):
+    with unchanged(workspace), naming(data, NoRowsError), explain_errors(paths_of(data)):
         if isinstance(data, Database) and workspace is not None and not (n_bins or known or each):
             source = _counted_by_server(data, reading, workspace, count)
             if source is not None:

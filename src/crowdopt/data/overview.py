@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from crowdopt.data.reading import Reading
 
 
+class NoRowsError(InputError):
+    """There is nothing; whoever knows the name of the file says it."""
+
+    def __init__(self, said: str = "there are no responses: the input has no rows") -> None:
+        super().__init__(said)
+
+
 class Overview:
     """Responses per (group, worker, class, label), as far as there are groups and classes.
 
@@ -69,7 +76,7 @@ class Overview:
         """
         found = fetch(self.missing().select(nw.all().sum()))
         if not found["rows"][0]:
-            raise InputError("there are no responses: the input has no rows")
+            raise NoRowsError
         incomplete = self.incomplete({name: int(column[0]) for name, column in found.items()})
         incomplete.check_allowed(self.reading)
         if not insist:

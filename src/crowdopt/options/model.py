@@ -29,6 +29,7 @@ class LikelihoodOptions(TypedDict, total=False):
             more='``none``, ``estimate``, or the known share of each label, as a dict or ``"no=0.9,yes=0.1"``. If '
             "None: ``none``; where classes are found, the shares that the consensus finds.",
             metavar="none|estimate|LABEL=P,...",
+            between=",",
         ),
     ]
     smoothing: Annotated[
@@ -70,6 +71,7 @@ class ShareOptions(TypedDict, total=False):
             "The share of every label, where it is known; estimated if not given.",
             more='The known share of each label, a dict or ``"no=0.9,yes=0.1"``. Estimated from the responses if None.',
             metavar="LABEL=P,...",
+            between=",",
         ),
     ]
 
@@ -95,6 +97,7 @@ class KnowledgeOptions(GoldOptions, total=False):
             more="The classes, best first: then a better worker's response counts for more in the order of answers.",
             metavar="BEST,...,WORST",
             parse=split_texts,
+            between=",",
         ),
     ]
     each: Annotated[

@@ -37,6 +37,7 @@ class ColumnOptions(TypedDict, total=False):
             "stands for the worker; other columns are none.",
             metavar="COL,...|PATTERN",
             parse=split_columns,
+            between=",",
         ),
     ]
     task_columns: Annotated[
@@ -48,6 +49,7 @@ class ColumnOptions(TypedDict, total=False):
             "worker.",
             metavar="COL,...|PATTERN",
             parse=split_columns,
+            between=",",
         ),
     ]
     worker_from_file: Annotated[
@@ -67,7 +69,11 @@ class LabelOptions(TypedDict, total=False):
     labels: Annotated[
         Sequence[Any],
         Option(
-            (), "The labels, lowest first; taken from the data if not given.", metavar="LOW,HIGH", parse=split_texts
+            (),
+            "The labels, lowest first; taken from the data if not given.",
+            metavar="LOW,HIGH",
+            parse=split_texts,
+            between=",",
         ),
     ]
 
@@ -141,7 +147,8 @@ class RowOptions(RepeatOptions, total=False):
         ),
     ]
     na: Annotated[
-        Sequence[str], Option((), "Texts that stand for a missing label.", metavar="TEXT,...", parse=split_texts)
+        Sequence[str],
+        Option((), "Texts that stand for a missing label.", metavar="TEXT,...", parse=split_texts, between=","),
     ]
 
 
@@ -156,6 +163,7 @@ class FilterOptions(TypedDict, total=False):
             more='Which rows to read, by their values: ``"status = Approved and seconds >= 5"``. Operators are = != < '
             "<= > >=; numbers are compared as numbers, all else as text. Quotes go around what has blanks and more.",
             metavar="CONDITION",
+            between=" and ",
         ),
     ]
 
@@ -271,5 +279,6 @@ class KeepOptions(TypedDict, total=False):
     """What else goes with the answers."""
 
     keep: Annotated[
-        Sequence[str], Option((), "Further columns to carry to the answers.", metavar="COL,...", parse=split_texts)
+        Sequence[str],
+        Option((), "Further columns to carry to the answers.", metavar="COL,...", parse=split_texts, between=","),
     ]

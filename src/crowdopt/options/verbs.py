@@ -69,6 +69,7 @@ class MethodOptions(TypedDict, total=False):
             "``compare``.",
             metavar="NAME,...",
             parse=split_texts,
+            between=",",
         ),
     ]
     all_methods: Annotated[

@@ -306,8 +306,8 @@ def test_gold_standard_classifications_are_known_labels(write):
             [["Owl", "Cat"]],
             r"export\.csv: classification 0: several answers to T0 \(\[\"Owl\",\"Cat\"\]\), and one label",
         ),
-        ([[{"x": 1, "y": 2, "tool": 0}]], r"export\.csv: all answers are drawings or texts in parts, which give no"),
-        ([{"text": "abc"}], "all answers are drawings or texts in parts"),
+        ([[{"x": 1, "y": 2, "tool": 0}]], r"export\.csv: all answers are drawings, answers about them, texts in parts"),
+        ([{"text": "abc"}], "all answers are drawings, answers about them, texts in parts"),
         ([None, []], "is no export of Zooniverse with answers"),
     ],
     ids=["several", "drawing", "text", "nothing"],
@@ -340,7 +340,7 @@ def test_a_workflow_is_named_by_its_name_or_id(question):
     [
         ("", r"has 3 questions: name one with question \(Reviews/T0, Reviews/T1, Survey/T0\)"),
         ("T0", r"has 'T0' in 2 workflows: name one with question \(questions: Reviews/T0, Reviews/T1, Survey/T0\)"),
-        ("T2", "the answers to T2 are drawings or texts in parts, which give no labels"),
+        ("T2", "the answers to T2 are drawings, answers about them, texts in parts, or dropdowns"),
         ("Review/T0", r"no question 'Review/T0'; did you mean 'Reviews/T0'\?"),
     ],
 )

@@ -96,14 +96,19 @@ def test_duplicate_names_matter_only_if_chosen(tmp_path, workspace):
         (b'a,b\n"x\ny",2\n1,\xe9\n', r"a.csv is not UTF-8 \(line 4\); try --encoding windows-1252"),
         (b"a;x\tb\n1\t2\n3\n", r"a.csv, line 3: 1 fields"),
         (b'a,b\n1,"2"x\n3,4\n', r"a.csv, line 2: a quote is not closed, or not doubled"),
-        (b"a,b\r\n1,2\n3,4\r\n", r"a.csv mixes Windows and Unix line ends"),
-        (b"a,b\n1,2\r\n3,4\n", r"a.csv mixes Windows and Unix line ends"),
+        (b"a,b\r\n1,2\n3,4\r\n", r"a.csv mixes Windows and Unix line ends \(line 2 "),
+        (b"a,b\n1,2\r\n3,4\n", r"a.csv mixes Windows and Unix line ends \(line 2 "),
+        (b'"a","b"\r\n"1","2"\r\n"3","4"\n"5","6"\n', r"a.csv mixes Windows and Unix line ends \(line 3 "),
+        (b'"a","b"\n"1","2"\n"3","4"\r\n"5","6"\r\n', r"a.csv mixes Windows and Unix line ends \(line 3 "),
+        (b'"a","b"\r\n"x\ny","2"\r\n"3","4"\n', r"a.csv mixes Windows and Unix line ends \(line 4 "),
+        (b'"a","b"\r\n"x\ny","2"\r\n"3","4\r\n"5","u\nv"\r\n', r"a.csv, line 4: a quote is not closed"),
         (b'"a,b\n' + b"1,2\n" * 50000, r"a.csv: the header cannot be read"),
         (b"a,b\n1,2\n3," + b"x" * (17 << 20) + b"\n", r"a.csv, line 3: a row of more than 16 MB"),
     ],
     ids=[
         "short", "long", "short-after-newline", "latin", "latin-header", "open", "open-late", "latin-after-newline",
-        "tab", "after-quote", "lf-in-crlf", "crlf-in-lf", "open-header", "endless",
+        "tab", "after-quote", "lf-in-crlf", "crlf-in-lf", "quoted-lf", "quoted-crlf",
+        "quoted-newline", "open-in-crlf", "open-header", "endless",
     ],
 )  # fmt: skip
 def test_bad_rows(tmp_path, workspace, data, match):
@@ -112,6 +117,15 @@ def test_bad_rows(tmp_path, workspace, data, match):
         read(path, workspace)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("header", [b"a,b", b'"a","b"'])
+def test_a_delimiter_that_is_named_and_is_none(tmp_path, workspace, header):
+    path = write(tmp_path / "a.csv", b"sep=;\r\n" + header + b"\r\n1,2\r\n")
+    with pytest.raises(InputError, match=r"a\.csv: its first line says sep=;, and ',' separates the columns: mend or"):
+        read(path, workspace)
+    assert read_files([path], workspace, list, delimiter=",").fetchall() == [("1", "2")]
+    assert read(write(tmp_path / "b.csv", b"sep=;\na\n1\n"), workspace)[0] == ["a"]
 
 
 def test_error_names_the_file(tmp_path, workspace, monkeypatch):

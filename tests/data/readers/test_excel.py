@@ -67,7 +67,7 @@ def test_mixed_with_csv(tmp_path, workspace):
     text.write_text("a,b\n1,w\n")
     assert read([path, other], workspace)[2] == [("x", 1.0), ("y", 2.0), ("z", 1.5)]
     assert read([path, text], workspace, ["b"])[2] == [("w",), ("x",), ("y",)]
-    with pytest.raises(ColumnError, match=r"column 'a' is BIGINT in .*a.xlsx but VARCHAR in .*c.csv"):
+    with pytest.raises(ColumnError, match=r"column 'a' has numbers in .*a.xlsx and texts in .*c.csv; make"):
         read([path, text], workspace)
 
 

@@ -94,7 +94,9 @@ def test_numbers_are_exact_or_text(first, second, kind, tmp_path, workspace):
         (b'{"label": {"x": 1}}\n{"label": 1}', ColumnError, r"column 'label' is nested \(an object"),
         (b'{"label": 1}\n{"label": 2\n{"label": 3}\n', InputError, r"a.jsonl, line 2: not JSON"),
         (b'{"label": 1}\n{"label": 2}\n{"lab', InputError, r"a.jsonl, line 3: not JSON"),
-        (b'{"label": 1}{"label": 2}\n', InputError, r"a.jsonl, line 1: not JSON"),
+        (b'{"label": 1}{"label": 2}\n', InputError, r"a.jsonl, line 1: not JSON Lines, as there is more .*2}\); one"),
+        (b'{"label": 1}\n{"label": 2} {"label": 3}\n', InputError, r'a.jsonl, line 2: .*first object \({"label": 3}\)'),
+        (b'{"label": 1}\n[{"label": 2},\n{"label": 3}]\n', InputError, r"a.jsonl, line 2: not JSON \([a-z ]+\); one"),
         (b'{"label": 1}\n[1, 2]\n', InputError, r"a.jsonl, line 2: not a JSON object"),
         (b'{"label": 1}\n3\n', InputError, r"a.jsonl, line 2: not a JSON object"),
         (
@@ -103,7 +105,21 @@ def test_numbers_are_exact_or_text(first, second, kind, tmp_path, workspace):
             r"a.jsonl is not UTF-8 \(line 2\); try --encoding",
         ),
     ],
-    ids=["text", "bool", "bool-text", "list", "object", "open", "cut", "one-line", "array", "number", "latin"],
+    ids=[
+        "text",
+        "bool",
+        "bool-text",
+        "list",
+        "object",
+        "open",
+        "cut",
+        "one-line",
+        "two",
+        "open-array",
+        "array",
+        "number",
+        "latin",
+    ],
 )
 def test_bad_lines(tmp_path, workspace, data, error, match):
     for name, content in {"a.jsonl": data, "a.jsonl.gz": gzip.compress(data)}.items():

@@ -205,7 +205,7 @@ def test_kinds_may_be_mixed(tmp_path, workspace):
 def test_types_must_agree(tmp_path, workspace):
     table = parquet(tmp_path / "a.parquet", a=[1])
     text = write(tmp_path / "a.csv", b"a\n1\n")
-    match = r"column 'a' is VARCHAR in .*a.csv but BIGINT in .*a.parquet"
+    match = r"column 'a' has texts in .*a.csv and numbers in .*a.parquet"
     fails([text, table], workspace, match, error=ColumnError)
 
 
@@ -233,7 +233,10 @@ def test_columns_must_be_in_all_files(tmp_path, workspace):
 def test_columns_that_differ_in_case(tmp_path, workspace):
     path = write(tmp_path / "a.csv", b"Label,label\n1,2\n")
     assert rows([path], workspace, ["label"]) == [("2",)]
-    fails([path], workspace, "differ only in upper and lower case", error=ColumnError)
+    said = r"a\.csv: columns 'Label' and 'label' differ only in upper and lower case"
+    fails([path], workspace, said, error=ColumnError)
+    other = write(tmp_path / "b.csv", b"LABEL,x\n1,2\n")
+    fails([path, other], workspace, said, error=ColumnError)
 
 
 def test_parquet_keeps_types_and_refuses_nesting(tmp_path, workspace):

@@ -210,7 +210,7 @@ CASES = {
     "nothing but boxes": (
         (STUDIO, re.sub(rb'"type": "(choices|rating)"', b'"type": "labels"', sample(STUDIO))),
         (),
-        ["no choices, ratings, taxonomies, numbers, no pairwise choices", "labels"],
+        ["no results that are read (choices, ratings, taxonomies, numbers or pairwise choices)", "labels"],
     ),
     "no annotator in JSON-MIN": (
         (MINIMAL, changed(MINIMAL, first_record(annotator=None))),

@@ -105,7 +105,7 @@ def test_all_files_must_have_the_path(tmp_path):
     first = written(tmp_path)
     second = tmp_path / "s.csv"
     second.write_text("item.id,by.o.1.name,verdict.score\nt0,w9,1\n")
-    with pytest.raises(InputError, match=r"'verdict\.score' is BIGINT in .* but VARCHAR"):
+    with pytest.raises(InputError, match=r"'verdict\.score' has numbers in .* and texts in"):
         crowdopt.aggregate([first, second], **NAMES)
 
 
@@ -120,3 +120,76 @@ def test_paths_go_with_the_names_of_files(tmp_path):
     assert sorted((row["task"], row["worker"], row["label"]) for row in found) == sorted(
         (row["item"]["id"], row["by"]["o.1"]["name"], row["verdict"]["score"]) for row in rows()
     )
+
+
+JUDGES = ("claude-3.5", "o1", "gpt.4.1")
+
+
+def judged(**beside):
+    return [
+        {
+            "id": f"t{task}",
+            "judgements": {judge: {"verdict": "yes" if task % 2 else "no", "score": task} | beside for judge in JUDGES},
+            "flat": dict.fromkeys(JUDGES, "yes" if task % 3 else "no"),
+        }
+        for task in range(6)
+    ]
+
+
+def workers_of(path, pattern):
+    solution = crowdopt.aggregate(path, task="id", worker_columns=pattern)
+    return {worker for worker, *_ in zip(*solution.workers().to_pydict().values(), strict=True)}, solution.scale.labels
+
+
+@pytest.mark.parametrize("pattern", ["judgements.*.verdict", "flat.*"])
+def test_a_pattern_stands_for_one_key(tmp_path, pattern):
+    path = written(tmp_path, judged(raw={"verdict": "perhaps"}, why=["x"]))
+    assert workers_of(path, pattern) == ({*JUDGES}, ("no", "yes"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        (
+            "judgements.*",
+            r"the \* of 'judgements\.\*' is one key.*objects.*'judgements\.\*\.verdict', 'judgem.*\.score'",
+        ),
+        ("judge*", "column 'judgements' is nested"),
+        ("judge*ict", r"write 'judge\*\.claude-3\.5\.verdict'"),
+        ("flat.*.verdict", r"no column is like 'flat\.\*\.verdict'"),
+    ],
+)
+def test_a_pattern_does_not_stand_for_several_keys(tmp_path, pattern, said):
+    with pytest.raises(ColumnError, match=said):
+        crowdopt.aggregate(written(tmp_path, judged()), task="id", worker_columns=pattern)
+
+
+def test_where_one_value_is_an_object_the_pattern_is_an_error(tmp_path):
+    some = judged()
+    some[3]["flat"]["o1"] = {"verdict": "yes"}
+    with pytest.raises(ColumnError, match=r"objects under it: write 'flat\.\*\.verdict'"):
+        crowdopt.aggregate(written(tmp_path, some), task="id", worker_columns="flat.*")
+
+
+def test_names_of_text_files_are_no_paths(tmp_path):
+    (tmp_path / "r.csv").write_text("id,score.claude-3.5.a,score.o1\n" + "".join(f"t{n},yes,no\n" for n in range(4)))
+    assert workers_of(tmp_path / "r.csv", "score.*")[0] == {"claude-3.5.a", "o1"}
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"worker": "judgements.judge", "label": "judgements.verdict"}, "judgements"),
+        ({"worker": "deep.list.judge", "label": "deep.list.verdict"}, r"deep\.list"),
+        ({"worker_columns": "judgements.*.verdict"}, "judgements"),
+        ({"worker_columns": "judgements.*"}, "judgements"),
+    ],
+)
+def test_lists_are_not_read_and_the_error_says_what_to_do(tmp_path, options, named):
+    answers = [{"judge": "a", "verdict": "yes"}, {"judge": "b", "verdict": "no"}]
+    path = written(tmp_path, [{"id": f"t{n}", "judgements": answers, "deep": {"list": answers}} for n in range(3)])
+    with pytest.raises(
+        ColumnError, match=f"'{named}' is a list, and lists are not read; write a row for each"
+    ) as raised:
+        crowdopt.aggregate(path, task="id", **options)
+    assert "did you mean" not in str(raised.value)

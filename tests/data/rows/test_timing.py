@@ -92,7 +92,10 @@ TIMES = {
     "2015-10-26T15:38:00+0545": "2015-10-26T09:53:00",
     "2026-11-19 10:00": "2026-11-19T10:00:00",
     "2024-02-23 16:17:42 UTC": "2024-02-23T16:17:42",
-    "Sat Feb 22 05:50:29 PST 2020": "2020-02-22T05:50:29",
+    "Sat Feb 22 05:50:29 PST 2020": "2020-02-22T13:50:29",
+    "Sun Nov 01 01:30:00 PDT 2020": "2020-11-01T08:30:00",
+    "Sun Nov 01 01:10:00 PST 2020": "2020-11-01T09:10:00",
+    "Sun Nov 01 01:10:00 UTC 2020": "2020-11-01T01:10:00",
     "3/24/2016 17:57:02": "2016-03-24T17:57:02",
     "1700000000": datetime.fromtimestamp(1.7e9, UTC).strftime("%Y-%m-%dT%H:%M:%S"),
     "1700000000500": datetime.fromtimestamp(1.7e9, UTC).strftime("%Y-%m-%dT%H:%M:%S"),
@@ -109,8 +112,15 @@ def test_times_are_read_as_tools_write_them(tmp_path):
 
 WRONG = (
     "yesterday", "12:00", "7", "25/12/2020 10:00:00", "-1700000000", "inf", "nan", "1e30", "1e18",
+    "Sun Nov 01 01:10:00 EST 2020", "2020-11-01T01:30:00 CET",
     "2026-01-01 10:00:00+99:99", "2026-01-01 10:00:00+02:75", "2026-01-01 10:00:00+15",
 )  # fmt: skip
+
+
+def test_zones_that_are_not_known_are_named():
+    rows = pd.DataFrame({"task": ["a"], "worker": "w", "label": "x", "at": ["Sun Nov 01 01:10:00 EST 2020"]})
+    with pytest.raises(InputError, match=r"zones of other names than PST, PDT, UTC, GMT are not converted"):
+        crowdopt.aggregate(rows, time="at")
 
 
 @pytest.mark.parametrize("wrong", WRONG)
@@ -126,6 +136,9 @@ def test_what_is_no_number_of_seconds_is_an_error():
     rows = pd.DataFrame({"task": ["a", "b"], "worker": "w", "label": "x", "s": ["5", "5s"]})
     with pytest.raises(InputError, match=r"something else than a number of seconds for seconds .for example '5s'"):
         crowdopt.aggregate(rows, seconds="s")
+    for negative in (["-5", "5"], [5, -0.5]):
+        with pytest.raises(InputError, match=r"1 response has something else than a number of seconds .* none below 0"):
+            crowdopt.aggregate(rows.assign(s=negative), seconds="s")
     with pytest.raises(InputError, match="leave them out with group"):
         crowdopt.aggregate(rows, seconds="s", group="label")
 

@@ -8,6 +8,7 @@ import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import crowdopt
@@ -79,6 +80,30 @@ WAYS = {
 }
 
 
+def to_csv_of(rows, path):
+    pd.DataFrame(rows).to_csv(path / "r.csv", index=False)
+    return path / "r.csv"
+
+
+def to_parquet_of(rows, path):
+    pa.parquet.write_table(pa.Table.from_pylist(rows), path / "r.parquet")
+    return path / "r.parquet"
+
+
+WITH_NANS = {
+    "pandas": lambda rows, _: pd.DataFrame(rows),
+    "polars": lambda rows, _: pl.DataFrame(rows),
+    "polars-lazy": lambda rows, _: pl.DataFrame(rows).lazy(),
+    "arrow": lambda rows, _: pa.Table.from_pylist(rows),
+    "duckdb": lambda rows, _: duckdb.connect().from_arrow(pa.Table.from_pylist(rows)),
+    "parquet": to_parquet_of,
+}
+WITH_TEXTS = WITH_NANS | {
+    "csv": to_csv_of,
+    "sqlite": lambda rows, path: to_sqlite(pa.Table.from_pylist(rows), path / "r.db"),
+}
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_the_rows_that_count_are_those_that_plain_python_takes(way, tmp_path):
     data = WAYS[way](tmp_path)
@@ -112,6 +137,72 @@ def test_a_postgresql_server_gives_the_same():
     solution = crowdopt.prove(database, where="n >= 10 and the status != Approved")
     taken = [row for row in ROWS if row["n"] >= 10 and row["the status"] != "Approved"]
     assert solution.totals.n_responses == len(taken)
+
+
+SECONDS = ["3", "5", "12.5", "N/A", "unknown", "-1", "1e3", "", None, "nan", "inf"]
+BY_NUMBER = {
+    "seconds >= 5": (5, 12.5, 1000),
+    "seconds > 5": (12.5, 1000),
+    "seconds <= 3": (3, -1),
+    "seconds < 3": (-1,),
+}
+"""Conditions, and the numbers that they take."""
+
+
+def timed(seconds):
+    return [
+        {"task": f"t{place}", "worker": f"w{n}", "label": "yes" if place % 2 else "no", "seconds": value}
+        for place, value in enumerate(seconds)
+        for n in range(2)
+    ]
+
+
+@pytest.mark.parametrize("way", WITH_TEXTS)
+@pytest.mark.parametrize("where", BY_NUMBER)
+def test_what_is_no_number_is_neither_more_nor_less_than_one(way, where, tmp_path):
+    data = WITH_TEXTS[way](timed(SECONDS), tmp_path)
+    workspace = workspace_for(data)
+    found = open_responses(data, Reading(where=where), workspace)
+    rows = fetch(adopt(found.table, lambda _: ["task", "seconds"]))
+    assert {float(value) for value in rows["seconds"]} == {*BY_NUMBER[where]}
+    left = len(SECONDS) - len(BY_NUMBER[where])
+    assert found.left_out == (
+        f"{2 * left} of {2 * len(SECONDS)} rows left out by --where ({where}); "
+        "12 rows have no number in 'seconds' and are left out"
+    )
+
+
+@pytest.mark.parametrize("way", WITH_NANS)
+def test_a_fraction_that_is_no_number_is_neither_more_nor_less(way, tmp_path):
+    data = WITH_NANS[way](timed([3.0, 5.0, float("nan"), 7.5]), tmp_path)
+    for where, taken in {
+        "seconds >= 5": {5, 7.5},
+        "seconds <= 5": {3, 5},
+        "seconds >= 3 and seconds < 6": {3, 5},
+    }.items():
+        workspace = workspace_for(data)
+        found = open_responses(data, Reading(where=where), workspace)
+        assert {*fetch(adopt(found.table, lambda _: ["seconds"]))["seconds"]} == taken
+        assert found.left_out.endswith("; 2 rows have no number in 'seconds' and are left out")
+
+
+def test_texts_are_in_order_as_texts_and_every_row_may_have_a_number():
+    found = open_responses(pl.DataFrame(timed(["3", "5"])), Reading(where="seconds >= 5"), None)
+    assert found.left_out == "2 of 4 rows left out by --where (seconds >= 5)"
+    found = open_responses(pl.DataFrame(timed(["b", "a", None])), Reading(where="seconds >= b"), None)
+    assert found.left_out == "4 of 6 rows left out by --where (seconds >= b)"
+
+
+def test_a_postgresql_server_takes_no_text_for_a_number():
+    database = server().load(pa.Table.from_pylist(timed(["3", "5", "12", "N/A", None])))
+    solution = crowdopt.prove(database, where="seconds >= 5")
+    assert solution.totals.n_responses == 4
+    assert solution.source.about_export[0].endswith("; 4 rows have no number in 'seconds' and are left out")
+
+
+def test_the_summary_tells_of_rows_without_a_number(tmp_path):
+    solution = crowdopt.aggregate(to_csv_of(timed([*SECONDS[:4], "8"]), tmp_path), where="seconds >= 3")
+    assert "2 rows have no number in 'seconds' and are left out" in solution.words().facts["source"]
 
 
 def test_groups_are_of_the_rows_that_count_and_say_how_many_do_not():

@@ -105,7 +105,7 @@ def test_some_columns_are_workers_and_others_are_ordinary():
     [
         ({"worker_columns": ["m: nobody"]}, "no column named 'm: nobody' for the worker_columns option"),
         ({"worker_columns": "x_*"}, "no column is like 'x_\\*'"),
-        ({"worker_columns": "*m*"}, "more than one \\*"),
+        ({"worker_columns": "*m*"}, r"'\*m\*' \(worker_columns\) has more than one \*; one stands for the name alone"),
         ({"worker_columns": ["id"]}, "cannot be a worker .* and something else"),
         ({"worker_columns": "m: *", "task_columns": "m: *"}, "leave out one of the two"),
         ({"worker_columns": "m: *", "class_": "note"}, "a wide table has no column for the class"),

@@ -96,8 +96,10 @@ def check_delimiter(delimiter: str) -> str:
 
 def inspect(source: InputFile, workspace: Workspace, delimiter: str) -> tuple[InputFile, Dialect]:
     """Reads the header. The source comes back because it may have to be copied first."""
-    delimiter = delimiter or _named_delimiter(source) or ("\t" if source.kind == "tsv" else "")
-    delimiter = delimiter or max(DELIMITERS, key=lambda one: len(_read_header(source, one).names))
+    if not delimiter and (named := _named_delimiter(source)):
+        _check_named(source, named)
+        delimiter = named
+    delimiter = delimiter or ("\t" if source.kind == "tsv" else "") or _likely_delimiter(source)
     header = _read_header(source, delimiter)
     if header.lines > header.skip and has_bom(source):
         # DuckDB does not see the quote that follows a byte order mark
@@ -107,6 +109,20 @@ def inspect(source: InputFile, workspace: Workspace, delimiter: str) -> tuple[In
         check_quotes(source, delimiter)  # a single thread would drop the last row in silence
     fields = _fields(source, header, delimiter)
     return source, Dialect(header.names, delimiter, header.newline, header.skip, source.packing, plain, fields, blanks)
+
+
+def _likely_delimiter(source: InputFile) -> str:
+    return max(DELIMITERS, key=lambda one: len(_read_header(source, one).names))
+
+
+def _check_named(source: InputFile, named: str) -> None:
+    """Raises if the delimiter that the first line names parts nothing, and another one does."""
+    likely = _likely_delimiter(source)
+    if len(_read_header(source, named).names) == 1 < len(_read_header(source, likely).names):
+        raise InputError(
+            f"{source.name}: its first line says sep={named}, and {likely!r} separates the columns: mend or take out "
+            "that line, or name the delimiter with --delimiter"
+        )
 
 
 def _part(sources: Sequence[InputFile], dialect: Dialect, workspace: Workspace) -> Part:

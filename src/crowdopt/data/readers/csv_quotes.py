@@ -13,6 +13,7 @@ from crowdopt.data.readers.files import InputFile, open_bytes, packing_of
 from crowdopt.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 MAX_ROW = 16 << 20
@@ -138,6 +139,32 @@ def line_of_record(path: Path, record: int, delimiter: str) -> int | None:
         except csv.Error:  # such as a field that is longer than this module takes
             return None
         return reader.line_num + 1
+
+
+def line_of_other_end(path: Path, delimiter: str, last: int = COUNTED) -> int | None:
+    """The first line, up to the last to look at, at which a row ends otherwise than the first one does."""
+    if not path.is_file():
+        return None
+    first = ending = ""
+
+    def lines(text: io.TextIOWrapper) -> Iterator[str]:
+        nonlocal ending
+        while line := text.readline(MAX_ROW):
+            ending = line[len(line.rstrip("\r\n")) :]
+            yield line
+
+    with _text_of(path) as text:
+        reader = csv.reader(lines(text), delimiter=delimiter, strict=True)
+        try:
+            for _ in reader:
+                first = first or ending
+                if reader.line_num > last:
+                    return None
+                if ending not in {first, ""}:  # the last row needs none
+                    return reader.line_num
+        except csv.Error:
+            return None
+    return None
 
 
 def width_of_record(path: Path, record: int, delimiter: str) -> int | None:

@@ -13,7 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crowdopt.data.readers.csv_quotes import MAX_ROW, line_of_damage, line_of_record, long_row, width_of_record
+from crowdopt.data.readers.csv_quotes import (
+    MAX_ROW,
+    line_of_damage,
+    line_of_other_end,
+    line_of_record,
+    long_row,
+    width_of_record,
+)
 from crowdopt.data.readers.files import DISK_FULL, STDIN, show_path
 from crowdopt.data.tables.workspace import query_errors
 from crowdopt.errors import InputError
@@ -91,6 +98,8 @@ def _explain_failure(sources: Sequence[str | Path]) -> str:
 
 def _explain_csv(text: str, file: str) -> str:
     if "state machine reached an invalid state" in text:
+        if other := line_of_other_end(Path(_path(text)), _delimiter(text)):
+            return _mixed(file, other)
         return f"{file} mixes Windows and Unix line ends, or has text after a closing quote; save it again"
     if "does not support a full read" in text or "aximum line size" in text:
         return long_row(f"{file}, {_line(text)}:" if _RECORD.search(text) else f"{file} has")
@@ -105,11 +114,18 @@ def _explain_csv(text: str, file: str) -> str:
         others = "the header has" if header in {None, int(expected)} else f"the header has {header} and the rows before"
         return f"{file}, {line}: {fields} fields, but {others} {expected}; are quotes missing?"
     if "unterminated quote" in text:
+        place = line.partition(" ")[2]
+        if other := line_of_other_end(Path(_path(text)), _delimiter(text), int(place) + 1):
+            return _mixed(file, other)  # of which the database says the same
         return (
             f"{file}, {line}: a quote is not closed, or not doubled inside a quoted field (which may have "
             f"{MAX_ROW >> 20} MB)"
         )
     return f"{file}, {line}: cannot be read as CSV"
+
+
+def _mixed(file: str, line: int) -> str:
+    return f"{file} mixes Windows and Unix line ends (line {line} ends otherwise than those before it); save it again"
 
 
 def _header_width(text: str) -> int | None:

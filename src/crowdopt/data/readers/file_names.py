@@ -56,7 +56,7 @@ def with_worker(part: Part, worker: str, name: str) -> Part:
 
     inside = part.inside
     named = None if inside is None else (lambda: with_worker(inside(), worker, name))
-    return Part(part.name, [*part.columns, worker], select, named)
+    return Part(part.name, [*part.columns, worker], select, named, why_missing=part.why_missing)
 
 
 def check_named(sources: Sequence[InputFile]) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from crowdopt.data.readers.encoding import has_bom, transcode
 from crowdopt.data.readers.files import Format, InputFile, check_whole, open_bytes
 from crowdopt.data.readers.union import Part
+from crowdopt.data.rows.patterns import PathName
 from crowdopt.data.tables.workspace import EXACT, literal, quote
 from crowdopt.errors import ColumnError, InputError
 
@@ -27,6 +28,12 @@ MAX_OBJECT = 64 << 20
 
 FEW = 12
 """Paths that an error lists."""
+
+SHOWN = 60
+"""Characters of a line that an error shows."""
+
+NO_LISTS = "write a row for each item of the list, or an object with a key for each worker"
+"""What to do where there is a list."""
 
 Path = tuple[str, ...]
 """The keys that lead to a value inside objects, the outermost first."""
@@ -108,7 +115,19 @@ class _Rows:
             nulls = frozenset(name for name, one in zip(chosen, types, strict=True) if one == '"NULL"')
             return f"SELECT {cells} FROM ({found})", nulls
 
-        return Part(self.sources[0].name, [".".join(path) for path in paths], select, inside)
+        return Part(self.sources[0].name, list(map(PathName, paths)), select, inside, why_missing=self._why_missing)
+
+    def _why_missing(self, name: str) -> str:
+        """What to say of a path that goes on behind a list."""
+        keys = tuple(name.split("."))
+        for length in range(1, len(keys)):
+            is_list = f"json_type(json, {_pointers([keys[:length]])}) = 'ARRAY'"
+            if self.workspace.sql(f"SELECT 1 FROM {self.table} WHERE {is_list} LIMIT 1").fetchall():
+                return (
+                    f"there is no {name!r}: {'.'.join(keys[:length])!r} is a list, and lists are not read; {NO_LISTS}, "
+                    f'and --worker-columns "{".".join(keys[:length])}.*"'
+                )
+        return ""
 
     def leaves(self, paths: Sequence[Path]) -> list[Path]:
         """The paths or, where objects stand there, those to what is inside these, however deep, in order."""
@@ -142,7 +161,7 @@ class _Rows:
         name = ".".join(path)
         if nested := next((one for one in ("OBJECT", "ARRAY") if one in kinds), None):
             said = f"column {name!r} is nested ({KINDS[nested]} in some rows); one value per row is needed"
-            raise ColumnError(said + (self._paths_into(path) if nested == "OBJECT" else ""))
+            raise ColumnError(said + (self._paths_into(path) if nested == "OBJECT" else f"; {NO_LISTS}"))
         if len({KINDS[one] for one in kinds}) > 1:
             odd = "VARCHAR" if "VARCHAR" in kinds else "BOOLEAN"
             other = next(KINDS[one] for one in sorted(kinds) if one != odd)
@@ -250,15 +269,20 @@ def _malformed(error: duckdb.Error, sources: Sequence[InputFile]) -> Exception:
     source = next((source for source in sources if found and str(source.path) == found[1]), None)
     if not found or not source:
         return error
-    near = int(found[2])
+    near, said = int(found[2]), found[3].partition(". Try ")[0]  # not its advice about options of the database
     for line, data in _lines(source, max(0, near - 4), near + 2):
         try:
             json.loads(data.decode())
         except UnicodeDecodeError:
             return InputError(f"{source.name} is not UTF-8 (line {line}); try --encoding windows-1252")
-        except ValueError:
-            return InputError(f"{source.name}, line {line}: not JSON ({found[3]}); one object per line is needed")
-    return InputError(f"{source.name}, near line {near}: not JSON ({found[3]}); one object per line is needed")
+        except json.JSONDecodeError as wrong:
+            if wrong.msg == "Extra data":
+                rest = wrong.doc[wrong.pos :].strip()
+                shown = rest[:SHOWN] + ("…" if len(rest) > SHOWN else "")
+                more = f"not JSON Lines, as there is more behind the first object ({shown})"
+                return InputError(f"{source.name}, line {line}: {more}; one object per line is needed")
+            return InputError(f"{source.name}, line {line}: not JSON ({said}); one object per line is needed")
+    return InputError(f"{source.name}, near line {near}: not JSON ({said}); one object per line is needed")
 
 
 JSON_LINES = Format(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from crowdopt.data.readers.duckdb_errors import MARK
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT",
             "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"}  # fmt: skip
 REALS = {"FLOAT", "DOUBLE"}
+WORDS = {"VARCHAR": "texts", "BOOLEAN": "true or false", "DATE": "dates", "TIME": "times", "TIMESTAMP": "times"}
+"""What other values are for people, by how the names of their types begin."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Part:
             may have to look at the file.
         inside: The same part with what is inside its objects as columns, too; None if there is nothing of that kind.
         notes: What is odd about its rows, in words.
+        why_missing: Why it has no column of a name, in words, where that is known; may have to look at the file.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Part:
     select: Callable[[Sequence[str]], tuple[str, frozenset[str]]]
     inside: Callable[[], Part] | None = None
     notes: tuple[str, ...] = ()
+    why_missing: Callable[[str], str] = lambda _: ""
 
 
 def choose_columns(parts: Sequence[Part], choose: Choose) -> tuple[Sequence[Part], list[str]]:
@@ -48,7 +52,12 @@ def choose_columns(parts: Sequence[Part], choose: Choose) -> tuple[Sequence[Part
         if all(part.inside is None for part in parts):
             raise
     parts = [part if part.inside is None else part.inside() for part in parts]
-    return parts, _chosen(parts, choose)
+    try:
+        return parts, _chosen(parts, choose)
+    except ColumnError as error:
+        if said := next((said for name in error.missing for part in parts if (said := part.why_missing(name))), ""):
+            raise ColumnError(said, missing=error.missing) from error
+        raise
 
 
 def _chosen(parts: Sequence[Part], choose: Choose) -> list[str]:
@@ -73,7 +82,11 @@ def check_columns(parts: Sequence[Part], chosen: Sequence[str]) -> None:
     for name in chosen:
         other = lowered.setdefault(name.lower(), name)
         if other != name:
-            raise ColumnError(f"columns {other!r} and {name!r} differ only in upper and lower case; rename one")
+            files = dict.fromkeys(part.name for one in (other, name) for part in parts if one in part.columns)
+            both = f"{other!r} and {name!r}"
+            raise ColumnError(
+                f"{', '.join([*files][:2])}: columns {both} differ only in upper and lower case; rename one"
+            )
     if "" in chosen:
         raise ColumnError("a column has no name; give it one in the header")
     for name in chosen:
@@ -84,6 +97,20 @@ def check_columns(parts: Sequence[Part], chosen: Sequence[str]) -> None:
                 raise ColumnError(f"{part.name} has no column {name!r}, but {holder} has")
             if count > 1:
                 raise ColumnError(f"{part.name} has {count} columns named {name!r}; rename all but one")
+
+
+def filled(parts: Sequence[Part], chosen: Sequence[str]) -> list[Part]:
+    """The parts with all columns: one that a part does not have is there without values."""
+    return [_filled(part, [name for name in chosen if name not in part.columns]) for part in parts]
+
+
+def _filled(part: Part, missing: Sequence[str]) -> Part:
+    def select(chosen: Sequence[str]) -> tuple[str, frozenset[str]]:
+        query, nulls = part.select([name for name in chosen if name not in missing])
+        cells = ", ".join(f"NULL::VARCHAR AS {quote(name)}" if name in missing else quote(name) for name in chosen)
+        return f"SELECT {cells} FROM ({query})", nulls | {*missing}
+
+    return replace(part, columns=[*part.columns, *missing], select=select) if missing else part
 
 
 def concatenate(parts: Sequence[Part], chosen: Sequence[str], workspace: Workspace) -> str:
@@ -117,7 +144,25 @@ def _common(name: str, types: Sequence[str], files: Sequence[str]) -> str:
     if known.keys() <= INTEGERS | REALS:
         return "DOUBLE"
     (first, file), (second, other) = list(reversed(known.items()))[:2]
-    raise ColumnError(f"column {name!r} is {first} in {file} but {second} in {other}; make them the same type")
+    kinds = [_in_words(first), _in_words(second)]
+    if kinds[0] == kinds[1]:
+        kinds = [f"{_in_words(one)} ({one})" for one in (first, second)]
+    raise ColumnError(
+        f"column {name!r} has {kinds[0]} in {file} and {kinds[1]} in {other}; make them the same type, for example by "
+        "saving both files in one format"
+    )
+
+
+def _in_words(type_: str) -> str:
+    """What the values of a type are.
+
+    >>> _in_words("UBIGINT"), _in_words("DECIMAL(18,3)"), _in_words("TIMESTAMP_NS"), _in_words("BLOB")
+    ('numbers', 'numbers', 'times', 'values of the type BLOB')
+    """
+    plain = type_.partition("(")[0]
+    if plain in INTEGERS | REALS | {"DECIMAL"}:
+        return "numbers"
+    return WORDS.get(plain.partition("_")[0].partition(" ")[0], f"values of the type {type_}")
 
 
 def _cast(query: str, names: Sequence[str], types: Sequence[str], common: Sequence[str]) -> str:

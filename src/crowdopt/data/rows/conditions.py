@@ -36,6 +36,11 @@ class Condition:
     operator: str
     value: str
 
+    @property
+    def is_order(self) -> bool:
+        """Whether it asks for more or for less."""
+        return self.operator not in {"=", "!="}
+
 
 @cache
 def parse_conditions(text: str) -> tuple[Condition, ...]:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from crowdopt.data.rows.patterns import ANY, matching
 from crowdopt.errors import ColumnError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crowdopt.data.reading import Reading
-
-ANY = "*"
-"""In a pattern, what a worker (or a task) is called."""
 
 FEW = 12
 """Columns that an error lists."""
@@ -55,14 +52,12 @@ def _meant(named: str, free: Sequence[str], available: Sequence[str], reading: R
         raise ColumnError(f"column {named!r} cannot be a {reading.across} ({option}) and something else, too")
     listed = ", ".join(free[:FEW]) + (", …" if len(free) > FEW else "")
     if ANY not in named:
-        raise ColumnError(f"no column named {named!r} for the {option} option (columns: {listed})")
+        raise ColumnError(f"no column named {named!r} for the {option} option (columns: {listed})", missing=(named,))
     if named.count(ANY) > 1:
-        raise ColumnError(f"the pattern {named!r} has more than one {ANY}: that of {option} stands for the name alone")
-    pattern = re.compile("(.+)".join(map(re.escape, named.split(ANY))), re.DOTALL)
-    others = [name for name in free if name not in reading.where_columns]
-    matches = {name: match[1] for name in others if (match := pattern.fullmatch(name))}
+        raise ColumnError(f"the pattern {named!r} ({option}) has more than one {ANY}; one stands for the name alone")
+    matches = matching(named, [name for name in free if name not in reading.where_columns])
     if not matches:
-        raise ColumnError(f"no column is like {named!r} for the {option} option (columns: {listed})")
+        raise ColumnError(f"no column is like {named!r} for the {option} option (columns: {listed})", missing=(named,))
     for name in matches:
         if (n := list(available).count(name)) > 1:
             raise ColumnError(f"there are {n} columns named {name!r}: one column per {reading.across} is needed")

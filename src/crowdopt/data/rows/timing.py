@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from crowdopt.data.reading import Reading
     from crowdopt.data.tables.table import Table
 
+ZONES = {"PST": -8, "PDT": -7, "UTC": 0, "GMT": 0}
+"""The zones that are known by name, and their hours: those of Mechanical Turk, and Greenwich."""
+
 FORMATS = (
-    *(f"%a %b %d %H:%M:%S {zone} %Y" for zone in ("PST", "PDT", "UTC", "GMT")),  # Mechanical Turk
+    *(f"%a %b %d %H:%M:%S {zone} %Y" for zone in ZONES),  # Mechanical Turk
     "%m/%d/%Y %H:%M:%S",  # Figure Eight, Appen: the month first
     "%m/%d/%Y %H:%M",
 )
@@ -94,7 +97,7 @@ def _query(names: Sequence[str]) -> str:
         found += [f"strftime(min(moment), {iso}) AS first_response", f"strftime(max(moment), {iso}) AS last_response"]
         found += _wrong("time", "moment")
     if "seconds" in names:
-        parsed.append("seconds, n_seconds")
+        parsed.append("seconds, CASE WHEN n_seconds >= 0 THEN n_seconds END AS n_seconds")
         found += ["median(n_seconds) AS median_seconds", *_wrong("seconds", "n_seconds")]
     rows = f"SELECT {', '.join(parsed)} FROM crowdopt_timing"
     return f"SELECT {', '.join(found)} FROM ({rows}) GROUP BY worker ORDER BY worker"
@@ -107,13 +110,15 @@ def _time(text: str) -> str:
     minutes = f"(CASE WHEN {hours} <= {MOST_HOURS} AND {rest} < 60 THEN {hours} * 60 + {rest} END)"
     east = f"CASE regexp_extract({text}, {offset}, 1) WHEN '-' THEN -{minutes} ELSE {minutes} END"
     written = f"coalesce(TRY_CAST({text} AS TIMESTAMP), try_strptime({text}, [{', '.join(map(literal, FORMATS))}]))"
+    named = " ".join(f"WHEN {text} LIKE '% {zone} ____' THEN {-hours}" for zone, hours in ZONES.items() if hours)
     clock = f"contains({text}, ':') AND regexp_matches({text}, {offset})"
     epoch = (
         f"{number} * CASE WHEN {number} >= {LEAST_MILLISECONDS} THEN 1e3 WHEN {number} >= {LEAST_EPOCH} THEN 1e6 END"
     )
     return (
         f"CASE WHEN {number} IS NOT NULL THEN make_timestamp(TRY_CAST({epoch} AS BIGINT)) "
-        f"WHEN {clock} THEN {written} - to_minutes({east}) ELSE {written} END"
+        f"WHEN {clock} THEN {written} - to_minutes({east}) "
+        f"ELSE {written} + to_hours(CASE {named} ELSE 0 END) END"
     )
 
 
@@ -127,7 +132,11 @@ def _check(name: str, numbers: Sequence[int], examples: Sequence[str | None]) ->
     """Raises if there are cells that hold something else."""
     if n := sum(numbers):
         example = min(one for one in examples if one is not None)
-        what, how = ("a time", "2026-11-19T10:00:00") if name == "time" else ("a number of seconds", "12.5")
+        what, how = (
+            ("a time", f"2026-11-19T10:00:00+02:00 (zones of other names than {', '.join(ZONES)} are not converted)")
+            if name == "time"
+            else ("a number of seconds", "12.5, none below 0")
+        )
         cells = "1 response has" if n == 1 else f"{n:,} responses have"
         raise InputError(
             f"{cells} something else than {what} for --{name} (for example {example!r}): write it like {how}, or leave "

@@ -20,7 +20,7 @@ CARRIED = ("fields", "metadata", "vectors")
 
 def suggestions(files: Files, reading: Reading) -> str:
     """The query for records, nested for ``records.from_json`` or flat for ``records.log``, as the export has them."""
-    question = wanted_question(files, reading.question)
+    question = wanted_question(files, reading)
     task = field_of("json", "id") if reading.task == "task" else _named(files, reading.task)
     record = _nested(files, question) if is_nested(files.columns) else _flat(files, question)
     joined = f"({files.objects}) JOIN _answers ON {is_task(task, reading)}"

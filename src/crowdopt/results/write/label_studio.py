@@ -48,7 +48,7 @@ def _joined(files: Files, reading: Reading, fields: str) -> str:
             f"{files.name} has one annotation in each record, and does not say what a control belongs to: export JSON "
             "instead of JSON-MIN, CSV or TSV"
         )
-    control = _control(files, wanted_control(files, reading.question).name)
+    control = _control(files, wanted_control(files, reading).name)
     task = field_of("json", "id") if reading.task == "task" else field_of(field_of("json", "data"), reading.task)
     label, paths = "label", ""
     if control.kind == "choices":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crowdopt.data.readers.tools.base import field_of
-from crowdopt.data.readers.tools.prodigy import ANNOTATOR, SESSION, TASK
+from crowdopt.data.readers.tools.prodigy import ANNOTATOR, SESSION, TASK, has_options
 from crowdopt.data.tables.workspace import literal
 from crowdopt.results.write.for_tools import MODEL, is_task
 
@@ -22,8 +22,13 @@ def examples(files: Files, reading: Reading) -> str:
     task = field_of("json", TASK if reading.task == "task" else reading.task)
     without = ", ".join(f"'{name}', NULL" for name in (*OTHERS, "accept", "answer"))
     ours = f"'{ANNOTATOR}', {literal(MODEL)}, '{SESSION}', {literal(MODEL)}, 'score', confidence"
-    said = "'accept', [label], 'answer', 'accept'" if "accept" in files.columns else "'answer', label"
-    one = f"SELECT {task} AS key, min(json_merge_patch(json, json_object({without}))::VARCHAR)::JSON AS json"
-    grouped = f"SELECT key, json FROM ({one} FROM ({files.objects}) GROUP BY key)"
+    said = (
+        "CASE WHEN has_options THEN json_object('accept', [label], 'answer', 'accept') "
+        "ELSE json_object('answer', label) END"
+    )
+    own = f"SELECT {task} AS key, bool_or({has_options()}) AS has_options"
+    one = f"{own}, min(json_merge_patch(json, json_object({without}))::VARCHAR)::JSON AS json"
+    grouped = f"SELECT key, has_options, json FROM ({one} FROM ({files.objects}) GROUP BY key)"
     joined = f"({grouped}) JOIN _answers ON {is_task('key', reading)}"
-    return f"SELECT json_merge_patch(json, json_object({ours}, {said})) AS json FROM {joined} ORDER BY task"
+    whole = f"json_merge_patch(json, json_merge_patch(json_object({ours}), {said}))"
+    return f"SELECT {whole} AS json FROM {joined} ORDER BY task"

@@ -38,8 +38,11 @@ def read(files: Files, reading: Reading) -> Export:
         )
     files.need([UNIT, WORKER], TITLE)
     names = [name for name in dict.fromkeys(files.columns) if name]
-    query = files.table(names)
-    question = _question(files, query, names, reading.question)
+    query = files.table(names, [UNIT, WORKER])
+    columns = {name: quote(name) for name in names} | {"task": quote(UNIT), "worker": quote(WORKER)}
+    counting = files.counting(query, columns, reading)
+    question = _question(files, counting, names, reading.question)
+    files.table([question])  # which every file has
     tainted = f"lower({quote(TAINTED)}::VARCHAR) = 'true'"
     leaves_out = TAINTED in names and not reading.keep_rejected
     known = _known(names, question)
@@ -47,11 +50,11 @@ def read(files: Files, reading: Reading) -> Export:
     lines = f"CASE WHEN {counts} THEN {_lines(quote(question))} ELSE [NULL] END"
     return Export(
         f"SELECT *, unnest({lines}) AS {ANSWER} FROM ({query})",
-        {name: quote(name) for name in names} | {"task": quote(UNIT), "worker": quote(WORKER), "label": ANSWER},
+        columns | {"label": ANSWER},
         left_out=cases((tainted, literal("tainted judgments"))) if leaves_out else NOTHING,
         gold=cases((f"len({known}) = 1", f"{known}[1]")) if known else NOTHING,
         question=question,
-        notes=_notes(files, query, question, known, counts),
+        notes=_notes(files, counting, question, known, counts),
     )
 
 

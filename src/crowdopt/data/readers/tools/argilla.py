@@ -35,11 +35,11 @@ def is_nested(columns: Sequence[str]) -> bool:
 
 def read(files: Files, reading: Reading) -> Export:
     """The responses that were submitted, as far as the records say that."""
-    question = wanted_question(files, reading.question)
+    question = wanted_question(files, reading)
     nested = is_nested(files.columns)
     query, uneven, columns = _nested(files, question) if nested else _flat(files, question)
     task = field_of("json", "id")
-    where = [literal(f"{files.name}: record "), f"{task}::VARCHAR", literal(": ")]
+    where = ["path", literal(": record "), f"{task}::VARCHAR", literal(": ")]
     several = literal(f"a response to {question!r} has more than one value (")
     return Export(
         query,
@@ -48,7 +48,7 @@ def read(files: Files, reading: Reading) -> Export:
             ("status = 'discarded'", literal("discarded responses")), ("status = 'draft'", literal("drafts"))
         ),
         problem=cases(
-            (f"{task} IS NULL", words(literal(f"{files.name}: no id in "), excerpt("json"))),
+            (f"{task} IS NULL", words("path", literal(": no id in "), excerpt("json"))),
             *[(condition, words(*where, literal(what))) for condition, what in uneven],
             (
                 "json_type(answer) IN ('ARRAY', 'OBJECT')",
@@ -61,15 +61,29 @@ def read(files: Files, reading: Reading) -> Export:
     )
 
 
-def wanted_question(files: Files, question: str) -> str:
+def wanted_question(files: Files, reading: Reading) -> str:
     """The question whose responses are wanted."""
     files.need(["id"], TITLE)
-    available = files.keys("responses") if is_nested(files.columns) else flat_questions(files.columns)
-    if not available:
-        if is_nested(files.columns):
-            raise InputError(f"{files.name} has no answers: nobody has responded to a record of it yet")
-        files.need([f"<question>{RESPONSES}", f"<question>{USERS}"], TITLE)
-    return files.choose_question(question, available, TITLE)
+    if is_nested(files.columns):
+        columns = _inside(files) | {"task": field_of("json", "id")} if reading.where else {}
+        records = files.counting(files.objects, columns, reading, nested=True)
+        available = files.keys("responses", records)
+        if not available:
+            raise InputError(f"{files.name} {_why_none(files)}")
+    else:
+        available = flat_questions(files.columns)
+        if not available:
+            files.need([f"<question>{RESPONSES}", f"<question>{USERS}"], TITLE)
+    return files.choose_question(reading.question, available, TITLE)
+
+
+def _why_none(files: Files) -> str:
+    listed = f"json_array_length({field_of('json', 'responses')}) > 0"
+    if files.ask(f"SELECT 1 FROM ({files.objects}) WHERE {listed} LIMIT 1"):
+        return (
+            "has lists of responses, as Argilla 1 writes them: move the dataset to Argilla 2, and export it from there"
+        )
+    return "has no answers: nobody has responded to a record of it yet"
 
 
 def flat_questions(columns: Sequence[str]) -> list[str]:
@@ -84,15 +98,20 @@ _Read = tuple[str, list[tuple[str, str]], dict[str, str]]
 
 def _nested(files: Files, question: str) -> _Read:
     answers = field_of(field_of("json", "responses"), question)
-    each = f"SELECT json, unnest({list_of(answers)}) AS one FROM ({files.objects})"
+    each = f"SELECT json, path, unnest({list_of(answers)}) AS one FROM ({files.placed_objects})"
     fields = f"{field_of('one', 'value')} AS answer, {field_of('one', 'user_id')} AS worker"
-    query = f"SELECT json, {fields}, {text_of('one', 'status')} AS status FROM ({each})"
+    query = f"SELECT json, path, {fields}, {text_of('one', 'status')} AS status FROM ({each})"
+    return query, [], _inside(files)
+
+
+def _inside(files: Files) -> dict[str, str]:
+    """What can be read of a record that is nested."""
     columns = {
         name: field_of(field_of("json", inside), name)
         for inside in ("metadata", "fields")
         for name in files.keys(inside)
     }
-    return query, [], columns | {"status": field_of("json", "status")}
+    return columns | {"status": field_of("json", "status")}
 
 
 def _flat(files: Files, question: str) -> _Read:
@@ -104,7 +123,9 @@ def _flat(files: Files, question: str) -> _Read:
     parted = ", ".join(f"{value} AS {name}" for name, value in lists.items())
     # A row for each place in the longest list, so that lists of different lengths are seen; one if a list is none.
     n = "CASE WHEN bad THEN 1 ELSE greatest(len(answers), len(users), len(states)) END"
-    places = f"SELECT *, unnest(range(1, {n} + 1)) AS place FROM (SELECT json, {parted} FROM ({files.objects}))"
+    places = (
+        f"SELECT *, unnest(range(1, {n} + 1)) AS place FROM (SELECT json, path, {parted} FROM ({files.placed_objects}))"
+    )
     fields = "answers[place] AS answer, users[place] AS worker, json_extract_string(states[place], '$') AS status"
     uneven = "len(answers) <> len(users)"
     if question + STATUS in files.columns:

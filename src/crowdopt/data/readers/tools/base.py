@@ -13,12 +13,13 @@ from crowdopt.data.readers.files import InputFile, head_of, new_copy, open_bytes
 from crowdopt.data.readers.jsonl import pointer
 from crowdopt.data.readers.open_files import open_parts
 from crowdopt.data.readers.parquet import parquet_rows
-from crowdopt.data.readers.union import available_columns, check_columns, concatenate
+from crowdopt.data.readers.union import available_columns, check_columns, concatenate, filled
+from crowdopt.data.rows.where import COUNTS, with_counting
 from crowdopt.data.tables.workspace import literal, query_errors, quote
 from crowdopt.errors import ColumnError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from crowdopt.data.readers.union import Part
     from crowdopt.data.reading import Reading
@@ -132,10 +133,12 @@ class Files:
         """The names of the files as those of workers, in their order."""
         return worker_names(self.sources)
 
-    def table(self, names: Sequence[str]) -> str:
-        """The query for some columns."""
-        check_columns(self.parts, names)
-        return concatenate(self.parts, names, self.workspace)
+    def table(self, names: Sequence[str], needed: Sequence[str] | None = None) -> str:
+        """The query for some columns: all files must have those that are needed, which are all if nobody says so."""
+        check_columns(self.parts, names if needed is None else needed)
+        parts = filled(self.parts, names)
+        check_columns(parts, names)
+        return concatenate(parts, names, self.workspace)
 
     @property
     def objects(self) -> str:
@@ -144,7 +147,7 @@ class Files:
             return f"SELECT json FROM ({self._located})"
         names = list(dict.fromkeys(self.columns))
         fields = ", ".join(f"{literal(name)}, {quote(name)}" for name in names)
-        return f"SELECT json_object({fields}) AS json FROM ({self.table(names)})"
+        return f"SELECT json_object({fields}) AS json FROM ({self.table(names, [])})"
 
     @property
     def named_objects(self) -> str:
@@ -153,6 +156,13 @@ class Files:
         places = ", ".join(f"({', '.join(map(literal, (path, *names)))})" for path, names in rows.items())
         named = f"SELECT * FROM (VALUES {places}) AS names (filename, path, file)"
         return f"SELECT json, path, file FROM ({self._located}) JOIN ({named}) USING (filename)"
+
+    @property
+    def placed_objects(self) -> str:
+        """The query for all records, and as text the ``path`` of their file, as far as it is known."""
+        if self.as_objects or all(source.kind == "parquet" for source in self.sources):
+            return f"SELECT json, path FROM ({self.named_objects})"
+        return f"SELECT json, {literal(self.name)} AS path FROM ({self.objects})"
 
     @cached_property
     def _located(self) -> str:
@@ -169,10 +179,10 @@ class Files:
         """Raises if the files cannot name workers."""
         check_named(self.sources)
 
-    def keys(self, inside: str = "") -> list[str]:
-        """All keys of the records, or of an object inside them, in the order in which they tend to stand there."""
+    def keys(self, inside: str = "", records: str = "") -> list[str]:
+        """All keys of (some) records, or of an object inside them, in the order in which they tend to stand there."""
         one = field_of("json", inside) if inside else "json"
-        objects = f"SELECT {one} AS one FROM ({self.objects})"
+        objects = f"SELECT {one} AS one FROM ({records or self.objects})"
         keys = f"SELECT json_keys(one) AS keys FROM ({objects}) WHERE json_type(one) = 'OBJECT'"
         names = f"SELECT unnest(keys) AS name, unnest(range(len(keys))) AS place FROM ({keys})"
         rows = self.ask(f"SELECT name FROM ({names}) GROUP BY name ORDER BY min(place), name")
@@ -210,6 +220,18 @@ class Files:
                 listed = ", ".join(self.columns[:12]) + (", …" if len(self.columns) > 12 else "")
                 raise ColumnError(f"{self.name} is no export of {title}: it has no {what} {name!r} ({what}s: {listed})")
 
+    def counting(self, query: str, columns: Mapping[str, str], reading: Reading, *, nested: bool = False) -> str:
+        """The rows of a query that count (``--where``), as far as some columns tell: questions are looked for there.
+
+        Where none does, all rows: what is wrong with the conditions is said later.
+        """
+        if not reading.where:
+            return query
+        cells = {name: plain_text(value) if nested else value for name, value in columns.items()}
+        marked = with_counting(query, cells, reading.where, self.workspace)
+        counting = f"SELECT * EXCLUDE ({COUNTS}) FROM ({marked}) WHERE {COUNTS}"
+        return counting if self.ask(f"SELECT 1 FROM ({counting}) LIMIT 1") else query
+
     def choose_question(self, question: str, available: Sequence[str], title: str) -> str:
         """The question whose answers are wanted: the one that is named, or the only one."""
         if question in available:
@@ -234,6 +256,11 @@ def field_of(value: str, name: str) -> str:
 def text_of(value: str, name: str) -> str:
     """The expression for a field of an object of JSON, as text."""
     return f"json_extract_string({value}, {literal(pointer(name))})"
+
+
+def plain_text(value: str) -> str:
+    """The expression for a value of JSON as text."""
+    return f"json_extract_string({value}, '$')"
 
 
 def way_to(key: str) -> str:

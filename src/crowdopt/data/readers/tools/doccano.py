@@ -17,7 +17,7 @@ from crowdopt.data.readers.tools.base import (
     words,
 )
 from crowdopt.data.tables.workspace import literal
-from crowdopt.errors import ColumnError
+from crowdopt.errors import ColumnError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +35,9 @@ LABELS = ("label", "labels", "cats")
 OWN = ("Comments", "annotation_approver")
 """Keys that no other tool writes."""
 
+EARLY = "annotations"
+"""What the labels were called in early versions, with numbers for labels and users."""
+
 _A_TABLE = "; a table is read with --task id, and --worker-from-file if every file has the answers of one worker"
 
 
@@ -42,15 +45,21 @@ def recognise(columns: Sequence[str]) -> bool:
     """Whether these are the keys of such records: with a key of its own, or with nothing but what is needed."""
     data, labels = set(DATA) & set(columns), set(LABELS) & set(columns)
     alone = {TASK, *data, *labels} == set(columns)
-    return TASK in columns and bool(data and labels) and (alone or bool(set(OWN) & set(columns)))
+    early = EARLY in columns and "text" in columns and OWN[1] in columns
+    return TASK in columns and (early or (bool(data and labels) and (alone or bool(set(OWN) & set(columns)))))
 
 
 def read(files: Files, reading: Reading) -> Export:
     """The labelled examples; the user is who the file is named after."""
     if not files.as_objects:
         raise ColumnError(f"{files.name} is no JSON of doccano{_A_TABLE}")
-    files.check_worker_names()
     available = [name for name in LABELS if name in files.columns]
+    if EARLY in files.columns and not available:
+        raise InputError(
+            f"{files.name} has {EARLY!r} with numbers for labels and users, as early versions of doccano wrote them: "
+            "make a table of it, with a row for each of them (task, worker, label)"
+        )
+    files.check_worker_names()
     files.need([TASK, *([] if available else LABELS[:1])], TITLE)
     question = files.choose_question(reading.question, available, TITLE)
     task, value = field_of("json", TASK), field_of("json", question)

@@ -29,6 +29,7 @@ ANNOTATION = {
 }
 """The fields of an annotation that matter here, and what they are called in a query."""
 
+AMONG = " (of the rows that --where takes)"
 CANCELLED = "was_cancelled::VARCHAR = 'true'"
 
 
@@ -47,7 +48,7 @@ def read(files: Files, reading: Reading) -> Export:
             "one, and export it from there"
         )
     files.need(TASK[:3], TITLE)
-    control = wanted_control(files, reading.question)
+    control = wanted_control(files, reading)
     results = f"list_filter({tagged('result')}, lambda one: {is_of(control.name)})"
     found = f"SELECT *, {results} AS results FROM ({annotated(files)})"
     query = f"SELECT *, {field_of('results[1].json', 'value')} AS value FROM ({found})"
@@ -55,24 +56,27 @@ def read(files: Files, reading: Reading) -> Export:
     label = label_in("value")
     return Export(
         query,
-        {name: field_of("data", name) for name in files.keys("data")}
-        | {
-            "task": "task",
-            "worker": f"CASE json_type(done_by) WHEN 'OBJECT' THEN {field_of('done_by', 'id')} ELSE done_by END",
-            "label": label,
-            "email": field_of("done_by", "email"),
-            "created_at": field_of("annotation", "created_at"),
-            "updated_at": field_of("annotation", "updated_at"),
-            "lead_time": field_of("annotation", "lead_time"),
-        },
+        _columns(files) | {"label": label},
         left_out=cases(("is_draft", literal("drafts")), (CANCELLED, literal("cancelled annotations"))),
-        problem=_problem(files, control.name, label),
+        problem=_problem(control.name, label),
         gold=cases((true, label)),
         only_gold=true,
         nested=True,
         question=control.name,
         notes=(f"results of regions left out: {control.n_placed:,}",) if control.n_placed else (),
     )
+
+
+def _columns(files: Files) -> dict[str, str]:
+    """What can be read of an annotation beside its label."""
+    return {name: field_of("data", name) for name in files.keys("data")} | {
+        "task": "task",
+        "worker": f"CASE json_type(done_by) WHEN 'OBJECT' THEN {field_of('done_by', 'id')} ELSE done_by END",
+        "email": field_of("done_by", "email"),
+        "created_at": field_of("annotation", "created_at"),
+        "updated_at": field_of("annotation", "updated_at"),
+        "lead_time": field_of("annotation", "lead_time"),
+    }
 
 
 def annotated(files: Files) -> str:
@@ -83,9 +87,12 @@ def annotated(files: Files) -> str:
     # A task that has no annotation is no response; one whose annotations are no list is wrong, and must be seen.
     listed = f"CASE json_type(own[3]) WHEN 'ARRAY' THEN {list_of('own[3]')} ELSE [NULL] END"
     both = f"list_concat({listed}, {list_of('own[4]')})"
-    tasks = f"SELECT {excerpt('json')} AS start, json_extract(json, {_paths(TASK)}) AS own FROM ({files.objects})"
+    tasks = (
+        f"SELECT path, {excerpt('json')} AS start, json_extract(json, {_paths(TASK)}) AS own "
+        f"FROM ({files.placed_objects})"
+    )
     each = (
-        f"SELECT start, own[1] AS task, own[2] AS data, len({listed}) AS n, unnest({both}) AS annotation, "
+        f"SELECT path, start, own[1] AS task, own[2] AS data, len({listed}) AS n, unnest({both}) AS annotation, "
         f"unnest(range(len({both}))) AS place FROM ({tasks})"
     )
     parted = f"SELECT *, place >= n AS is_draft, json_extract(annotation, {_paths(ANNOTATION)}) AS own FROM ({each})"
@@ -131,10 +138,14 @@ class Control:
     n_placed: int
 
 
-def wanted_control(files: Files, question: str) -> Control:
+def wanted_control(files: Files, reading: Reading) -> Control:
     """The control whose results are wanted."""
+    question = reading.question
+    counting = annotated(files)
+    if reading.where:
+        counting = files.counting(counting, _columns(files), reading, nested=True)
     where = f"NOT is_draft AND ({CANCELLED}) IS NOT TRUE"
-    results = f"SELECT unnest({tagged('result')}) AS one FROM ({annotated(files)}) WHERE {where}"
+    results = f"SELECT unnest({tagged('result')}) AS one FROM ({counting}) WHERE {where}"
     rows = files.ask(
         f"SELECT one.name, one.type, one.placed, count(*) FROM ({results}) WHERE one.name IS NOT NULL "
         "GROUP BY ALL ORDER BY ALL"
@@ -146,20 +157,35 @@ def wanted_control(files: Files, question: str) -> Control:
         raise InputError(f"{files.name}: the results of {question!r} are {others[question]}, not {READ} of the task")
     if not available and others:
         kinds = ", ".join(sorted(set(others.values())))
-        raise InputError(f"{files.name} has no {READ.replace(' or ', ', no ')}: its results are {kinds}")
+        raise InputError(f"{files.name} has no results that are read ({READ}): all are {kinds}")
     if not available:
-        raise InputError(f"{files.name} has no answers: nobody has annotated a task of it yet")
+        raise InputError(f"{files.name} has no answers: {_why_none(files, counting)}{AMONG if reading.where else ''}")
     name = files.choose_question(question, available, TITLE)
     return Control(
         name, sum(n for other, type_, placed, n in found if (other, placed) == (name, True) and type_ in TYPES)
     )
 
 
-def _problem(files: Files, question: str, label: str) -> str:
-    task = [literal(f"{files.name}: task "), "task::VARCHAR"]
+def _why_none(files: Files, query: str) -> str:
+    """Why annotations have no results."""
+    tests = f"count(*), count_if(json_type(annotation) <> 'OBJECT'), count_if(is_draft), count_if({CANCELLED})"
+    ((n, ids, drafts, skipped),) = files.ask(f"SELECT {tests} FROM ({query}) WHERE annotation IS NOT NULL")
+    if not n:
+        return "nobody has annotated a task of it yet"
+    if ids == n:
+        return "its annotations are but numbers, and not what was answered; export the project as JSON"
+    if drafts == n:
+        return "all annotations are drafts, which were not submitted"
+    if int(str(drafts)) + int(str(skipped)) == n:
+        return "all annotations were skipped (cancelled)" + (" or are drafts" if drafts else "")
+    return "its annotations have no results"
+
+
+def _problem(question: str, label: str) -> str:
+    task = ["path", literal(": task "), "task::VARCHAR"]
     place = [*task, literal(", annotation "), "annotation_id::VARCHAR", literal(": ")]
     return cases(
-        ("task IS NULL", words(literal(f"{files.name}: no task with an id: "), "start")),
+        ("task IS NULL", words("path", literal(": no task with an id: "), "start")),
         ("annotation IS NULL", words(*task, literal(" has no list 'annotations'"))),
         ("done_by IS NULL", words(*place, literal("no 'completed_by'"))),
         ("json_type(result) IS DISTINCT FROM 'ARRAY'", words(*place, literal("no list 'result'"))),

@@ -39,10 +39,10 @@ def read_flat(files: Files, reading: Reading) -> Export:
     if set(files.columns) == set(ABOUT[:5]):
         raise InputError(f"{files.name} is empty: it has no annotations; was it exported before anybody answered?")
     files.need(["id", *WHOSE], TITLE)
-    question, said = _question(files, reading.question)
+    question, said = _question(files, reading)
     task, annotator = field_of("json", "id"), field_of("json", "annotator")
-    place = [literal(f"{files.name}: annotation "), text_of("json", "annotation_id"), literal(": ")]
-    valued = f"SELECT json, {_value(field_of('json', question))} AS value FROM ({files.objects})"
+    place = ["path", literal(": annotation "), text_of("json", "annotation_id"), literal(": ")]
+    valued = f"SELECT json, path, {_value(field_of('json', question))} AS value FROM ({files.placed_objects})"
     # A result that is no choice stands in a list, which has several if there were several results.
     single = "CASE json_type(value) WHEN 'ARRAY' THEN value->0 ELSE value END"
     opened = f"SELECT *, {single} AS one FROM ({valued})"
@@ -53,11 +53,10 @@ def read_flat(files: Files, reading: Reading) -> Export:
     )
     return Export(
         f"SELECT *, {label} AS label FROM ({opened})",
-        {name: field_of("json", name) for name in files.columns}
-        | {"task": task, "worker": annotator, "label": "label"},
+        _columns(files) | {"label": "label"},
         left_out=cases((f"{text_of('json', 'annotation_id')} IS NULL", literal("tasks without annotations"))),
         problem=cases(
-            (f"{task} IS NULL", words(literal(f"{files.name}: no id in "), excerpt("json"))),
+            (f"{task} IS NULL", words("path", literal(": no id in "), excerpt("json"))),
             (f"{annotator} IS NULL", words(*place, literal("no 'annotator'"))),
             (wrong, words(*place, literal(f"{question!r} is not one label of the task ({READ}): "), excerpt("value"))),
         ),
@@ -65,6 +64,14 @@ def read_flat(files: Files, reading: Reading) -> Export:
         question=question,
         notes=said,
     )
+
+
+def _columns(files: Files) -> dict[str, str]:
+    """What can be read of an annotation; some of it are answers."""
+    return {name: field_of("json", name) for name in files.columns} | {
+        "task": field_of("json", "id"),
+        "worker": field_of("json", "annotator"),
+    }
 
 
 def _value(cell: str) -> str:
@@ -75,17 +82,17 @@ def _value(cell: str) -> str:
     return f"CASE WHEN {empty} THEN NULL WHEN {written} THEN {text}::JSON ELSE {cell} END"
 
 
-def _question(files: Files, question: str) -> tuple[str, tuple[str, ...]]:
+def _question(files: Files, reading: Reading) -> tuple[str, tuple[str, ...]]:
     """The key of the answers that are wanted: the one that is named, or the only one that there can be; and a note."""
     possible = [name for name in files.columns if name not in {"id", *ABOUT}]
-    if question:
-        return files.choose_question(question, possible, TITLE), ()
+    if reading.question:
+        return files.choose_question(reading.question, possible, TITLE), ()
     sorted_ = not files.as_objects and files.columns == sorted(files.columns)
     placed = possible if sorted_ else _behind_the_data(files)
     # Behind an id that comes first stand data, whose id it is; behind another one answers, whether they differ or not.
     if len(placed) == 1 or (placed and not sorted_ and files.columns[0] != "id"):
         return files.choose_question("", placed, TITLE), ()
-    differing = _differing(files)
+    differing = _differing(files, files.counting(files.objects, _columns(files), reading, nested=True))
     if len(differing) == 1:
         return differing[0], (f"the answers are those to {differing[0]!r}, the only ones that differ within a task",)
     if not differing and sorted_ and placed:
@@ -121,7 +128,7 @@ def answers_among(keys: Sequence[str]) -> list[str]:
     return list(keys[start:end])
 
 
-def _differing(files: Files) -> list[str]:
+def _differing(files: Files, records: str) -> list[str]:
     """The keys whose values differ between annotations of one task, in the order of the alphabet."""
     names = sorted({*files.columns} - {"id", *ABOUT})
     if not names:
@@ -129,6 +136,6 @@ def _differing(files: Files) -> list[str]:
     cells = {f"c{at}": text_of("json", name) for at, name in enumerate(names)}
     hashes = ", ".join(f"CASE WHEN {cell} IS NOT NULL THEN hash({cell}) END AS {name}" for name, cell in cells.items())
     within = ", ".join(f"min({name}) <> max({name}) AS {name}" for name in cells)
-    each = f"SELECT {within} FROM (SELECT {text_of('json', 'id')} AS id, {hashes} FROM ({files.objects})) GROUP BY id"
+    each = f"SELECT {within} FROM (SELECT {text_of('json', 'id')} AS id, {hashes} FROM ({records})) GROUP BY id"
     (row,) = files.ask(f"SELECT {', '.join(f'bool_or({name})' for name in cells)} FROM ({each})")
     return [name for name, differs in zip(names, row, strict=True) if differs]

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from crowdopt.data.readers.tools.base import Files
 
-NUMBERED = re.compile(r"(.*?)([0-9]{1,6})(\D*)", re.DOTALL)
-"""A name with a number in it: the last one counts."""
+NUMBER = re.compile(r"(?<![0-9])[0-9]{1,6}(?![0-9])")
+"""A number in a name, any of which may be that of an item."""
 
 ITEM = "crowdopt_item"
 """The column of the number of an item."""
@@ -59,12 +59,16 @@ class Family:
 
 
 def items_of(names: Iterable[str]) -> list[Family]:
-    """The families among names; one name alone is none."""
+    """The families among names; one name alone is none. A name with two numbers may be in two.
+
+    >>> [str(one) for one in items_of(["item1_q1", "item1_q2", "item2_q1", "item2_q2"])]
+    ['item*_q1', 'item1_q*', 'item*_q2', 'item2_q*']
+    """
     found: dict[str, dict[int, str]] = {}
     for name in names:
-        if numbered := NUMBERED.fullmatch(name):
-            before, number, behind = numbered.groups()
-            found.setdefault(f"{before}*{behind}", {}).setdefault(int(number), name)
+        for number in NUMBER.finditer(name):
+            pattern = f"{name[: number.start()]}*{name[number.end() :]}"
+            found.setdefault(pattern, {}).setdefault(int(number[0]), name)
     return [Family(pattern, dict(sorted(members.items()))) for pattern, members in found.items() if len(members) > 1]
 
 
@@ -80,8 +84,8 @@ def choose_question(files: Files, wanted: str, questions: Sequence[str], inputs:
         return files.choose_question(wanted, questions, "MTurk")
     if named:
         return named[0]
-    grouped = {name: family for family in families for name in family.members.values()}
-    listed = list(dict.fromkeys(str(grouped.get(name, name)) for name in questions))
+    grouped = {name: [str(one) for one in families if name in one.members.values()] for name in questions}
+    listed = list(dict.fromkeys(pattern for name in questions for pattern in grouped[name] or [name]))
     if len(listed) == 1:
         if not wanted and any(families[0].members.keys() == one.members.keys() for one in inputs):
             return families[0]

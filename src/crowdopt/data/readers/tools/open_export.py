@@ -17,7 +17,9 @@ from crowdopt.data.readers.jsonl import KINDS, kind_of, number_type
 from crowdopt.data.readers.open_files import select, with_parsed_numbers
 from crowdopt.data.readers.tools import TOOL_NAMES, recognise, tool_named
 from crowdopt.data.readers.tools.base import NOTHING, Export, Files, named_by_files
-from crowdopt.data.tables.workspace import quote
+from crowdopt.data.readers.tools.several import about_joined
+from crowdopt.data.rows.where import COUNTS, with_counting
+from crowdopt.data.tables.workspace import EXACT, quote
 from crowdopt.errors import ColumnError, GoldError, InputError
 
 if TYPE_CHECKING:
@@ -145,7 +147,15 @@ def _open(files: Files, reading: Reading) -> OpenedSource:
             parts = [with_worker(part, reading.worker, name) for part, name in zip(parts, files.names, strict=True)]
             notes = (*notes, named_by_files(files))
         table = select(parts, files.workspace, choose, reading.order_by)
+        notes = (*notes, *_joined(files, reading, table))
     return OpenedSource(table, reading, notes=notes, trims=trims)
+
+
+def _joined(files: Files, reading: Reading, table: Any) -> tuple[str, ...]:
+    """What is said of a table that may be doccano's, where an example with several labels has one text of them."""
+    if reading.task != "id" or not reading.worker_from_file or any(source.kind != "csv" for source in files.sources):
+        return ()
+    return about_joined(files, table.sql_query(), quote(reading.label), "#", "doccano")
 
 
 @contextmanager
@@ -230,34 +240,47 @@ def _open_export(files: Files, reading: Reading, choose: Choose) -> OpenedSource
     export = _read_tool(files, reading)
     reading = replace(reading, question=reading.question or export.question)
     chosen = choose(list(export.columns))
-    query, left_out = _checked(files, _rows(export, chosen), nested=export.nested)
+    query, left_out = _checked(files, _rows(export, chosen), reading, nested=export.nested)
     cells = {name: _typed(query, name, reading, files) if export.nested else quote(name) for name in chosen}
     named = ", ".join(f"{cell} AS {quote(name)}" for name, cell in cells.items())
     counts = f"NOT {ONLY_GOLD}" if reading.export_gold else "true"
     responses = f"SELECT {named} FROM ({query}) WHERE {LEFT_OUT} IS NULL AND {counts}"
-    gold = _known_labels(query, responses, cells, reading, nested=export.nested)
+    gold = _known_labels(query, f"IN ({_answered(responses, reading)})", cells, reading, nested=export.nested)
     if reading.order_by and not export.nested:
         responses = with_parsed_numbers(responses, reading.order_by, files.workspace)
     has_gold = export.gold != NOTHING and bool(files.ask(f"{gold} LIMIT 1"))
     notes = [*(f"{what} left out: {n:,}" for what, n in left_out.items()), *export.notes]
+    if reading.export_gold:
+        known = _known_labels(query, f"NOT IN ({_answered(responses, reading)})", cells, reading, nested=export.nested)
+        ((alone,),) = files.ask(f"SELECT count(*) FROM ({known})")
+        if not has_gold:
+            raise GoldError(f"--gold export: {files.name} {_NO_GOLD[bool(alone)]}{_FILE_OF_THAT_NAME}")
+        notes += [f"known labels of tasks that nobody else answered left out: {alone:,}"] if alone else []
     if has_gold:
         notes.append(PINNED if reading.export_gold else MEASURES)
-    elif reading.export_gold:
-        raise GoldError(f"--gold export: {files.name} brings no known labels{_FILE_OF_THAT_NAME}")
     relation, answered = files.workspace.sql, export.only_gold != "false" and not reading.export_gold
     return OpenedSource(relation(responses), reading, relation(gold) if has_gold else None, answered, tuple(notes))
 
 
-def _known_labels(query: str, responses: str, cells: dict[str, str], reading: Reading, *, nested: bool) -> str:
-    """The query for the known labels of tasks that someone answered: of others there is nothing to learn."""
+_NO_GOLD = {False: "brings no known labels", True: "knows labels only of tasks that nobody else answered"}
+"""What to say where no known label can be pinned: whether there are some of tasks without responses."""
+
+
+def _answered(responses: str, reading: Reading) -> str:
+    """The query for the tasks that have responses."""
+    keys = [quote(name) for name in (reading.group, reading.task) if name]
+    there = " AND ".join(f"{name} IS NOT NULL" for name in keys)
+    return f"SELECT {', '.join(keys)} FROM ({responses}) WHERE {there}"
+
+
+def _known_labels(query: str, tasks: str, cells: dict[str, str], reading: Reading, *, nested: bool) -> str:
+    """The query for the known labels of some tasks: those with responses, as of others there is nothing to learn."""
     keys = [name for name in (reading.group, reading.task) if name]
     named = ", ".join(f"{cells[name]} AS {quote(name)}" for name in keys)
     known = f"json_extract_string({GOLD}, '$')" if nested else GOLD
     return (
-        f"SELECT DISTINCT {named}, {known} AS {quote(reading.label)} "
-        f"FROM ({query}) WHERE {GOLD} IS NOT NULL AND {LEFT_OUT} IS NULL "
-        f"AND ({', '.join(cells[name] for name in keys)}) IN "
-        f"(SELECT {', '.join(map(quote, keys))} FROM ({responses}))"
+        f"SELECT DISTINCT {named}, {known} AS {quote(reading.label)} FROM ({query}) WHERE {GOLD} IS NOT NULL "
+        f"AND {LEFT_OUT} IS NULL AND ({', '.join(cells[name] for name in keys)}) {tasks}"
     )
 
 
@@ -280,14 +303,21 @@ def _rows(export: Export, chosen: Sequence[str]) -> str:
     return f"SELECT {', '.join(cells)} FROM ({export.query})"
 
 
-def _checked(files: Files, query: str, *, nested: bool) -> tuple[str, dict[str, int]]:
-    """The rows, none of which is wrong, and how many of them are left out; JSON is parsed once, to a Parquet file."""
+def _checked(files: Files, query: str, reading: Reading, *, nested: bool) -> tuple[str, dict[str, int]]:
+    """The rows, of which none that counts is wrong, and how many are left out; JSON is parsed once, to a Parquet file.
+
+    A row does not count by ``--where``; but what it says of the label tells nothing of a row whose label is wrong.
+    """
     if nested:
         query = files.stored(query)
-    found = files.ask(f"SELECT {LEFT_OUT}, count(*), min({PROBLEM}) FROM ({query}) GROUP BY ALL ORDER BY ALL")
-    for reason, _, problem in found:
-        if reason is None and problem is not None:
-            raise InputError(str(problem))
+    named = [name for name in reading.where_columns if name != reading.label]
+    cells = {name: f"json_extract_string({quote(name)}, '$')" if nested else quote(name) for name in named}
+    marked = with_counting(query, cells, reading.where, files.workspace)
+    problem = f"min({PROBLEM}) FILTER ({COUNTS})"
+    found = files.ask(f"SELECT {LEFT_OUT}, count(*), {problem} FROM ({marked}) GROUP BY {LEFT_OUT} ORDER BY ALL")
+    for reason, _, said in found:
+        if reason is None and said is not None:
+            raise InputError(str(said))
     left_out = {str(reason): int(str(n)) for reason, n, _ in found if reason is not None}
     if left_out and len(left_out) == len(found):
         listed = ", ".join(f"{n} {reason}" for reason, n in left_out.items())
@@ -310,7 +340,16 @@ def _typed(query: str, name: str, reading: Reading, files: Files) -> str:
         raise InputError(
             f"{files.name}: the labels are {both} responses; make them one type, or take some with --where"
         )
-    return f"{text}::{number_type(kinds)}" if found == {"a number"} else text
+    if found == {"a number"}:
+        return f"{text}::{number_type(kinds)}"
+    return _plain_number(text, own) if name == reading.label and "a number" in found else text
+
+
+def _plain_number(text: str, own: str) -> str:
+    """The expression for a value as text, that of a number as labels are written: 1 and 1.0 are one."""
+    whole = f"TRY_CAST({text} AS BIGINT)"
+    is_whole = f"{own} = 'DOUBLE' AND TRY_CAST({text} AS DOUBLE) = {whole} AND abs({whole}) < {EXACT}"
+    return f"CASE WHEN {is_whole} THEN {whole}::VARCHAR ELSE {text} END"
 
 
 def _kinds(files: Files, query: str, cell: str, own: str) -> set[str]:

@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 
 TITLE = "Prodigy"
 TASK, INPUT, ANNOTATOR, SESSION = "_task_hash", "_input_hash", "_annotator_id", "_session_id"
+VIEW, VERSIONS = "_view_id", "versions"
+
+UNREAD = ("relations", "text_input")
+"""Interfaces, beside all ``*_manual``, whose work is not in whether an example was accepted."""
+
+MARKS = ("spans", "relations", "audio_spans", "user_input")
+"""What interfaces that are made of several leave in an example, beside options."""
 
 
 def recognise(columns: Sequence[str]) -> bool:
@@ -38,22 +45,23 @@ def read(files: Files, reading: Reading) -> Export:
     files.need([TASK, "answer"], TITLE)
     task, answer = field_of("json", TASK), text_of("json", "answer")
     worker, notes = _worker(files, reading)
-    choice = "accept" in files.columns
     accepted = list_of(field_of("json", "accept"))
+    choice = has_options()
     place = ["path", literal(": task "), f"{task}::VARCHAR", literal(": ")]
+    columns = {name: field_of("json", name) for name in files.columns} | {"task": task}
     several = words(
         *place, literal("several options were accepted ("), text_of("json", "accept"),
         literal("), and one label per response is needed"),
     )  # fmt: skip
-    left_out = [(f"{answer} = 'ignore'", literal("ignored examples"))]
-    if choice:  # to reject an example says nothing about its options
-        left_out.append((f"{answer} = 'reject'", literal("rejected examples")))
-    view = text_of("json", "_view_id")
     return Export(
         files.named_objects,
-        {name: field_of("json", name) for name in files.columns}
-        | {"task": task, "worker": worker, "label": f"{accepted}[1]" if choice else field_of("json", "answer")},
-        left_out=cases(*left_out),
+        columns
+        | {"worker": worker, "label": f"CASE WHEN {choice} THEN {accepted}[1] ELSE {field_of('json', 'answer')} END"},
+        left_out=cases(
+            (f"{answer} = 'ignore'", literal("ignored examples")),
+            # to reject an example says nothing about its options
+            (f"{answer} = 'reject' AND {choice}", literal("rejected examples")),
+        ),
         problem=cases(
             ("json_type(json) <> 'OBJECT'", words("path", literal(": not an object: "), excerpt("json"))),
             (f"{task} IS NULL", words("path", literal(f": no {TASK} in "), excerpt("json"))),
@@ -61,15 +69,53 @@ def read(files: Files, reading: Reading) -> Export:
                 f"{answer} IS NULL OR {answer} NOT IN ('accept', 'reject', 'ignore')",
                 words(*place, literal("its answer is not accept, reject or ignore")),
             ),
-            (
-                f"{view} LIKE '%\\_manual' ESCAPE '\\'",
-                words(*place, literal("it was made with "), view, literal(", which marks spans and gives no label")),
-            ),
-            (f"len({accepted}) > 1 AND {answer} = 'accept'" if choice else "false", several),
+            *_without_labels(place),
+            (f"len({accepted}) > 1 AND {answer} = 'accept'", several),
         ),
         nested=True,
-        notes=notes,
+        notes=(*notes, *_mixed(files, files.counting(files.objects, columns, reading, nested=True))),
     )
+
+
+def has_options() -> str:
+    """The condition that an example has options, one of which may be accepted."""
+    there = " OR ".join(f"json_type({field_of('json', name)}) = 'ARRAY'" for name in ("accept", "options"))
+    return f"coalesce({text_of('json', VIEW)} = 'choice' OR {there}, false)"
+
+
+def _without_labels(place: Sequence[str]) -> list[tuple[str, str]]:
+    """The conditions that an example was made in a way that gives no label of a worker, and what they say."""
+    view = text_of("json", VIEW)
+    made = [*place, literal("it was made with "), view]
+    others = [literal(f'; --where "{VIEW} != '), view, literal('" takes what was made otherwise')]
+    marks = " OR ".join(f"{text_of('json', name)} IS NOT NULL" for name in MARKS)
+    return [
+        (
+            f"{view} = 'review' OR json_type({field_of('json', VERSIONS)}) = 'ARRAY'",
+            words(*place, literal("it is a review, which decides about the answers of others: read these instead")),
+        ),
+        (
+            f"{view} LIKE '%\\_manual' ESCAPE '\\'",
+            words(*made, literal(", which marks spans and gives no label"), *others),
+        ),
+        (f"{view} IN {UNREAD}", words(*made, literal(", where to accept says nothing of what was done"), *others)),
+        (
+            f"{view} = 'blocks' AND ({marks}) AND NOT {has_options()}",
+            words(*made, literal(" of marks or texts without options, and gives no label"), *others),
+        ),
+    ]
+
+
+def _mixed(files: Files, records: str) -> tuple[str, ...]:
+    """What is said where only some examples have options."""
+    if not {"accept", "options"} & set(files.columns):
+        return ()
+    tests = f"count_if(NOT {has_options()}), count_if({has_options()})"
+    counted = f"json_type(json) = 'OBJECT' AND {text_of('json', 'answer')} <> 'ignore'"
+    ((without, having),) = files.ask(f"SELECT {tests} FROM ({records}) WHERE {counted}")
+    if not (without and having):
+        return ()
+    return (f"examples without options among others, whose labels are accept and reject: {without:,}",)
 
 
 def _worker(files: Files, reading: Reading) -> tuple[str, tuple[str, ...]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crowdopt.data.readers.tools.base import NOTHING, Export, Files, Tool, cases, unprefixed
+from crowdopt.data.readers.tools.base import NOTHING, Export, Files, Tool, cases, excerpt, unprefixed, words
+from crowdopt.data.readers.tools.several import answers_of
 from crowdopt.data.tables.workspace import literal, quote
 
 if TYPE_CHECKING:
@@ -42,12 +43,22 @@ def read(files: Files, reading: Reading) -> Export:
     if not reading.keep_rejected:
         rejected = f"{quote(STATUS)} = 'REJECTED'" + (f" OR {quote(VERDICT)} = '-'" if VERDICT in names else "")
         left_out.append((rejected, literal("rejected assignments")))
+    query = files.table(names, [WORKER, OUTPUT + question, *([] if reading.keep_rejected else [STATUS])])
+    known = [GOLDEN + question] if GOLDEN + question in names else []
+    cells = answers_of(files, query, [OUTPUT + question, *known])
+    answers, *golden = cells.values()
+    task = _task(files, names)
+    several = words(
+        literal(f"{files.name}: task "), task, literal(", worker "), quote(WORKER),
+        literal(f": several answers to {question!r} ("), excerpt(quote(OUTPUT + question)),
+        literal("), and one label per response is needed"),
+    )  # fmt: skip
     return Export(
-        files.table(names),
-        {"task": _task(files, names), "worker": quote(WORKER), "label": quote(OUTPUT + question)}
-        | unprefixed(names, INPUT, quote),
+        query,
+        {"task": task, "worker": quote(WORKER), "label": f"({answers})[1]"} | unprefixed(names, INPUT, quote),
         left_out=cases(*left_out) if left_out else NOTHING,
-        gold=quote(GOLDEN + question) if GOLDEN + question in names else NOTHING,
+        problem=cases((f"len({answers}) > 1", several)),
+        gold=cases(*((f"len({one}) = 1", f"({one})[1]") for one in golden)) if golden else NOTHING,
         question=question,
     )
 
