@@ -230,8 +230,8 @@ def verified(kind: str) -> Callable[[str, int], str]:
     return read
 
 
-OWN = {"crowdopt_version", "seed", "seconds", "work", "reading"}
-"""What no data can tell; how data are read shows in what was counted."""
+OWN = {"crowdopt_version", "seed", "seconds", "work", "reading", "doubts"}
+"""What no data can tell; how data are read shows in what was counted, and ``verify`` finds doubts by itself."""
 
 
 def about_meaning(content: bytes, true: bytes) -> str:

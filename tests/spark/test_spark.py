@@ -310,8 +310,7 @@ def test_bad_tables_of_spark_are_input_errors(spark):
     data = placed(to_arrow(ROWS), spark)
     with pytest.raises(ColumnError, match="no column named 'worker' for the worker; did you mean worker=\"annotator\""):
         prove(data.withColumnRenamed("worker", "annotator"))
-    with pytest.raises(ColumnError, match=r"rename 'a\.label'"):
-        prove(data.withColumnRenamed("label", "a.label"), label="a.label")
+    assert prove(data.withColumnRenamed("label", "a.label"), label="a.label").totals.n_responses == len(ROWS)
     with pytest.raises(ColumnError, match="the columns 'label', 'Label' differ in case only"):
         prove(data.selectExpr("*", "label AS Label"))
     with pytest.raises(InputError, match="no rows"):

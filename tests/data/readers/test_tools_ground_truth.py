@@ -123,6 +123,16 @@ def test_files_without_answers_are_counted(nothing, tmp_path):
     assert notes(crowdopt.aggregate(files[:3])) == []
 
 
+def test_the_file_that_is_no_export_is_named(tmp_path):
+    for number in range(4):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        answers = [{"workerId": w, "answerContent": {"crowd-classifier": {"label": "P"}}} for w in "ab"]
+        (folder / "one.json").write_text(json.dumps({"answers": answers} if number != 2 else {"x": 1}))
+    with pytest.raises(InputError, match=r"^\S*2/one\.json is no .*Ground Truth.* as \S*0/one\.json is: leave it out$"):
+        crowdopt.aggregate(str(tmp_path / "*" / "one.json"))
+
+
 def test_files_of_requests_without_annotations_are_counted(tmp_path):
     files = [as_json(tmp_path / "a.json", [request("glad")]), as_json(tmp_path / "b.json", [])]
     assert notes(crowdopt.aggregate(files)) == ["files without answers left out: 1"]

@@ -107,9 +107,21 @@ def _different_tools(files: Files) -> str:
         if (tool and other and tool != other) or ((tool or other) and is_json != other_json):
             names = found[tool, is_json], found[other, other_json]
             tools = (tool, other) if tool != other else ("", "")
-            kinds = _what(tools[0], is_json), _what(tools[1], other_json)
+            kinds = _what(tools[0], is_json=is_json), _what(tools[1], is_json=other_json)
             return f"{names[0]} is {kinds[0]}, {names[1]} is {kinds[1]}: read one at a time"
     return ""
+
+
+def _check_one_tool(files: Files) -> None:
+    """Raises if files of JSON, which no tool's are together, are one tool's but for some: names one of these."""
+    if len(files.sources) == 1 or not any(source.kind == "json" for source in files.sources):
+        return
+    each = [replace(files, sources=[source]) for source in files.sources[:LOOKED_AT]]
+    tools = {one.name: _own_tool(one) for one in each}
+    exports, others = [name for name in tools if tools[name]], [name for name in tools if not tools[name]]
+    if exports and others:
+        what = _what(tools[exports[0]], is_json=True).removeprefix("an ")
+        raise InputError(f"{others[0]} is no {what}, as {exports[0]} is: leave it out")
 
 
 def _own_tool(file: Files) -> str:
@@ -122,7 +134,7 @@ def _own_tool(file: Files) -> str:
         return ""
 
 
-def _what(tool: str, is_json: bool) -> str:
+def _what(tool: str, *, is_json: bool) -> str:
     if tool:
         return f"an export of {tool_named(tool).title}"
     return "JSON" if is_json else "a table"
@@ -134,6 +146,8 @@ def _open(files: Files, reading: Reading) -> OpenedSource:
         found = recognise(files.columns)
         if found and not _may_be_export(files, reading):
             found, notes = "", _not_left_out(found)
+        if not found:
+            _check_one_tool(files)
         reading = replace(reading, tool=found)
     choose = choose_responses(reading)
     trims = not reading.verbatim and any(FILE_FORMATS[source.kind].is_text for source in files.sources)
