@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.errors import InputError
@@ -35,6 +37,9 @@ OnProgress = Callable[[Progress], bool]
 class Limits:
     """When to stop. The clock starts when the limits are made.
 
+    Labels never depend on the clock: it stops proofs. What looks for labels is limited by counted work, and asks
+    :attr:`without_clock`; the labels of a proof that the clock stopped are those that the search found.
+
     Attributes:
         seconds: Time that may pass.
         on_progress: Called now and then; says when to stop.
@@ -60,6 +65,11 @@ class Limits:
         (25, 50)
         """
         return most if self.bytes is None else min(most, self.bytes // (part * bytes_each))
+
+    @cached_property
+    def without_clock(self) -> Limits:
+        """The same limits for work that is counted: someone may still ask to stop."""
+        return replace(self, seconds=math.inf)
 
     @property
     def elapsed(self) -> float:
@@ -93,6 +103,8 @@ class Outcome:
         runner_up: The likeliest of all other mappings in the space, where the engine knows it.
         tolerance: Within which the engine proves, where that is not the tolerance of an evaluation.
         witness: What lets another program check the bound, where the data alone do not.
+        likelier: Log-likelihood of likelier labels that a proof met before it was stopped; None if it met none. They
+            are not handed over, as it depends on the clock whether they are met.
     """
 
     mapping: Ints
@@ -105,6 +117,7 @@ class Outcome:
     runner_up: Ints | None = None
     tolerance: float | None = None
     witness: dict[str, Any] | None = None
+    likelier: float | None = None
 
 
 @dataclass(frozen=True)
