@@ -43,7 +43,7 @@ PROBLEMS = {
     "lines both ways": (lambda: Problem(varying(9), Space.ALL, Objective("given", (0.3, 0.7))), "auto"),
     "chain": (lambda: Problem(crowd(3, 8, 0.5)), "chain"),
     "enumeration": (lambda: Problem(crowd(3, 3, 0.5)), "enumerate"),
-    "columns, all": (lambda: Problem(crowd(4, 5, 0.4, 100), Space.ALL), "columns"),
+    "columns, all": (lambda: Problem(crowd(4, 4, 0.6, 3000), Space.ALL), "columns"),
     "columns, ordered": (lambda: Problem(crowd(3, 8, 0.5, 60)), "columns"),
     "columns, ordered, four labels": (lambda: Problem(crowd(4, 4, 0.4, 60)), "columns"),
     "search": (lambda: Problem(crowd(3, 5, 0.4)), "search"),
