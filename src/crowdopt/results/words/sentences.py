@@ -131,8 +131,8 @@ def _undoubted(solution: ProofSolution) -> ReportVerdict:
         return ReportVerdict("PROVED", sentence, (_beyond(solution), model))
     gap = nats(certificate.gap or 0.0)
     each = f"at most {nats(solution.gap_per_task or 0.0)} nats per task"
-    sentence = f"These answers are within {gap} nats of the most likely among {among}: {each}."
-    stopped = f"{_why_stopped(certificate)[1]}: an answer that is up to {gap} nats likelier may exist."
+    sentence = f"These answers are within {gap} nats of the most likely among {among}."
+    stopped = f"{_why_stopped(certificate)[1]}: an answer that is up to {gap} nats likelier, {each}, may exist."
     return ReportVerdict("BOUNDED", sentence, (stopped, model))
 
 
