@@ -12,7 +12,7 @@ import pytest
 
 from crowdopt.engines.base import Limits, certify
 from crowdopt.engines.chain import chain
-from crowdopt.engines.local_search import Steps, search
+from crowdopt.engines.local_search import Climbs, Steps, search
 from crowdopt.engines.tie_breaking import renamed
 from crowdopt.model import margins
 from crowdopt.model.buckets import Buckets
@@ -173,15 +173,17 @@ def test_same_problem_same_answer(space):
 @pytest.mark.grid
 @pytest.mark.parametrize("space", list(Space))
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_time_still_gives_a_valid_answer(kind, space):
+def test_no_clock_changes_the_answer(kind, space):
     rng = np.random.default_rng(2)
     buckets = random_crowd(rng, 4, 5, ordered=True)
     problem = Problem(buckets, space, random_objective(rng, kind, 4))
     outcome = search(problem, Limits(0.0))
     certificate = certify(problem, outcome, engine="search", seconds=0.0, fingerprint="")
-    assert (certificate.proof, certificate.stop) == (Proof.BOUNDED, Stop.TIME)
+    assert (certificate.proof, certificate.stop) == (Proof.BOUNDED, Stop.FINISHED)
     assert np.isfinite(outcome.objective)
-    assert outcome.bound >= search(problem, Limits()).objective
+    whole = search(problem, Limits())
+    assert outcome.mapping.tolist() == whole.mapping.tolist()
+    assert (outcome.objective, outcome.bound, outcome.work) == (whole.objective, whole.bound, whole.work)
     if space is Space.DOMINANCE:
         assert respects(Order.of(buckets.counts), outcome.mapping)
 
@@ -205,14 +207,20 @@ def test_interrupt_keeps_the_best_so_far_and_progress_only_rises(space):
         assert all(b.objective >= a.objective and b.work >= a.work for a, b in itertools.pairwise(seen))
 
 
-def test_time_is_kept_on_a_large_problem():
+def test_counted_work_ends_the_search_of_a_large_problem(monkeypatch):
+    monkeypatch.setattr(module, "SEARCH_WORK", 200_000_000)
     rng = np.random.default_rng(4)
     buckets, _ = Buckets.from_arrays(rng.integers(0, 6, (1500, 5)))
     for space in Space:
         started = time.monotonic()
-        outcome = search(Problem(buckets, space), Limits(1.0))
-        assert outcome.stop is Stop.TIME
-        assert time.monotonic() - started < 10
+        problem = Problem(buckets, space)
+        climbs = Climbs(problem, Limits(0.0))
+        climbs.run()
+        most = climbs.moves.block * climbs.moves.charge  # of one step, after which it is asked whether to go on
+        assert 200_000_000 <= climbs.spent <= 200_000_000 + most
+        assert climbs.stop is Stop.FINISHED
+        assert climbs.best == pytest.approx(search(problem, Limits()).objective)
+        assert time.monotonic() - started < 20
 
 
 def test_too_many_buckets_for_the_order(monkeypatch):

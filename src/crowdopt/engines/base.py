@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from crowdopt.errors import InputError
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Ints
     from crowdopt.model.margins import Margins
     from crowdopt.model.problem import Problem
+
+
+clock = time.monotonic
+"""The clock that limits look at."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,9 @@ OnProgress = Callable[[Progress], bool]
 class Limits:
     """When to stop. The clock starts when the limits are made.
 
+    Labels never depend on the clock: it stops proofs. What looks for labels is limited by counted work, and asks
+    :attr:`without_clock`; the labels of a proof that the clock stopped are those that the search found.
+
     Attributes:
         seconds: Time that may pass.
         on_progress: Called now and then; says when to stop.
@@ -47,7 +56,7 @@ class Limits:
     on_progress: OnProgress | None = None
     bytes: int | None = None
     seed: int = 0
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=lambda: clock())  # noqa: PLW0108 -- the clock of the time it is made
 
     def __post_init__(self) -> None:
         if not self.seconds >= 0:  # which is also true of not-a-number
@@ -61,10 +70,15 @@ class Limits:
         """
         return most if self.bytes is None else min(most, self.bytes // (part * bytes_each))
 
+    @cached_property
+    def without_clock(self) -> Limits:
+        """The same limits for work that is counted: someone may still ask to stop."""
+        return replace(self, seconds=math.inf)
+
     @property
     def elapsed(self) -> float:
         """Seconds since the start."""
-        return time.monotonic() - self.started
+        return clock() - self.started
 
     def reached(self, objective: float, bound: float, work: int) -> Stop | None:
         """Reports progress, and says whether to stop and why."""
@@ -93,6 +107,8 @@ class Outcome:
         runner_up: The likeliest of all other mappings in the space, where the engine knows it.
         tolerance: Within which the engine proves, where that is not the tolerance of an evaluation.
         witness: What lets another program check the bound, where the data alone do not.
+        likelier: Log-likelihood of likelier labels that a proof met before it was stopped; None if it met none. They
+            are not handed over, as it depends on the clock whether they are met.
     """
 
     mapping: Ints
@@ -105,6 +121,7 @@ class Outcome:
     runner_up: Ints | None = None
     tolerance: float | None = None
     witness: dict[str, Any] | None = None
+    likelier: float | None = None
 
 
 @dataclass(frozen=True)

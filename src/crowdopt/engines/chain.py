@@ -42,7 +42,7 @@ MAX_TIED = 1_000
 
 
 def chain(problem: Problem, limits: Limits, most: int | None = None) -> Outcome:
-    """The optimum over dominance-consistent mappings, or a bound when the limits are reached first.
+    """The optimum over dominance-consistent mappings; what the search finds, and a bound, where limits come first.
 
     Args:
         problem: The problem.
@@ -53,14 +53,14 @@ def chain(problem: Problem, limits: Limits, most: int | None = None) -> Outcome:
         TooManyUpSets: If there are more than fit.
     """
     sets = list_up_sets(problem, limits, most)
-    # Where it takes long enough to be stopped, there should be something good to hand over.
+    # A good incumbent also tells those who watch how far it is.
     found = search(problem, limits) if len(sets) > MAX_WITHOUT_SEARCH else None
     if found is not None and found.stop is not Stop.FINISHED:
         return found
     paths = Paths(problem, sets, limits, found.objective if found else -np.inf)
     stop = paths.reached() or paths.run()
     if stop is not None:
-        return _unfinished(problem, found, paths.work, stop)
+        return _unfinished(problem, limits, found, paths.work, stop)
     # Looked-up logarithms are off by at most their error, so the true optimum is among these, evaluated anew.
     near = near_best(paths, paths.best - problem.tolerance(paths.best) - paths.error)
     best = max(problem.objective.of_mapping(problem.buckets, mapping) for mapping in near)
@@ -147,9 +147,14 @@ def _runner_up(paths: Paths, mapping: Ints) -> Ints | None:
     return choose(problem, others, best - problem.tolerance(best))
 
 
-def _unfinished(problem: Problem, found: Outcome | None, work: int, stop: Stop) -> Outcome:
-    """What the search found, or the best of a few mappings that respect any order; the bound always holds."""
+def _unfinished(problem: Problem, limits: Limits, found: Outcome | None, work: int, stop: Stop) -> Outcome:
+    """What the search finds, whenever the clock stopped the proof; the bound always holds.
+
+    For someone who asks to stop the best of a few mappings that respect any order must do, if there was no search yet.
+    """
     buckets = problem.buckets
+    if found is None and stop is not Stop.INTERRUPT:
+        found = search(problem, limits)
     if found is not None:
         return Outcome(
             found.mapping, found.objective, found.bound, Space.DOMINANCE, work + found.work, stop, found.margins

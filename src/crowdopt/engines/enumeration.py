@@ -9,6 +9,7 @@ which there are 126 for 3 labels and 3 responses, and 106,441,769 for 5 labels a
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdopt.engines.base import Engine, Limits, Outcome, needs_order
+from crowdopt.engines.local_search import search
 from crowdopt.engines.tie_breaking import choose, renamed
 from crowdopt.errors import InputError
 from crowdopt.model.certificate import Space, Stop
@@ -113,7 +115,9 @@ def full_lattice(n_labels: int, size: int) -> Ints:
 
 
 def enumerate_all(problem: Problem, limits: Limits) -> Outcome:
-    """The optimum over dominance-consistent mappings by looking at all of them, or the best so far at the limits.
+    """The optimum over dominance-consistent mappings by looking at all of them.
+
+    Past the time limit it is what the search finds; for someone who asks to stop, the best so far.
 
     Raises:
         InputError: If there are more than MAX_MAPPINGS.
@@ -136,6 +140,8 @@ def enumerate_all(problem: Problem, limits: Limits) -> Outcome:
         done = start + len(block)
         stop = limits.reached(best, max(best, problem.plain_bound), done)
         if stop is not None and done < len(mappings):
+            if stop is Stop.TIME:  # labels must not depend on the clock
+                return replace(search(problem, limits), work=done, stop=stop)
             return _unfinished(problem, mappings[int(values[:done].argmax())], done, stop)
     at_least = best - problem.tolerance(best)
     near = mappings[values >= at_least].astype(np.int64)

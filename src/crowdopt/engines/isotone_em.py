@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 ROUNDS = 50
 """Rounds at most."""
 
+WORK_PER_ARC = 300
+"""What a minimum cut takes of the work of a search, by the size of its network."""
+
 _LEAST = 1e-12  # of a probability
 _NEVER = -1e12  # a score that no other makes up for
 
@@ -61,6 +64,7 @@ class IsotoneEM:
         rows = np.arange(len(best))
         for _ in range(ROUNDS):
             mappings = self._assigned(probabilities, shares, flows)
+            self.climbs.spent += WORK_PER_ARC * len(self.arcs) * len(rows)
             after = self.climbs.moves.values(mappings)
             better = after > value[rows] + self.climbs.moves.step
             best[rows[better]], value[rows[better]] = mappings[better], after[better]

@@ -4,8 +4,9 @@ Maximises the log-likelihood over dominance-consistent mappings, or over all map
 classes. A climb refits: every bucket goes to the label that explains it best, is pulled back into the order where
 there is one, and the matrix is estimated anew. Then it moves the one bucket that gains most, along with what the
 order asks to move with it (over all mappings also every bucket that gains at once, if that gains more), until no
-move gains. Starts are isotone cuts of random directions (over all mappings also random matrices); the seed is known
-and work is counted, so the answer repeats unless the limits stop it.
+move gains. Starts are isotone cuts of random directions (over all mappings also random matrices). The seed is known,
+and what limits a search is counted work (SEARCH_WORK), not the clock: so the answer repeats on every machine, however
+busy, unless someone asks to stop.
 
 It proves nothing but the bound that always holds (every bucket a cluster of its own). Cost: a step of a climb takes
 O(B² · labels² · classes) under dominance, O(B · labels² · classes) over all mappings, B being the number of buckets.
@@ -14,6 +15,7 @@ Beyond MAX_BUCKETS under dominance the starts are only compared, as the order am
 
 from __future__ import annotations
 
+import copy
 import itertools
 from typing import TYPE_CHECKING
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from crowdopt.model.problem import Problem
 
 MIN_STARTS, MAX_STARTS, START_WORK = 12, 128, 100_000_000  # the last bounds the starts times the cost of a step
+SEARCH_WORK = 3_000_000_000  # numbers that the steps of all climbs may look at: some ten seconds
 MAX_TABLE = 5_000_000  # entries of a table in which logarithms are looked up
 BYTES_PER_ENTRY = 32  # what one takes while the table is made
 MAX_FOUND = 1 << 29  # bytes of the mappings that are remembered; of more, the better half
@@ -42,7 +45,7 @@ _TINY = 1e-300  # of a probability, whose logarithm must be finite
 
 
 def search(problem: Problem, limits: Limits) -> Outcome:
-    """A mapping that no climb improved, or the best so far when the limits are reached; BOUNDED at most."""
+    """A mapping that no climb improved, or the best so far when work or someone ends the search; BOUNDED at most."""
     climbs = Climbs(problem, limits)
     climbs.run()
     mapping = climbs.chosen()
@@ -52,11 +55,17 @@ def search(problem: Problem, limits: Limits) -> Outcome:
 
 
 class Climbs:
-    """Climbs from all starts; ``found`` has the log-likelihoods of where they ended, by the bytes of the mapping."""
+    """Climbs from all starts.
+
+    Attributes:
+        found: The log-likelihoods of where they ended, by the bytes of the mapping.
+        spent: Of SEARCH_WORK.
+        stop: Why someone ended the search; FINISHED if nobody did.
+    """
 
     def __init__(self, problem: Problem, limits: Limits) -> None:
-        self.problem, self.limits, self.bound = problem, limits, problem.plain_bound
-        self.work, self.stop = 0, Stop.FINISHED
+        self.problem, self.limits, self.bound = problem, limits.without_clock, problem.plain_bound
+        self.work, self.spent, self.stop = 0, 0, Stop.FINISHED
         self.found: dict[bytes, float] = {}
         self.moves = Steps(problem, limits.fit(MAX_TABLE, BYTES_PER_ENTRY, part=4))
         per_mapping = 2 * problem.buckets.weights.nbytes + 200  # some are arrays at the same time
@@ -72,11 +81,22 @@ class Climbs:
             best = sorted(self.found, key=lambda key: (-self.found[key], key))
             self.found = {key: self.found[key] for key in best[: len(best) // 2]}
 
+    @property
+    def best(self) -> float:
+        """The log-likelihood of the best mapping found."""
+        return max(self.found.values())
+
     def go_on(self) -> bool:
-        """Asks the limits, and remembers why to stop."""
-        stop = self.limits.reached(max(self.found.values()), self.bound, self.work)
+        """Whether there is work left to spend, and nobody asks to stop; remembers if someone does."""
+        stop = self.limits.reached(self.best, max(self.bound, self.best), self.work)
         self.stop = stop or self.stop
-        return stop is None
+        return stop is None and self.spent < SEARCH_WORK
+
+    def apart(self) -> Climbs:
+        """The same with nothing found: for mappings that the answer must not depend on."""
+        other = copy.copy(self)
+        other.found = {}
+        return other
 
     def run(self, most: int = MAX_STARTS) -> None:
         """Climbs from every start, or from the ``most`` first, in blocks; then once more from the best, renamed."""
@@ -91,7 +111,7 @@ class Climbs:
 
     def chosen(self) -> Ints:
         """The best mapping found, under its best names; of several as likely, by the rule for ties."""
-        problem, best = self.problem, max(self.found.values())
+        problem, best = self.problem, self.best
         slack = problem.tolerance(best) + self.moves.error
         near = [np.frombuffer(key, np.int64) for key, value in self.found.items() if value >= best - slack]
         if problem.objective.interchangeable:
@@ -100,12 +120,13 @@ class Climbs:
         return choose(problem, near, exact - problem.tolerance(exact)).copy()
 
     def climb(self, mappings: Ints) -> bool:
-        """Refits and moves until nothing gains; keeps where that ends; returns False if the limits are reached."""
-        for stage in (self.moves.refit, self.moves.best_move):
+        """Refits and moves until nothing gains; keeps where that ends; returns False if it has to end before."""
+        for stage, cost in ((self.moves.refit, self.moves.charge // 5), (self.moves.best_move, self.moves.charge)):
             active = np.arange(len(mappings) if self.moves.usable else 0)
             while len(active):
                 better, gained = stage(mappings[active])
                 self.work += len(active) * mappings.shape[1] * self.moves.n_labels
+                self.spent += len(active) * cost
                 mappings[active[gained]] = better[gained]
                 active = active[gained]
                 if not self.go_on():
@@ -125,8 +146,10 @@ class Steps(Moves):
         # A move must gain more than rounding may pretend, or climbs could go in circles.
         self.step = self.error + problem.tolerance(problem.plain_bound)
         size = self.mass.size * self.n_labels
-        cost = size * (problem.buckets.n_buckets if self.ordered and self.usable else 10)
-        self.block, self.n_starts = max(1, _BLOCK // size), max(min(START_WORK // cost, MAX_STARTS), MIN_STARTS)
+        n_along = problem.buckets.n_buckets if self.ordered and self.usable else 10
+        self.block = max(1, _BLOCK // size)
+        self.n_starts = max(min(START_WORK // (size * n_along), MAX_STARTS), MIN_STARTS)
+        self.charge = size * max(10, n_along // 12)  # of SEARCH_WORK for a move: products of matrices are fast
 
     def best_move(self, mappings: Ints) -> tuple[Ints, Ints]:
         """Every mapping after the move that gains most, and the indices of those that do gain."""

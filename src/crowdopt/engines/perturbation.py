@@ -35,7 +35,7 @@ def shake(climbs: Climbs, rng: np.random.Generator, step: float, em: IsotoneEM |
         step: Gains that are none.
         em: Under dominance, what finds the best labels that respect the order.
     """
-    before = best = max(climbs.found.values())
+    before = best = climbs.best
     patience = PATIENCE
     while patience and climbs.go_on():
         good = _good(climbs, step)
@@ -43,7 +43,7 @@ def shake(climbs: Climbs, rng: np.random.Generator, step: float, em: IsotoneEM |
         shaken = [_shaken(climbs, mapping, rng) for mapping in chosen]
         ends = _assigned(climbs, np.stack(shaken)) if em is None else em.run_from(np.stack(shaken))
         climbs.climb(np.unique(ends, axis=0))
-        after = max(climbs.found.values())
+        after = climbs.best
         patience = PATIENCE if after > best + step else patience - 1
         best = max(best, after)
     return best > before + step

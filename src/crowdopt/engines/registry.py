@@ -58,6 +58,7 @@ class Solved:
     certificate: Certificate
     margins: Margins
     runner_up: Ints | None
+    likelier: float | None = None
 
 
 def run(
@@ -86,7 +87,7 @@ def run(
         fingerprint=problem.buckets.fingerprint(labels, classes, responses),
     )
     margins = outcome.margins or single_moves(problem, outcome.mapping)
-    return Solved(outcome.mapping, certificate, margins, outcome.runner_up)
+    return Solved(outcome.mapping, certificate, margins, outcome.runner_up, outcome.likelier)
 
 
 def check_engine(problem: Problem, engine: str) -> None:
@@ -151,7 +152,7 @@ def _automatic(problem: Problem, limits: Limits) -> tuple[str, Outcome]:
 def _priced(problem: Problem, limits: Limits) -> tuple[str, Outcome]:
     """Proves by prices; where these leave a gap under dominance and there is time, by listing all the same."""
     outcome = columns(problem, limits)
-    in_time = outcome.stop in {Stop.FINISHED, Stop.MEMORY}
+    in_time = outcome.stop in {Stop.FINISHED, Stop.MEMORY, Stop.REACH}
     if problem.space is Space.DOMINANCE and in_time and not is_tight(problem, outcome):
         with suppress(TooManyUpSets):  # the gap then stays
             listed = chain(problem, limits)

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdopt.engines.base import Engine, Limits, Outcome
+from crowdopt.engines.local_search import search as local_search
 from crowdopt.engines.scan_lines import Search, best_lines
 from crowdopt.engines.tie_breaking import choose
 from crowdopt.model.certificate import Space, Stop
@@ -159,14 +160,17 @@ def _by_lines(problem: Problem, cuts: Cuts, limits: Limits) -> Outcome:
     if buckets.counts.max() < LARGEST_COUNT_FOR_LINES:
         stop = best_lines(problem, limits, search, fallback, both_ways=both_ways)
     keep_order = both_ways and problem.space is Space.DOMINANCE
-    rising = [cuts.mapping(cuts.best(problem.tolerance(search.best))), *search.rising]
-    found = rising if keep_order else [*rising, *search.falling]
-    values = [objective.of_mapping(buckets, mapping) for mapping in found]
-    best = max(values)
+    met = search.rising if keep_order else [*search.rising, *search.falling]
+    # How many lines were tried depends on the clock, and labels must not.
+    found = [cuts.mapping(cuts.best(problem.tolerance(search.best))), *(met if stop is not Stop.TIME else [])]
+    if stop is Stop.TIME:
+        found.append(local_search(problem, limits).mapping)
+    best = max(objective.of_mapping(buckets, mapping) for mapping in found)
+    likeliest = max((objective.of_mapping(buckets, mapping) for mapping in met), default=-np.inf)
     tolerance = problem.tolerance(best)
     mapping = choose(problem, found, best - tolerance)
     value = objective.of_mapping(buckets, mapping)
-    bound = max(search.best, best) if stop is None else fallback
+    bound = max(search.best, best) if stop is None else max(fallback, likeliest)
     # One moved bucket may break the order; the best other threshold never does.
     if keep_order:
         margins = cuts.margins(mapping, value, tolerance)
@@ -174,7 +178,8 @@ def _by_lines(problem: Problem, cuts: Cuts, limits: Limits) -> Outcome:
         margins = _upper_margins(problem, cuts, mapping, value, both_ways=both_ways)
     space = Space.DOMINANCE if keep_order else Space.ALL
     work = search.work + len(cuts.values)
-    return Outcome(mapping, value, max(bound, value), space, work, stop or Stop.FINISHED, margins)
+    likelier = likeliest if likeliest > value + tolerance else None
+    return Outcome(mapping, value, max(bound, value), space, work, stop or Stop.FINISHED, margins, likelier=likelier)
 
 
 def _upper_margins(problem: Problem, cuts: Cuts, mapping: Ints, value: float, *, both_ways: bool) -> Margins:

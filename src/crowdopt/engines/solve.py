@@ -74,7 +74,7 @@ def solve(
         ranked: Whether the classes stand in the order of their skill, best first: under dominance, what a better class
             answers then counts for more.
         engine: Name of an engine, or ``auto``.
-        time_limit: Seconds; past them the result is BOUNDED.
+        time_limit: Seconds for the proof; past them the result is BOUNDED, by labels that do not depend on it.
         on_progress: Called now and then; return True to stop with the best so far.
 
     Returns:

@@ -28,6 +28,8 @@ class Stop(StrEnum):
     TIME = "TIME"
     MEMORY = "MEMORY"
     INTERRUPT = "INTERRUPT"
+    REACH = "REACH"
+    """First bounds showed that a proof is out of reach."""
 
 
 class Space(StrEnum):

@@ -10,8 +10,11 @@ from crowdopt.options.reading import BinOptions, LabelOptions, ScaleOptions
 
 SpaceName = Literal["dominance", "all"]
 
-DEFAULT_TIME_LIMIT = 60.0
-"""Seconds an engine may take unless told otherwise."""
+DEFAULT_TIME_LIMIT = 20.0
+"""Seconds a proof may take unless told otherwise: what people wait for."""
+
+PATIENT_TIME_LIMIT = 60.0
+"""Seconds that a check, or a method of others, may take: it has no labels to show before it is done."""
 
 
 EXPORT_GOLD = "export"
@@ -179,8 +182,9 @@ class TimeOptions(TypedDict, total=False):
         float,
         Option(
             DEFAULT_TIME_LIMIT,
-            "Seconds for the engine; past them the result is BOUNDED.",
-            more="Seconds for the engine; past them the result is BOUNDED. Of groups, for each of them.",
+            "Seconds for the proof; past them the result is BOUNDED. Labels do not depend on it.",
+            more="Seconds for the proof; past them the result is BOUNDED. The labels of what is not proved do not "
+            "depend on it: counted work finds them. Of groups, for each of them.",
             least=0,
         ),
     ]

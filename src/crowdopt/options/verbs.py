@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypedDict
 from crowdopt._option import Option, declared, split_texts, unexpected
 from crowdopt.errors import InputError
 from crowdopt.options.model import (
-    DEFAULT_TIME_LIMIT,
+    PATIENT_TIME_LIMIT,
     ClassOptions,
     GoldOptions,
     KnowledgeOptions,
@@ -78,7 +78,7 @@ class MethodOptions(TypedDict, total=False):
     time_limit: Annotated[
         float,
         Option(
-            DEFAULT_TIME_LIMIT,
+            PATIENT_TIME_LIMIT,
             "Seconds for each method.",
             more="Seconds for each method. Our engines then answer with what they have; others are stopped.",
             least=0,
@@ -136,7 +136,7 @@ class VerifyOptions(SourceOptions, ResourceOptions, JobOptions, total=False):
     time_limit: Annotated[
         float,
         Option(
-            DEFAULT_TIME_LIMIT,
+            PATIENT_TIME_LIMIT,
             "Seconds for the check of a bound.",
             more="Seconds for the check of the bound; of groups, for each of them.",
             least=0,

@@ -8,7 +8,8 @@ be meant:
 - labels that were taken as ordered agree better as mere categories, or the majority's labels break the order and are
   likelier,
 - tasks got a label that nobody answered,
-- a class of workers that was ranked above another one turns out to be worse.
+- a class of workers that was ranked above another one turns out to be worse,
+- a proof is out of reach, or was stopped after it had met likelier labels.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 
 from crowdopt.engines.scan import Cuts
 from crowdopt.model.agreement import agreement
-from crowdopt.model.certificate import Space
+from crowdopt.model.certificate import Space, Stop
 from crowdopt.model.objective import Objective
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ MAX_OVERRULED = 0.10
 
 MIN_GAIN = 0.1
 """Nats per task by which estimated selectivity must beat uniform selectivity to be worth a word."""
+
+MANY_LABELS = 5
+"""Labels up to which a proof is mostly a matter of seconds."""
 
 CLEARLY = 3.0
 """Standard errors by which a class must be better than one that is ranked above it to be worth a word."""
@@ -96,6 +100,29 @@ def advise_ranks(solution: ProofSolution) -> tuple[str, ...]:
             )
             return (f"{said} ({found}); turn the ranks round, or leave them out",)
     return ()
+
+
+def advise_proof(solution: ProofSolution) -> tuple[str, ...]:
+    """What to tell the user of a proof that was not finished: what could be proved instead, or what it met."""
+    certificate, buckets, said = solution.certificate, solution.buckets, []
+    if certificate.stop is Stop.REACH:
+        within_reach = []
+        if solution.scale.kind == "ordinal" and certificate.space is Space.ALL and buckets.n_labels > 2:
+            within_reach.append("answers that respect the order of the labels (--space dominance)")
+        if buckets.n_classes > 1:
+            within_reach.append("fewer classes of workers")
+        if buckets.n_labels > 2:
+            few = min(buckets.n_labels - 1, MANY_LABELS)
+            within_reach.append(f"labels merged into {few}, or less")
+        instead = f"; what could be proved instead: {', or '.join(within_reach)}" if within_reach else ""
+        said.append(f"these labels are the best that were found, but a proof is out of reach{instead}")
+    if solution.likelier is not None:
+        more = solution.likelier - certificate.objective
+        said.append(
+            f"the proof met labels that are likelier by {more:,.2g} nats before it was stopped; they are not the "
+            "answer, as the clock must not decide it: a longer run (--time-limit) may prove others"
+        )
+    return tuple(said)
 
 
 def advise_scale(scale: Scale, buckets: Buckets) -> tuple[str, ...]:

@@ -41,6 +41,8 @@ class ProofSolution(Solution):
         certificate: What was proved.
         seed: Seed of the engine's random choices.
         runner_up: The likeliest of all other mappings in the space, where the engine knows it: not in the file.
+        likelier: Log-likelihood of likelier labels that the proof met before it was stopped: not in the file. They are
+            not the answer, as it depends on the clock whether they are met.
         left: Whether someone asked to stop while it was compared with the consensus: not in the file.
     """
 
@@ -53,12 +55,19 @@ class ProofSolution(Solution):
     certificate: Certificate
     seed: int = 0
     runner_up: Ints | None = None
+    likelier: float | None = None
     left: bool = False
 
     @property
     def problem(self) -> Problem:
         """What the certificate speaks of."""
         return Problem(self.buckets, self.certificate.space, self.objective, self.ranked, self.reading.found)
+
+    @property
+    def gap_per_task(self) -> float | None:
+        """Nats by which better labels could still win, over the tasks that were answered; None if nothing is proved."""
+        gap = self.certificate.gap
+        return None if gap is None else gap / self.buckets.n_tasks
 
     @property
     def interrupted(self) -> bool:

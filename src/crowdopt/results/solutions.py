@@ -270,7 +270,18 @@ FIGURES: dict[Kind, tuple[str, ...]] = {
     ),
     "proof": (
         *("group", "proof", "stop", "space", "engine", "n_tasks", "n_workers", "n_responses", "n_labels"),
-        *("log_likelihood", "gap", "n_doubts", "alpha", "uncertain", "accuracy", "n_advice", "seconds", "failure"),
+        *(
+            "log_likelihood",
+            "gap",
+            "gap_per_task",
+            "n_doubts",
+            "alpha",
+            "uncertain",
+            "accuracy",
+            "n_advice",
+            "seconds",
+            "failure",
+        ),
     ),
 }
 """The columns of the summary by group."""

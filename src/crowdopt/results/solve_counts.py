@@ -13,7 +13,7 @@ from crowdopt.model.objective import read_selectivity
 from crowdopt.model.offsets import Offsets, checked_number
 from crowdopt.model.problem import Problem
 from crowdopt.model.scale import check_few_labels
-from crowdopt.results.advice import advise, advise_ranks, advise_scale, advise_unanswered
+from crowdopt.results.advice import advise, advise_proof, advise_ranks, advise_scale, advise_unanswered
 from crowdopt.results.beside_consensus import group_beside_consensus
 from crowdopt.results.prior import read_prior
 from crowdopt.results.solution_proof import ProofSolution
@@ -68,8 +68,10 @@ def solve_counted(counted: CountedProblem, wanted: SolveOptions, limits: Limits)
             *(advise_unanswered(scale, buckets, solved.mapping) if proved else ()),
         ),
         runner_up=solved.runner_up,
+        likelier=solved.likelier,
     )
-    return replace(solution, advice=(*solution.advice, *advise_ranks(solution))) if proved else solution
+    about_run = (*advise_ranks(solution), *advise_proof(solution)) if proved else ()
+    return replace(solution, advice=(*solution.advice, *about_run))
 
 
 def solve_group(

@@ -16,7 +16,7 @@ from crowdopt.errors import InputError
 from crowdopt.model.certificate import Proof, Space, Stop
 from crowdopt.model.claims import CLAIMS, UNKNOWN
 from crowdopt.model.order import violation
-from crowdopt.options.model import DEFAULT_TIME_LIMIT
+from crowdopt.options.model import PATIENT_TIME_LIMIT
 from crowdopt.results.words.sentences import overruling
 from crowdopt.verify.alternatives import agreement_of_best_names
 from crowdopt.verify.margins import about_choice, about_margins
@@ -72,7 +72,7 @@ def check_against(
     classes: tuple[WorkerClass, ...] = (),
     *,
     digest: str = "",
-    time_limit: float = DEFAULT_TIME_LIMIT,
+    time_limit: float = PATIENT_TIME_LIMIT,
 ) -> Verification:
     """Checks a solution against what was counted in the data, and the digest of their responses."""
     wrong = list(_about_classes(solution, classes)) or list(_about_data(solution, scale, buckets, numbers))

@@ -16,7 +16,8 @@ claimed to be better.
 Cost: O(B · R) per cell of the pricing, whose number grows exponentially with R: hundredths of a second for three
 labels, tenths for four, seconds for five; under an order also a minimum cut for every cell that the free bound does
 not settle. K classes have K (R − 1) dimensions: hundredths of a second for two labels and up to four classes, tenths
-for three labels and two or three classes. Past the limits the answer is BOUNDED, by the prices so far.
+for three labels and two or three classes. Past the limits the answer is BOUNDED, by the prices so far, and the
+labels are those of the search, which is counted work and always done to its end: they do not depend on the clock.
 """
 
 from __future__ import annotations

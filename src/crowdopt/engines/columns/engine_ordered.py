@@ -24,16 +24,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crowdopt.engines.columns.engine_all import FEW_STARTS, Columns
-from crowdopt.engines.columns.prover import Prover
+from crowdopt.engines.columns.engine_all import Columns
 from crowdopt.engines.columns.prover_by_cases import ProverByCases, relaxation_of
 from crowdopt.engines.isotone_em import IsotoneEM
-from crowdopt.engines.perturbation import shake
 from crowdopt.model.certificate import Stop
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Ints
-    from crowdopt.engines.base import Outcome
+    from crowdopt.engines.base import Limits
+    from crowdopt.model.problem import Problem
 
 STARTS = 64
 """Starts of hard EM before the first attempt at a proof."""
@@ -57,63 +56,73 @@ COARSE = 0.4
 class OrderedColumns(Columns):
     """One run."""
 
-    def run(self) -> Outcome:
-        """Searches, proves, and improves what cannot be proved, until that is of no use."""
-        self.climbs.run(FEW_STARTS)
-        self.stop = self._stopped()
-        if self.stop is not Stop.FINISHED or self.prove_by_cases():
-            return self._outcome()
-        em = IsotoneEM(self.climbs)
-        if self.climbs.stop is Stop.FINISHED:
-            self._climb(em.starts(STARTS, self.rng))
+    def __init__(self, problem: Problem, limits: Limits) -> None:
+        super().__init__(problem, limits)
+        self.em: IsotoneEM | None = None
+
+    def _prove_all(self) -> None:
+        """Proves, and improves what cannot be proved, until that is of no use."""
+        if self.prove_by_cases():
+            return
+        self._climb_on()
         buckets = self.problem.buckets
-        patient = buckets.n_classes * (buckets.n_labels - 1) >= MANY_DIMENSIONS
-        if patient and self.climbs.stop is Stop.FINISHED:
-            shake(self.climbs, self.rng, self._tolerance(), em)
-        self.stop = self.climbs.stop
+        if buckets.n_classes * (buckets.n_labels - 1) >= MANY_DIMENSIONS:
+            self._search()
         while self.stop is Stop.FINISHED:
             mapping, value = self._best()
-            finding = self._prove(mapping, value, self._tolerance(), cells=0)
+            finding = self._prove(self._prover(mapping, value, self._tolerance()), cells=0)
+            if self._is_to_be_repeated():
+                continue
             if finding.proved or finding.stopped:
-                break
-            self.climbs.bound = self.bound
-            better = shake(self.climbs, self.rng, self._tolerance(), em)
-            self.stop = self.climbs.stop
-            if not better and self.stop is Stop.FINISHED:
+                return
+            self._search()
+            if self.stop is Stop.FINISHED and self._best()[1] <= value + self._tolerance():
                 self._loosen(mapping, value, finding.likely - value)
-                break
-        return self._outcome()
+                return
 
     def prove_by_cases(self) -> bool:
-        """Tries the proof that needs no minimum cuts; returns whether that is the end, as it succeeds or time is up."""
-        mapping, value = self._best()
-        relaxation = relaxation_of(self.problem, self.memory)
-        prover = ProverByCases(relaxation, mapping, value, self._tolerance(), self.rng, self._go_on)
-        finding = prover.run({})
+        """Tries the proof that needs no minimum cuts; returns whether that is the end, as it succeeds or is stopped."""
+        relaxation, repeated = relaxation_of(self.problem, self.memory), True
+        while repeated:
+            mapping, value = self._best()
+            tolerance = self.problem.price_tolerance(value)
+            prover = ProverByCases(relaxation, mapping, value, tolerance, self.rng, self._go_on, patient=False)
+            finding = prover.run({})
+            repeated = self._is_to_be_repeated()
         if finding.bound < np.inf:
             gains = finding.gains[prover.relaxation.term_of]
             self._keep(finding.bound, {"prices": finding.prices.tolist(), "gains": gains.tolist()})
-        return finding.proved or finding.stopped
+        if finding.hopeless and self.stop is Stop.FINISHED:  # what respects the order takes longer to price
+            self.stop = Stop.REACH
+        return finding.proved or self.stop is not Stop.FINISHED
 
-    def _climb(self, mappings: Ints) -> None:
-        """Climbs from the different ones among mappings."""
-        mappings, block = np.unique(mappings, axis=0), self.climbs.moves.block
+    def _search(self) -> None:
+        """Does what is left of the search."""
+        self._climb_on()
+        if not self.searched:
+            self.searched, self.climbs.bound = True, self.bound
+            self._shake(self.em)
+
+    def _climb_on(self) -> None:
+        """Climbs from where hard EM ends, once: from the different ones among its ends."""
+        if self.em is not None or self.climbs.stop is not Stop.FINISHED:
+            return
+        self.em = IsotoneEM(self.climbs)
+        mappings, block = np.unique(self.em.starts(STARTS, self.dice), axis=0), self.climbs.moves.block
         for at in range(0, len(mappings), block):
             if not self.climbs.climb(mappings[at : at + block]):
-                return
+                break
+        self._heed_climbs()
 
     def _tolerance(self) -> float:
         return self.problem.price_tolerance(self._best()[1])
 
     def _loosen(self, mapping: Ints, value: float, room: float) -> None:
         """Proves bounds that leave room above the best mapping: as little as there are prices for, and time."""
-        low, high, every = 0.0, self.bound - value, np.arange(len(mapping))
+        low, high = 0.0, self.bound - value
         room = max(room, LEAST * high)  # as heuristics that miss the best sets tell too little
         while self.stop is Stop.FINISHED and high - low > CLOSE * high:
             room = min(room, (low + high) / 2)
-            prover = Prover(self.relaxation, mapping, value + room, COARSE * room, self.rng, self._go_on)
-            finding = prover.run(self.pool.known({}, self.relaxation, every, prover.prices.prices), 0)
-            self.pool.keep({}, self.relaxation, every, prover.found())
-            self._keep_finding(finding)
+            finding = self._prove(self._prover(mapping, value + room, COARSE * room), cells=0)
             low, high = (low, room) if finding.proved else (room, high)
             room = LESS * high if not low else (low + min(high, MORE * low)) / 2

@@ -39,6 +39,9 @@ FLIPPED = 20
 AT_ONCE = 1 << 17
 """Starts times items that are refitted between two looks at the limits, under an order."""
 
+STARTS_PER_CELL = 16
+"""Starts that are refitted in the time that one cell takes."""
+
 STEP = 0.3
 """How far to go to the prices of the linear program: they are at a corner, and others that prove as much are not."""
 
@@ -57,7 +60,9 @@ class Finding:
         gains: By term, what a label can gain at most.
         likely: About the bound that the best prices seen would prove, as far as heuristics tell.
         mixture: Where it failed: sets by share, greatest first, that cover all buckets (master_lp.py).
-        stopped: Whether the limits stopped it: of time, or of memory.
+        stopped: Whether the limits stopped it: of time, or of memory; or that it is out of reach.
+        hopeless: Whether it is out of reach: the bounds of pricing hardly fell.
+        cells: Cells that the bound took, where it failed.
         full: Whether the linear program was given up for the limit of memory: with more it might have proved more.
     """
 
@@ -69,6 +74,8 @@ class Finding:
     mixture: list[tuple[float, int, Bools]] = field(default_factory=list)
     stopped: bool = False
     full: bool = False
+    hopeless: bool = False
+    cells: int = 0
 
 
 class Prover:
@@ -81,6 +88,7 @@ class Prover:
         tolerance: Within which.
         rng: For random starts.
         go_on: Told a bound and the work done since the last call; asks to stop by returning False.
+        patient: Whether to go on where the bounds of pricing hardly fall.
     """
 
     def __init__(
@@ -91,8 +99,11 @@ class Prover:
         tolerance: float,
         rng: np.random.Generator,
         go_on: Callable[[float, int], bool],
+        *,
+        patient: bool = True,
     ) -> None:
         self.relaxation, self.target, self.tolerance, self.rng, self.go_on = relaxation, target, tolerance, rng, go_on
+        self.patient, self.hopeless = patient, False
         self.prices = Prices(relaxation, mapping, target, tolerance)
         self.share = SHARE * tolerance / relaxation.n_labels
         allowed = [at for at, term in enumerate(relaxation.terms) if term.log_share > -np.inf]
@@ -113,7 +124,7 @@ class Prover:
             known = {}
             if not self._mend():
                 break
-        return self._failed(cells)
+        return self.failed(cells)
 
     def seek(self, known: dict[int, Bools]) -> bool:
         """Looks for prices for which no violated cut is found, beginning with known sets by term."""
@@ -159,6 +170,7 @@ class Prover:
                 [heuristics.starting_probabilities(buckets, n_starts, self.rng), self.probabilities[-2 * n_starts :]]
             )
             sets, worth = self._good_sets(term, begin)
+            self._has_time(len(begin) * len(buckets) // STARTS_PER_CELL)
             worth_most[at] = max(worth_most[at], worth[0])
             violated = sets[worth > prices.gains[at] + self.share][:CUTS_AT_ONCE]
             if len(violated):
@@ -207,9 +219,11 @@ class Prover:
         if bound <= self.target + self.tolerance / 2:
             return Finding(proved=True, bound=bound, prices=prices.prices, gains=bounds)
         if self.stopped:
-            return Finding(proved=False, bound=bound, prices=prices.prices, gains=bounds, stopped=True)
+            return Finding(
+                proved=False, bound=bound, prices=prices.prices, gains=bounds, stopped=True, hopeless=self.hopeless
+            )
         added = sum(prices.add(at, np.array(found.sets)) for at, found in priced.items() if found.sets)
-        return None if added else self._failed(cells)
+        return None if added else self.failed(cells)
 
     def bounds(
         self, prices: Floats, thresholds: Floats, slack: float, *, first: bool, most: float = math.inf
@@ -230,17 +244,19 @@ class Prover:
 
             priced[at] = self.priced(at, prices, thresholds[at], slack, told, first=first)
             bounds[at] = priced[at].bound
-            self.stopped |= priced[at].full
+            self.hopeless |= priced[at].hopeless
+            self.stopped |= priced[at].full or self.hopeless
         return bounds, priced
 
     def priced(self, at: int, prices: Floats, threshold: float, slack: float, told: Told, *, first: bool) -> Priced:
         """The search for the set that is worth most to a label of a term."""
         buckets, term = self.relaxation.buckets, self.relaxation.terms[at]
         if self.relaxation.order is None:
-            return Pricing(buckets, term, prices, threshold, slack, self.relaxation.memory).run(told, first=first)
+            pricing = Pricing(buckets, term, prices, threshold, slack, self.relaxation.memory)
+            return pricing.run(told, first=first, patient=self.patient)
         items, known = self.relaxation.items[term.shape], self._cuts_of(at)
-        pricing = OrderedPricing(buckets, term, items, prices, threshold, slack, known, self.relaxation.memory)
-        return pricing.run(told, first=first)
+        ordered = OrderedPricing(buckets, term, items, prices, threshold, slack, known, self.relaxation.memory)
+        return ordered.run(told, first=first, patient=self.patient)
 
     def _find_room(self) -> bool:
         """Asks the linear program for prices within all cuts; returns whether there are any."""
@@ -258,16 +274,22 @@ class Prover:
             self.prices.move(self.master.prices, self.master.gains, 1.0)
         return True
 
-    def _has_time(self) -> bool:
-        self.stopped |= not self.go_on(math.inf, 0)
+    def _has_time(self, work: int = 0) -> bool:
+        """Tells of work that was done, and asks whether to go on; never again once it was told not to."""
+        if not self.stopped:
+            self.stopped = not self.go_on(math.inf, work)
         return not self.stopped
 
-    def _failed(self, cells: int) -> Finding:
+    def failed(self, cells: int) -> Finding:
         """The bound of the best prices seen, and where to branch."""
         slack = max(0.02 * (self.best[1] - self.target), self.share)
         nothing = np.full(len(self.relaxation.terms), -np.inf)
-        bounds, _ = self.bounds(self.best[0], nothing, slack / self.relaxation.n_labels, first=False, most=cells)
+        bounds, priced = self.bounds(self.best[0], nothing, slack / self.relaxation.n_labels, first=False, most=cells)
         bound = self.sum(self.best[0], bounds)
         mixture = self.master.mixture() if self.master is not None else []
         proved = bound <= self.target + self.tolerance / 2
-        return Finding(proved, bound, self.best[0], bounds, self.best[1], mixture, self.stopped, self.full)
+        looked = sum(found.cells for found in priced.values())
+        return Finding(
+            *(proved, bound, self.best[0], bounds, self.best[1], mixture, self.stopped, self.full, self.hopeless),
+            cells=looked,
+        )

@@ -108,11 +108,13 @@ class ProverByCases(Prover):
         try:
             return super().run(known, cells)
         except _TooMuch:
-            return self._failed(cells)
+            return self.failed(cells)
 
-    def _failed(self, cells: int) -> Finding:  # noqa: ARG002 -- see run
+    def failed(self, cells: int) -> Finding:  # noqa: ARG002 -- see run
+        """No bound: only that it failed."""
+        prices, gains = self.prices.prices, self.prices.gains
         return Finding(
-            proved=False, bound=math.inf, prices=self.prices.prices, gains=self.prices.gains, stopped=self.stopped
+            proved=False, bound=math.inf, prices=prices, gains=gains, stopped=self.stopped, hopeless=self.hopeless
         )
 
     def _good_sets(self, term: Term, begin: Floats) -> tuple[Bools, Floats]:
@@ -185,8 +187,9 @@ class ProverByCases(Prover):
             return told(bound - paid + _rounding(bound, paid), cells)
 
         search = Pricing(some, term, prices[case.free], threshold + paid, slack, self.relaxation.memory)
-        priced = search.run(told_worth, first=first)
-        if priced.full:
+        priced = search.run(told_worth, first=first, patient=self.patient)
+        self.hopeless |= priced.hopeless
+        if priced.full or priced.hopeless:
             raise _TooMuch
         sets = [*case.whole(np.array(priced.sets, bool).reshape(-1, len(some))), *known]
         bound = priced.bound - paid + _rounding(priced.bound, paid)

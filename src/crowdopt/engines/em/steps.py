@@ -69,7 +69,10 @@ def named_start(name: str, n_labels: int) -> Floats:
 
 @dataclass
 class Watch:
-    """Asks the limits on behalf of one run after another; ``best`` and ``rounds`` are those of the runs before."""
+    """Asks the limits on behalf of one run after another; ``best`` and ``rounds`` are those of the runs before.
+
+    Rounds are counted (MAX_ROUNDS), so no clock is asked: it must not decide what comes out.
+    """
 
     problem: Problem
     limits: Limits
@@ -79,7 +82,7 @@ class Watch:
     def reached(self, value: float, rounds: int) -> Stop | None:
         """Whether to stop, and why."""
         work = (self.rounds + rounds) * self.problem.buckets.n_buckets
-        return self.limits.reached(max(self.best, value), self.problem.plain_bound, work)
+        return self.limits.without_clock.reached(max(self.best, value), self.problem.plain_bound, work)
 
 
 def start_matrix(problem: Problem, start: Start) -> Floats:

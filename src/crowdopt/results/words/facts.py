@@ -25,6 +25,8 @@ def facts_of(solution: ProofSolution) -> dict[str, Any]:
         "log_likelihood": certificate.objective,
         "bound": certificate.bound,
         "gap": certificate.gap,
+        "gap_per_task": solution.gap_per_task,
+        "likelier": solution.likelier,
         "tolerance": certificate.tolerance,
         "work": certificate.work,
         "seconds": certificate.seconds,

@@ -26,12 +26,13 @@ NEARLY_ALL = 0.985
 
 _STOPPED = {
     Stop.FINISHED: ("search finished", "The search ended with this gap still open"),
-    Stop.TIME: ("stopped by the time limit", "The time limit stopped the search before it could prove more"),
+    Stop.TIME: ("stopped by the time limit", "The time limit stopped the proof, not the search for labels"),
     Stop.MEMORY: (
         "stopped by the limit of memory (--memory-limit)",
         "The limit of memory (--memory-limit) stopped the search before it could prove more",
     ),
     Stop.INTERRUPT: ("interrupted", "The search was interrupted before it could prove more"),
+    Stop.REACH: ("a proof is out of reach", "First bounds showed that a proof is out of reach"),
 }
 """Why an answer is BOUNDED: in the headline, and in the verdict."""
 
@@ -76,7 +77,8 @@ def _proved(solution: ProofSolution, *, run: bool) -> str:
         return f"PROVED: the most likely among {where}; {value}{how}"
     stopped = "; " + _why_stopped(certificate)[0] if run else ""
     gap = f"{certificate.gap:,.0f}" if (certificate.gap or 0.0) >= 1000 else f"{certificate.gap:,.3g}"
-    return f"BOUNDED: within {gap} nats of the most likely among {where}; {value}{stopped}{how}"
+    each = f"{solution.gap_per_task:,.2g} per task"
+    return f"BOUNDED: within {gap} nats ({each}) of the most likely among {where}; {value}{stopped}{how}"
 
 
 def _why_stopped(certificate: Certificate) -> tuple[str, str]:
@@ -128,8 +130,9 @@ def _undoubted(solution: ProofSolution) -> ReportVerdict:
         sentence = f"These answers are the most likely among {among}."
         return ReportVerdict("PROVED", sentence, (_beyond(solution), model))
     gap = nats(certificate.gap or 0.0)
+    each = f"at most {nats(solution.gap_per_task or 0.0)} nats per task"
     sentence = f"These answers are within {gap} nats of the most likely among {among}."
-    stopped = f"{_why_stopped(certificate)[1]}: an answer that is up to {gap} nats likelier may exist."
+    stopped = f"{_why_stopped(certificate)[1]}: an answer that is up to {gap} nats likelier, {each}, may exist."
     return ReportVerdict("BOUNDED", sentence, (stopped, model))
 
 
