@@ -14,6 +14,7 @@ from crowdopt.options.model import DEFAULT_TIME_LIMIT
 if TYPE_CHECKING:
     from crowdopt._arrays import Ints
     from crowdopt.model.margins import Margins
+    from crowdopt.model.parameters import ModelParameters
     from crowdopt.model.problem import Problem
 
 
@@ -93,6 +94,7 @@ class Outcome:
         runner_up: The likeliest of all other mappings in the space, where the engine knows it.
         tolerance: Within which the engine proves, where that is not the tolerance of an evaluation.
         witness: What lets another program check the bound, where the data alone do not.
+        parameters: Matrices and shares that the engine found, where they do not follow from the mapping.
     """
 
     mapping: Ints
@@ -105,6 +107,7 @@ class Outcome:
     runner_up: Ints | None = None
     tolerance: float | None = None
     witness: dict[str, Any] | None = None
+    parameters: ModelParameters | None = None
 
 
 @dataclass(frozen=True)
