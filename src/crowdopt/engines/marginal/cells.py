@@ -1,4 +1,4 @@
-"""What the responses themselves rule out, without looking at any box (docs/theory.md, Facts 9 and 10).
+"""What the responses themselves rule out, without looking at any box (docs/theory.md, Fact 10).
 
 No parameters explain the counts of answers better than the counts explain themselves: the *saturated* bound. What is
 near it must have nearly the observed probability for every choice of few answers: the cells.

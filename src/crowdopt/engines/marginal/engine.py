@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
 def marginal(problem: Problem, limits: Limits) -> Outcome:
     """Finds the parameters of the largest marginal likelihood, and bounds how much more others can have."""
-    limits = replace(limits, started=limits.started + _seconds_to_compile())
+    before = time.monotonic()
+    _compile()
+    limits = replace(limits, started=limits.started + time.monotonic() - before)
     likelihood = MarginalLikelihood.of(problem)
     start, rounds = best_of_starts(likelihood, limits.seed)
     search = BoxSearch(likelihood, limits, start)
@@ -60,13 +62,11 @@ def marginal(problem: Problem, limits: Limits) -> Outcome:
 
 
 @cache
-def _seconds_to_compile() -> float:
-    """Compiles all loops, which takes some twenty seconds the very first time, and no time of the search."""
-    before = time.monotonic()
+def _compile() -> None:
+    """Compiles all loops, which takes some ten seconds the very first time; that is no time of the search."""
     counts, weights = np.array([[[3.0, 1.0]], [[1.0, 3.0]], [[4.0, 0.0]]]), np.array([3.0, 2.0, 1.0])
     tiny = MarginalLikelihood(counts, weights, np.zeros((3, 2)), None, interchangeable=True)
     BoxSearch(tiny, Limits(np.inf), np.full((3, 2), 0.5)).run()
-    return time.monotonic() - before
 
 
 def _best_names(likelihood: MarginalLikelihood, point: Floats) -> Floats:

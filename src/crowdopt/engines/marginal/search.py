@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 MOST_SPLITS = 150_000
 """Splits that a witness has at most: three numbers each."""
 
-MOST_BOXES = 2_000_000
+MOST_BOXES = 1_000_000
+"""Open boxes; each takes some hundred bytes beside its numbers."""
+
 FEW_BOXES = 50
 """Boxes from each of which EM climbs; of later ones, from every so many."""
 
@@ -91,7 +93,7 @@ class BoxSearch:
         """Splits boxes until none is left, or a limit is reached."""
         if self.at_most <= self.threshold:
             return Stop.FINISHED
-        most = self.limits.fit(MOST_BOXES, 16 * self.best.size + 400)
+        most = self.limits.fit(MOST_BOXES, 16 * self.best.size + 1_000)
         self._push(*self.likelihood.whole_space(), self.at_most, 0)
         while self._open and -self._open[0][0] > self.threshold:
             if self.boxes % BOXES_BETWEEN_REPORTS < 2:

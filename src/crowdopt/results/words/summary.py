@@ -53,6 +53,8 @@ def summarise(solution: ProofSolution) -> Summary:
         "uncertain": f"{solution.share_uncertain:.1%} of the labels are less probable than {UNCERTAIN_BELOW:.0%}"
         + _but(int(buckets.weights[solution.margins.tied].sum()), "tied with another answer"),
     }
+    if solution.parameters is not None:
+        facts |= {"likelihood": "marginal: labels are averaged over, then the most probable ones are given"}
     if "smoothing" in solution.reading.found:
         facts["smoothing"] = (
             "pseudo-counts, found in the same responses; they are part of the log-likelihood, which does not compare "
@@ -192,6 +194,9 @@ def labels_in_words(solution: Solution, tasks: Sequence[int] | Ints) -> str:
 def _selectivity(solution: ProofSolution) -> str:
     if solution.objective.kind == "none":
         return "not used"
+    if solution.parameters is not None and not solution.objective.shares:
+        shares = zip(solution.scale.labels, solution.parameters.shares, strict=True)
+        return "found with the matrices: " + ", ".join(f"{label} {share:.4g}" for label, share in shares)
     if solution.objective.kind == "estimated":
         return "estimated with the labels"
     said = "found in the same responses: " if "shares" in solution.reading.found else "given: "
