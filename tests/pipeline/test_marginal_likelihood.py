@@ -61,6 +61,14 @@ def test_what_does_not_go_with_it_is_refused_in_one_line(data, options, named):
     assert "\n" not in str(refused.value)
 
 
+def test_a_search_that_was_stopped_says_so(data):
+    rare = data.sample(90, random_state=1)
+    stopped = prove(rare, likelihood="marginal", each=True, time_limit=0.0)
+    assert (stopped.certificate.proof, stopped.certificate.stop) == ("BOUNDED", "TIME")
+    assert any("a longer run" in line for line in stopped.advice)
+    assert not any("a longer run" in line for line in prove(data, likelihood="marginal").advice)
+
+
 def test_there_are_two_likelihoods(data):
     with pytest.raises(InputError, match="joint or marginal"):
         prove(data, likelihood="conditional")

@@ -8,7 +8,8 @@ be meant:
 - labels that were taken as ordered agree better as mere categories, or the majority's labels break the order and are
   likelier,
 - tasks got a label that nobody answered,
-- a class of workers that was ranked above another one turns out to be worse.
+- a class of workers that was ranked above another one turns out to be worse,
+- a search over parameters was stopped.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ import numpy as np
 
 from crowdopt.engines.scan import Cuts
 from crowdopt.model.agreement import agreement
-from crowdopt.model.certificate import Space
+from crowdopt.model.certificate import Space, Stop
 from crowdopt.model.objective import Objective
 
 if TYPE_CHECKING:
     from crowdopt._arrays import Ints
     from crowdopt.model.buckets import Buckets
+    from crowdopt.model.certificate import Certificate
     from crowdopt.model.problem import Problem
     from crowdopt.model.scale import Scale
     from crowdopt.results.solution_proof import ProofSolution
@@ -67,6 +69,13 @@ def advise(problem: Problem, mapping: Ints) -> tuple[str, ...]:
                 "or --space all"
             )
     return tuple(advice)
+
+
+def advise_longer(certificate: Certificate) -> tuple[str, ...]:
+    """What to tell the user if a search over parameters was stopped: labels are not those that it had found by then."""
+    if certificate.space is not Space.PARAMETERS or certificate.stop is Stop.FINISHED:
+        return ()
+    return ("the search was stopped: a longer run (--time-limit) may prove more, or find better parameters",)
 
 
 def advise_unanswered(scale: Scale, buckets: Buckets, mapping: Ints) -> tuple[str, ...]:

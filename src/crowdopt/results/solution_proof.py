@@ -117,10 +117,10 @@ class ProofSolution(Solution):
         """
         if counts.shape[1] == len(self.matrix):
             return self.matrix
-        return np.concatenate([self.matrix, pooled_matrix(self._behind_matrix, self.objective)])
+        return np.concatenate([self.matrix, pooled_matrix(self.responses_by_label, self.objective)])
 
     @property
-    def _behind_matrix(self) -> Counts:
+    def responses_by_label(self) -> Counts:
         """The responses (label, class, answer) that tasks of each label have, or are expected to have."""
         if self.parameters is None:
             return self._by_label[0]

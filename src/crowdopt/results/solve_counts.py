@@ -13,7 +13,7 @@ from crowdopt.model.objective import read_selectivity
 from crowdopt.model.offsets import Offsets, checked_number
 from crowdopt.model.problem import Problem
 from crowdopt.model.scale import check_few_labels
-from crowdopt.results.advice import advise, advise_ranks, advise_scale, advise_unanswered
+from crowdopt.results.advice import advise, advise_longer, advise_ranks, advise_scale, advise_unanswered
 from crowdopt.results.beside_consensus import group_beside_consensus
 from crowdopt.results.prior import read_prior
 from crowdopt.results.solution_proof import ProofSolution
@@ -83,6 +83,7 @@ def solve_counted(counted: CountedProblem, wanted: SolveOptions, limits: Limits)
         seed=wanted["seed"],
         advice=(
             *(advise(problem, solved.mapping) if proved and solved.parameters is None else ()),
+            *advise_longer(solved.certificate),
             *(() if scale_said else advise_scale(scale, buckets)),
             *(advise_unanswered(scale, buckets, solved.mapping) if proved else ()),
         ),

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from crowdopt.verify.optimum_marginal import Marginal
 
 EPS = 2.0**-50
-PAD = 1e-14
-"""What a sum of probabilities may be off."""
+PAD = 1e-13
+"""What a sum of the probabilities of up to 400 labels may be off."""
 
 NEVER = -1e30
 """The logarithm of zero."""
@@ -27,6 +27,9 @@ FAR = -1e6
 """Ends below this are taken for minus infinity: planes are level there."""
 
 HALVINGS = 12
+
+MULTIPLIERS = 4
+"""Of how many multipliers the best is taken."""
 
 
 def logs_of(p: Floats) -> Floats:
@@ -47,18 +50,15 @@ def summing_to_one(low: Floats, high: Floats, first_row: int) -> tuple[Floats, F
 def largest_in_rows(c: Floats, low: Floats, high: Floats) -> Floats:
     """At least the maximum of Σ c ln p over {low ≤ p ≤ high, Σ p = 1}, for arrays whose last axis are the answers.
 
-    Any μ gives a bound: the maximum of Σ c ln p + μ (1 − Σ p) over the box alone. Where p is at no end, the best μ is
-    Σ c less those at ends; tried are the numbers at which some p reaches an end, and what these give next.
+    Any μ gives a bound: the maximum of Σ c ln p + μ (1 − Σ p) over the box alone. Σ c is right where no p is at an end;
+    each of the next ones is right if the same p stay at their ends.
     """
     n, whole = c.shape[-1], c.sum(axis=-1)
     best = np.where(c > 0, c * logs_of(high), 0.0).sum(axis=-1) * (1 - (n + 4) * EPS)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        tried = [whole, *(c[..., a] / end[..., a] for end in (low, high) for a in range(n))]
-    for start in tried:
-        mu = np.where(np.isfinite(start), start, whole)
-        for again in range(2):
-            value, mu = _dual(c, low, high, np.minimum(mu, 1e4 * whole) if again else mu)
-            best = np.minimum(best, value)
+    mu = whole
+    for _ in range(MULTIPLIERS):
+        value, mu = _dual(c, low, high, np.minimum(mu, 1e4 * whole))
+        best = np.minimum(best, value)
     return np.asarray(np.minimum(best, 0.0))
 
 

@@ -18,8 +18,8 @@ EPS = 2.0**-50
 NONE_AT_ALL = -1e30
 """Stands for the logarithm of zero: finite, so that zero times it is zero."""
 
-SUM_PAD = 1e-14
-"""Absolute allowance for one minus a sum of probabilities of at most sixty labels."""
+SUM_PAD = 1e-13
+"""Absolute allowance for one minus a sum of probabilities: of up to 400 labels, where the sum is at most two."""
 
 MOST_CORNERS = 7
 """Labels up to which the corners of a row's box are looked at; beyond, every entry by itself is as small as it can."""

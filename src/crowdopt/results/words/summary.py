@@ -54,7 +54,7 @@ def summarise(solution: ProofSolution) -> Summary:
         + _but(int(buckets.weights[solution.margins.tied].sum()), "tied with another answer"),
     }
     if solution.parameters is not None:
-        facts |= {"likelihood": "marginal: labels are averaged over, then the most probable ones are given"}
+        facts["likelihood"] = _about_marginal(solution)
     if "smoothing" in solution.reading.found:
         facts["smoothing"] = (
             "pseudo-counts, found in the same responses; they are part of the log-likelihood, which does not compare "
@@ -69,6 +69,13 @@ def summarise(solution: ProofSolution) -> Summary:
     matrices = {name: matrix_cells(solution, matrix) for name, matrix in zip(names, solution.matrix, strict=True)}
     said = after_doubts(solution.doubts, headline(solution))
     return Summary(said, verdict_of(solution), solution.notes, facts, matrices, solution.advice)
+
+
+def _about_marginal(solution: ProofSolution) -> str:
+    """What was maximised over, and how labels get their names."""
+    free = "; where labels could exchange their names, they have those that agree with most responses"
+    said = "marginal: labels are averaged over, then the most probable ones are given; probabilities may be zero"
+    return said + (free if solution.objective.interchangeable else "")
 
 
 def input_facts(solution: Solution, workers: str, per_task: str) -> dict[str, str]:
