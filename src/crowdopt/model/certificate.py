@@ -41,6 +41,10 @@ class Space(StrEnum):
     """Every response matrix and all shares of labels, zeros included, for the marginal likelihood."""
 
 
+MAPPING_SPACES = (Space.DOMINANCE, Space.ALL)
+"""The spaces whose points are mappings."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
     """What is known about an answer.
