@@ -53,8 +53,8 @@ def largest_in_rows(c: Floats, low: Floats, high: Floats) -> Floats:
     Any μ gives a bound: the maximum of Σ c ln p + μ (1 − Σ p) over the box alone. Σ c is right where no p is at an end;
     each of the next ones is right if the same p stay at their ends.
     """
-    n, whole = c.shape[-1], c.sum(axis=-1)
-    best = np.where(c > 0, c * logs_of(high), 0.0).sum(axis=-1) * (1 - (n + 4) * EPS)
+    n, whole = c.shape[-1], _added(c)
+    best = _added(np.where(c > 0, c * logs_of(high), 0.0)) * (1 - (n + 4) * EPS)
     mu = whole
     for _ in range(MULTIPLIERS):
         value, mu = _dual(c, low, high, np.minimum(mu, 1e4 * whole))
@@ -62,17 +62,25 @@ def largest_in_rows(c: Floats, low: Floats, high: Floats) -> Floats:
     return np.asarray(np.minimum(best, 0.0))
 
 
+def _added(x: Floats) -> Floats:
+    """Sums over the answers, the last axis: faster than ``sum`` where it is short."""
+    total = x[..., 0].copy()
+    for a in range(1, x.shape[-1]):
+        total += x[..., a]
+    return np.asarray(total)
+
+
 def _dual(c: Floats, low: Floats, high: Floats, mu: Floats) -> tuple[Floats, Floats]:
     """The bound by a multiplier, and the multiplier that would be right if the same entries stay at their ends."""
     n = c.shape[-1]
     safe = np.maximum(mu, 1e-290)[..., None]
     p = np.clip(np.where(c > 0, c / safe, 0.0), low, high)
-    terms, total = np.where(c > 0, c * logs_of(p), 0.0), p.sum(axis=-1)
-    value = terms.sum(axis=-1) + mu * (1 - total)
-    value = value + (n + 4) * EPS * (np.abs(terms).sum(axis=-1) + mu * (1 + total))
+    terms, total = _added(np.where(c > 0, c * logs_of(p), 0.0)), _added(p)  # terms are never positive
+    value = terms + mu * (1 - total)
+    value = value + (n + 4) * EPS * (mu * (1 + total) - terms)
     free = (p > low) & (p < high)
-    rest = 1 - np.where(free, 0.0, p).sum(axis=-1)
-    again = np.where(free, c, 0.0).sum(axis=-1) / np.where(rest > 0, rest, np.inf)
+    rest = 1 - _added(np.where(free, 0.0, p))
+    again = _added(np.where(free, c, 0.0)) / np.where(rest > 0, rest, np.inf)
     return np.where(mu > 0, value, np.inf), np.where(again > 0, again, mu)
 
 
