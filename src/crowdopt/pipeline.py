@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from crowdopt._option import complete, parse_bytes, taking
@@ -18,7 +17,7 @@ from crowdopt.data.readers.open_files import explain_errors
 from crowdopt.data.reading import Reading
 from crowdopt.engines.base import Limits, OnProgress
 from crowdopt.errors import ClassError, InputError
-from crowdopt.model.offsets import checked_number
+from crowdopt.model.offsets import checked_number, checked_whole
 from crowdopt.model.scale import check_few_labels
 from crowdopt.options.model import SolveOptions
 from crowdopt.options.verbs import AggregateOptions, ProveOptions, belongs_to_aggregate, belongs_to_prove
@@ -30,7 +29,7 @@ from crowdopt.results.found_classes import checked_n_classes, with_found_classes
 from crowdopt.results.groups.solve_groups import OnGroup, aggregate_groups, prove_groups
 from crowdopt.results.solution import Solution
 from crowdopt.results.solve_consensus import solve_consensus
-from crowdopt.results.solve_counts import solve_counted
+from crowdopt.results.solve_counts import check_likelihood, solve_counted
 from crowdopt.results.source_consensus import consensus_columns, tasks_of
 
 if TYPE_CHECKING:
@@ -326,7 +325,7 @@ def _check_options(options: AggregateOptions | ProveOptions, group: str) -> tupl
     options["labels"] = _several(options["labels"], "labels", "lowest")
     parse_bytes(options["memory_limit"])
     if options["jobs"] is not None:
-        options["jobs"] = _whole(options["jobs"], "the number of jobs", at_least=1)
+        options["jobs"] = checked_whole(options["jobs"], "the number of jobs", at_least=1)
     if group and options["gold"] is not None:
         raise InputError(
             "tasks of known label (--gold) do not go with --group: take the rows of a group alone, with its gold"
@@ -338,7 +337,8 @@ def _check_model(options: ProveOptions, group: str) -> None:
     """Checks options that only ``prove`` has."""
     options["ranked"] = _several(options["ranked"], "ranked", "best")
     options["time_limit"] = checked_number(options["time_limit"], "the time limit")
-    options["seed"] = _whole(options["seed"], "the seed", at_least=0)
+    options["seed"] = checked_whole(options["seed"], "the seed", at_least=0)
+    check_likelihood(options)
     _check_classes(options, group)
 
 
@@ -392,9 +392,3 @@ def _closed_on_error(workspace: Workspace | None) -> Iterator[None]:
         if workspace is not None:
             workspace.close()
         raise
-
-
-def _whole(value: Any, called: str, *, at_least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
-        raise InputError(f"{called} must be a whole number of at least {at_least}, not {value!r}")
-    return int(value)

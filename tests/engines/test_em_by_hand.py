@@ -14,7 +14,7 @@ from crowdopt.engines.em.soft import soft_em
 from crowdopt.engines.em.steps import START_NAMES, named_start
 from crowdopt.errors import InputError
 from crowdopt.model.buckets import Buckets
-from crowdopt.model.certificate import Space, Stop
+from crowdopt.model.certificate import MAPPING_SPACES, Space, Stop
 from crowdopt.model.objective import Objective
 from crowdopt.model.offsets import Offsets
 from crowdopt.model.problem import Problem
@@ -123,7 +123,7 @@ def test_em2_for_two_labels_stays_at_one_label_and_a_low_likelihood(kind):
     assert best.work == (2 + 2 + 2) * 4
 
 
-@pytest.mark.parametrize("space", Space)
+@pytest.mark.parametrize("space", MAPPING_SPACES)
 @pytest.mark.parametrize("n_labels", [2, 3, 4])
 def test_names_agree_with_most_responses_where_the_likelihood_cannot_tell_them_apart(n_labels, space):
     rng, differ = np.random.default_rng(12), 0

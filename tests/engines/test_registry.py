@@ -15,7 +15,7 @@ from crowdopt.engines.columns.engine import columns
 from crowdopt.engines.registry import ENGINES
 from crowdopt.errors import InputError
 from crowdopt.model.buckets import Buckets
-from crowdopt.model.certificate import Stop
+from crowdopt.model.certificate import MAPPING_SPACES, Stop
 from crowdopt.model.claims import CLAIMS
 from crowdopt.model.objective import Objective
 from crowdopt.model.problem import Problem
@@ -120,7 +120,7 @@ def stopped_chain(chain):
 @pytest.mark.parametrize("name", ENGINES)
 def test_no_engine_answers_what_its_claims_do_not_cover(name):
     """What an engine refuses, and what ``verify`` expects of it, are written in two places, and agree."""
-    for n_labels, n_classes, space in itertools.product((2, 3, 4), (1, 2), Space):
+    for n_labels, n_classes, space in itertools.product((2, 3, 4), (1, 2), MAPPING_SPACES):
         counts = np.eye(n_labels, dtype=int)[:, None].repeat(n_classes, axis=1)
         problem = Problem(Buckets.from_arrays(counts)[0], space, Objective())
         assert CLAIMS[name].cover(problem) or ENGINES[name].refuses(problem)

@@ -13,7 +13,7 @@ from crowdopt.engines.scan import rank_by_share, scan
 from crowdopt.engines.solve import solve
 from crowdopt.errors import InputError
 from crowdopt.model.buckets import Buckets
-from crowdopt.model.certificate import Proof, Space, Stop
+from crowdopt.model.certificate import MAPPING_SPACES, Proof, Space, Stop
 from crowdopt.model.objective import Objective
 from crowdopt.model.problem import Problem
 from support import oracle
@@ -70,7 +70,7 @@ def varies(tasks: np.ndarray) -> bool:
     return len(np.unique(tasks.sum(axis=1))) > 1
 
 
-@pytest.mark.parametrize("space", list(Space))
+@pytest.mark.parametrize("space", MAPPING_SPACES)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in PLAIN_KINDS])
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "varying"])
 def test_equals_brute_force_with_offsets(equal, kind, space, effort):

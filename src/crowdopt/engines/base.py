@@ -16,6 +16,7 @@ from crowdopt.options.model import DEFAULT_TIME_LIMIT
 if TYPE_CHECKING:
     from crowdopt._arrays import Ints
     from crowdopt.model.margins import Margins
+    from crowdopt.model.parameters import ModelParameters
     from crowdopt.model.problem import Problem
 
 
@@ -109,6 +110,7 @@ class Outcome:
         witness: What lets another program check the bound, where the data alone do not.
         likelier: Log-likelihood of likelier labels that a proof met before it was stopped; None if it met none. They
             are not handed over, as it depends on the clock whether they are met.
+        parameters: Matrices and shares that the engine found, where they do not follow from the mapping.
     """
 
     mapping: Ints
@@ -122,6 +124,7 @@ class Outcome:
     tolerance: float | None = None
     witness: dict[str, Any] | None = None
     likelier: float | None = None
+    parameters: ModelParameters | None = None
 
 
 @dataclass(frozen=True)

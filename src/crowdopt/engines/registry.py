@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from crowdopt._arrays import Ints
     from crowdopt.model.certificate import Certificate
     from crowdopt.model.margins import Margins
+    from crowdopt.model.parameters import ModelParameters
     from crowdopt.model.problem import Problem
 
 
@@ -59,6 +60,7 @@ class Solved:
     margins: Margins
     runner_up: Ints | None
     likelier: float | None = None
+    parameters: ModelParameters | None = None
 
 
 def run(
@@ -87,13 +89,15 @@ def run(
         fingerprint=problem.buckets.fingerprint(labels, classes, responses),
     )
     margins = outcome.margins or single_moves(problem, outcome.mapping)
-    return Solved(outcome.mapping, certificate, margins, outcome.runner_up, outcome.likelier)
+    return Solved(outcome.mapping, certificate, margins, outcome.runner_up, outcome.likelier, outcome.parameters)
 
 
 def check_engine(problem: Problem, engine: str) -> None:
     """Raises where the named engine cannot answer."""
     if engine == "auto":
         return
+    if problem.space is Space.PARAMETERS:
+        raise InputError(f"engine {engine!r} decides labels; the marginal likelihood has an engine of its own")
     if engine not in ENGINES:
         raise InputError(f"there is no engine {engine!r}; there are auto, {', '.join(ENGINES)}")
     if reason := ENGINES[engine].refuses(problem):
@@ -112,6 +116,8 @@ def check_ranked(problem: Problem) -> None:
 def _answer(problem: Problem, limits: Limits, engine: str) -> tuple[str, Outcome]:
     """The name of the engine that answered, and its outcome."""
     asked = ENGINES.get(engine)
+    if problem.space is Space.PARAMETERS:
+        return "marginal", engine_named("marginal").run(problem, limits)  # found here, as it needs a compiler
     if problem.buckets.n_labels == 1 and not (asked and asked.one_label):
         return TRIVIAL.name, TRIVIAL.run(problem, limits)
     if asked is None:

@@ -39,6 +39,12 @@ class Space(StrEnum):
     """Mappings that respect the order of the scale."""
     ALL = "all"
     """Every mapping of tasks to labels."""
+    PARAMETERS = "parameters"
+    """Every response matrix and all shares of labels, zeros included, for the marginal likelihood."""
+
+
+MAPPING_SPACES = (Space.DOMINANCE, Space.ALL)
+"""The spaces whose points are mappings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +57,8 @@ class Certificate:
         space: The mappings among which ``bound`` holds. For two labels the default is ``dominance``; it reads
             ``all`` where the optimum is one over all mappings as well.
         given: What the proof takes for granted: for example the selectivity.
-        objective: Log-likelihood of the answer, in nats.
-        bound: No mapping in the space is more likely than this; None where nothing was proved.
+        objective: Log-likelihood of the answer, in nats; over ``parameters`` the marginal one.
+        bound: No mapping in the space is more likely than this, and no parameters are; None where nothing was proved.
         tolerance: Log-likelihoods closer than this are not told apart (rounding included).
         engine: The engine that answered.
         work: Mappings (or steps) that the engine evaluated: a measure of effort free of the machine's noise.
@@ -60,7 +66,9 @@ class Certificate:
         fingerprint: SHA-256 of the responses, counts and label texts that the certificate speaks of.
         witness: What lets another program check the bound, where the data alone do not; else None. For the engine
             ``columns``: ``prices`` of all buckets and the ``gains`` of all labels, or a ``bucket`` by whose label the
-            space is split, with a witness for each part as ``children`` by label.
+            space is split, with a witness for each part as ``children`` by label. For the marginal likelihood: the
+            ``entries`` of parameters by which boxes are split, and where (``at``), depth first, -1 for a box that is
+            not; and the class and answers whose probabilities give labels their ``names``.
     """
 
     proof: Proof
@@ -83,6 +91,11 @@ class Certificate:
             raise ValueError(f"a gap of {self.gap} nats is not a proof")
         if self.work < 0 or self.seconds < 0:
             raise ValueError("nothing is done with less than no work, in less than no time")
+
+    @property
+    def likelihood(self) -> str:
+        """What is maximised: ``joint``, that of decided labels, or ``marginal``, with the labels averaged over."""
+        return "marginal" if self.space is Space.PARAMETERS else "joint"
 
     @property
     def gap(self) -> float | None:

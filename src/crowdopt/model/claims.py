@@ -36,6 +36,7 @@ class Claims:
         exhaustive: Whether it looks at every mapping that respects the order. If it finishes, its margins are exact,
             and it took the likeliest mapping, of several the one that agrees with most responses.
         best_names: Whether interchangeable labels have the names that agree with most responses, also where it stopped.
+        boxes: Whether it proves parameters by boxes of them, which it may leave as a witness.
         prices: Whether it proves by prices: it may leave them as a witness, and its tolerance is theirs.
         looked_up: Whether its margins are sums of looked-up logarithms, which are less exact.
         majority: Whether labels are those of the majority, the lowest of several, and ties are those of votes.
@@ -51,6 +52,7 @@ class Claims:
     margins: Literal["moves", "closures", "thresholds"] = "moves"
     exhaustive: bool = False
     best_names: bool = False
+    boxes: bool = False
     prices: bool = False
     looked_up: bool = False
     majority: bool = False
@@ -81,6 +83,9 @@ CLAIMS = {
         "crowdopt.engines.columns.engine:COLUMNS", proves=True, margins="closures", best_names=True, prices=True
     ),
     "search": Claims("crowdopt.engines.local_search:SEARCH", proves=True, margins="closures", best_names=True),
+    "marginal": Claims(
+        "crowdopt.engines.marginal.engine:MARGINAL", by_name=False, proves=True, space=Space.PARAMETERS, boxes=True
+    ),
     "vote": Claims("crowdopt.engines.vote:VOTE", "majority vote", majority=True),
     "em1": Claims("crowdopt.engines.em.hard:EM1", "EM(1), from workers mostly right"),
     "em2": Claims("crowdopt.engines.em.hard:EM2", "EM(2), from workers who guess"),

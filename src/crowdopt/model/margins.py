@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from crowdopt.model.objective import CountTable
     from crowdopt.model.problem import Problem
 
-MarginKind = Literal["exact", "upper"]
+MarginKind = Literal["exact", "upper", "odds"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,9 @@ class Margins:
 
     Attributes:
         values: Nats lost by giving the bucket another label; infinite where it can have no other.
-        kind: ``exact``: by the best mapping that does so; ``upper``: by one such mapping, so the loss is at most this.
+        kind: ``exact``: by the best mapping that does so; ``upper``: by one such mapping, so the loss is at most this;
+            ``odds``: not a loss, but by how much the label is more probable than the next one, as a logarithm, where
+            the labels are averaged over.
         tied: Whether an equally good mapping gives the bucket another label.
     """
 

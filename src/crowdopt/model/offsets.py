@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -121,3 +121,10 @@ def checked_number(value: Any, name: str) -> float:
         return float(value)
     except OverflowError:
         raise InputError(f"{name} is too large") from None
+
+
+def checked_whole(value: Any, called: str, *, at_least: int) -> int:
+    """A whole number that a user gave; raises if it is none, or too small."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
+        raise InputError(f"{called} must be a whole number of at least {at_least}, not {value!r}")
+    return int(value)

@@ -27,6 +27,10 @@ PRICE_TOLERANCE, PRICE_PRECISION = 1e-6, 1e-9
 """Within how many nats, or what part of the log-likelihood, prices prove an optimum."""
 
 
+PARAMETER_TOLERANCE = 0.1
+"""Within how many nats the largest marginal likelihood is proved: a likelihood ratio of 1.1."""
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Find the mapping of ``buckets`` in ``space`` that maximises ``objective``.

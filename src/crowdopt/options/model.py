@@ -10,6 +10,8 @@ from crowdopt.options.reading import BinOptions, LabelOptions, ScaleOptions
 
 SpaceName = Literal["dominance", "all"]
 
+LikelihoodName = Literal["joint", "marginal"]
+
 DEFAULT_TIME_LIMIT = 20.0
 """Seconds a proof may take unless told otherwise: what people wait for."""
 
@@ -144,7 +146,18 @@ class PriorOptions(TypedDict, total=False):
 
 
 class EngineOptions(TypedDict, total=False):
-    """What is searched, by which engine."""
+    """What is maximised and searched, by which engine."""
+
+    likelihood: Annotated[
+        LikelihoodName,
+        Option(
+            "joint",
+            "Which likelihood: joint, of decided labels, or marginal, with labels averaged over.",
+            more="``joint``: the likelihood of responses and decided labels, as in the paper. ``marginal``: of the "
+            "responses alone, with the labels averaged over, as Dawid and Skene have it; the matrices and shares of "
+            "labels that are found are proved the best within a tenth of a nat, and labels are the most probable ones.",
+        ),
+    ]
 
     space: Annotated[
         SpaceName | None,

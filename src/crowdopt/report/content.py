@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,12 +82,15 @@ def compare_engines(solution: ProofSolution) -> list[dict[str, Any]]:
     from crowdopt.engines.base import Limits
     from crowdopt.engines.registry import run
 
-    optimum = solution.certificate.objective
+    problem, optimum = solution.problem, solution.certificate.objective
+    if solution.parameters is not None:  # methods that decide labels are compared by the likelihood of decided labels
+        problem = replace(problem, space=Space.ALL)
+        optimum = solution.objective.of_mapping(solution.buckets, solution.mapping)
     rows: list[dict[str, Any]] = []
     for engine, name in titles().items():
         row: dict[str, Any] = {"engine": engine, "name": name}
         try:
-            solved = run(solution.problem, Limits(COMPARED_SECONDS), labels=solution.scale.labels, engine=engine)
+            solved = run(problem, Limits(COMPARED_SECONDS), labels=solution.scale.labels, engine=engine)
         except InputError as error:
             rows.append(row | {"error": visible(str(error))})
             continue
@@ -96,7 +100,7 @@ def compare_engines(solution: ProofSolution) -> list[dict[str, Any]]:
             | {
                 "log_likelihood": value if np.isfinite(value) else None,
                 "loss": optimum - value if np.isfinite(value) else None,
-                "why": _why(solution, value, solved.mapping),
+                "why": _why(solution, value - optimum, solved.mapping),
                 "n_different": int(solution.buckets.weights[solved.mapping != solution.mapping].sum()),
                 "accuracy": share_right(solution, solved.mapping),
             }
@@ -104,9 +108,9 @@ def compare_engines(solution: ProofSolution) -> list[dict[str, Any]]:
     return rows
 
 
-def _why(solution: ProofSolution, value: float, mapping: Ints) -> str:
-    """How another method can be more likely than what was found; empty if it is not."""
-    if value <= solution.certificate.objective + solution.certificate.tolerance:
+def _why(solution: ProofSolution, lead: float, mapping: Ints) -> str:
+    """How another method can be more likely than what was found, by some lead; empty if it is not."""
+    if lead <= solution.certificate.tolerance:
         return ""
     if solution.certificate.space is Space.DOMINANCE and solution.buckets.n_buckets <= MAX_ORDERED:
         broken = violation(solution.buckets.counts, mapping, ranked=solution.ranked)

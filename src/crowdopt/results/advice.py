@@ -9,7 +9,8 @@ be meant:
   likelier,
 - tasks got a label that nobody answered,
 - a class of workers that was ranked above another one turns out to be worse,
-- a proof is out of reach, or was stopped after it had met likelier labels.
+- a proof is out of reach, or was stopped after it had met likelier labels,
+- a search over parameters was stopped.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from crowdopt.model.objective import Objective
 if TYPE_CHECKING:
     from crowdopt._arrays import Ints
     from crowdopt.model.buckets import Buckets
+    from crowdopt.model.certificate import Certificate
     from crowdopt.model.problem import Problem
     from crowdopt.model.scale import Scale
     from crowdopt.results.solution_proof import ProofSolution
@@ -69,6 +71,13 @@ def advise(problem: Problem, mapping: Ints) -> tuple[str, ...]:
                 "or --space all"
             )
     return tuple(advice)
+
+
+def advise_longer(certificate: Certificate) -> tuple[str, ...]:
+    """What to tell the user if a search over parameters was stopped: labels are not those that it had found by then."""
+    if certificate.space is not Space.PARAMETERS or certificate.stop is Stop.FINISHED:
+        return ()
+    return ("the search was stopped: a longer run (--time-limit) may prove more, or find better parameters",)
 
 
 def advise_unanswered(scale: Scale, buckets: Buckets, mapping: Ints) -> tuple[str, ...]:

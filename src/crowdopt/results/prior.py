@@ -62,7 +62,7 @@ def _counts_behind(solution: ProofSolution, scale: Scale, reading: Reading, clas
         raise InputError(
             f"the prior solution has the label {unknown[0]!r}, which is not on the scale {', '.join(scale.labels)}"
         )
-    counts = solution.buckets.by_label(solution.mapping)[0].astype(float)
+    counts = solution.responses_by_label.astype(float)
     if (offsets := solution.objective.offsets) is not None:
         counts += offsets.gold_responses + (0.0 if offsets.prior is None else offsets.prior)
     theirs = [one.name for one in solution.classes]

@@ -17,12 +17,13 @@ from crowdopt.results.kinds import UNCERTAIN_BELOW, Kind
 from crowdopt.results.solution import Solution
 
 if TYPE_CHECKING:
-    from crowdopt._arrays import Floats, Ints
+    from crowdopt._arrays import Counts, Floats, Ints
     from crowdopt.data.load import Source
     from crowdopt.data.tables.table import Table
     from crowdopt.model.buckets import Buckets
     from crowdopt.model.certificate import Certificate
     from crowdopt.model.margins import Margins
+    from crowdopt.model.parameters import ModelParameters
     from crowdopt.results.tasks.judged_tasks import JudgedTasks
     from crowdopt.results.words.summary import Summary
     from crowdopt.results.workers.table import Workers
@@ -43,6 +44,8 @@ class ProofSolution(Solution):
         runner_up: The likeliest of all other mappings in the space, where the engine knows it: not in the file.
         likelier: Log-likelihood of likelier labels that the proof met before it was stopped: not in the file. They are
             not the answer, as it depends on the clock whether they are met.
+        parameters: The matrices and shares that maximise the marginal likelihood, where that was asked for; else None,
+            as matrices and shares then follow from the labels.
         left: Whether someone asked to stop while it was compared with the consensus: not in the file.
     """
 
@@ -56,6 +59,7 @@ class ProofSolution(Solution):
     seed: int = 0
     runner_up: Ints | None = None
     likelier: float | None = None
+    parameters: ModelParameters | None = None
     left: bool = False
 
     @property
@@ -81,6 +85,8 @@ class ProofSolution(Solution):
     @cached_property
     def matrix(self) -> Floats:
         """Response matrix [class, true, answered]; rows sum to one, or are NaN where nothing is known of a label."""
+        if self.parameters is not None:
+            return self.parameters.matrix
         return response_matrix(self._by_label[0], self.objective)
 
     @cached_property
@@ -91,6 +97,8 @@ class ProofSolution(Solution):
         the matrix that it is chosen with. To know how often workers err, take this: soft EM from :attr:`matrix` on. It
         takes labels to be equally frequent unless there is a selectivity.
         """
+        if self.parameters is not None:
+            return self.matrix
         from crowdopt.engines.em.soft import soften
 
         return soften(self.problem, self.matrix)
@@ -118,11 +126,20 @@ class ProofSolution(Solution):
         """
         if counts.shape[1] == len(self.matrix):
             return self.matrix
-        return np.concatenate([self.matrix, pooled_matrix(self._by_label[0], self.objective)])
+        return np.concatenate([self.matrix, pooled_matrix(self.responses_by_label, self.objective)])
+
+    @property
+    def responses_by_label(self) -> Counts:
+        """The responses (label, class, answer) that tasks of each label have, or are expected to have."""
+        if self.parameters is None:
+            return self._by_label[0]
+        return np.asarray(np.einsum("bz,bka->zka", self.posterior, self.buckets.responses))
 
     @cached_property
     def log_shares(self) -> Floats:
         """Ln of the share of every label, as the posterior uses it."""
+        if self.parameters is not None:
+            return self.parameters.log_shares
         return self.objective.log_shares(self._by_label[1])
 
     @cached_property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crowdopt.engines.base import Limits
 from crowdopt.engines.registry import run
@@ -13,7 +13,14 @@ from crowdopt.model.objective import read_selectivity
 from crowdopt.model.offsets import Offsets, checked_number
 from crowdopt.model.problem import Problem
 from crowdopt.model.scale import check_few_labels
-from crowdopt.results.advice import advise, advise_proof, advise_ranks, advise_scale, advise_unanswered
+from crowdopt.results.advice import (
+    advise,
+    advise_longer,
+    advise_proof,
+    advise_ranks,
+    advise_scale,
+    advise_unanswered,
+)
 from crowdopt.results.beside_consensus import group_beside_consensus
 from crowdopt.results.prior import read_prior
 from crowdopt.results.solution_proof import ProofSolution
@@ -31,6 +38,25 @@ LOST = "the process that solved it was ended, and so was a second one: by someon
 """Why a group has no answers whose processes came to no end."""
 
 
+def check_likelihood(options: Any) -> None:
+    """Raises where options of ``prove`` do not go with its likelihood; the marginal one finds the shares of labels."""
+    if options["likelihood"] not in {"joint", "marginal"}:
+        raise InputError(f"likelihood must be joint or marginal, not {options['likelihood']!r}")
+    if options["likelihood"] == "joint":
+        return
+    others = {
+        "--space": (options["space"], "it searches response matrices and shares of labels, not labels"),
+        "--engine": (options["engine"] != "auto", "it has an engine of its own"),
+        "--ranked": (options["ranked"], "it knows no order of answers"),
+        "--selectivity none": (options["selectivity"] == "none", "it finds the shares of the labels, or is given them"),
+    }
+    for name, (asked, why) in others.items():
+        if asked:
+            raise InputError(f"--likelihood marginal does not go with {name}: {why}")
+    if options["selectivity"] is None:
+        options["selectivity"] = "estimate"
+
+
 def solve_counted(counted: CountedProblem, wanted: SolveOptions, limits: Limits) -> ProofSolution:
     """Solves what was counted."""
     scale, buckets = counted.scale, counted.buckets
@@ -45,7 +71,7 @@ def solve_counted(counted: CountedProblem, wanted: SolveOptions, limits: Limits)
     )
     objective = replace(read_selectivity(wanted["selectivity"], scale.labels), offsets=offsets)
     reading = counted.reading
-    space = space_of(wanted["space"], scale)
+    space = Space.PARAMETERS if wanted["likelihood"] == "marginal" else space_of(wanted["space"], scale)
     problem = Problem(buckets, space, objective, len(reading.ranked) > 1, reading.found)
     solved = run(problem, limits, labels=scale.labels, classes=names, responses=counted.digest, engine=wanted["engine"])
     proved = solved.certificate.bound is not None
@@ -63,12 +89,14 @@ def solve_counted(counted: CountedProblem, wanted: SolveOptions, limits: Limits)
         notes=counted.notes,
         seed=wanted["seed"],
         advice=(
-            *(advise(problem, solved.mapping) if proved else ()),
+            *(advise(problem, solved.mapping) if proved and solved.parameters is None else ()),
+            *advise_longer(solved.certificate),
             *(() if scale_said else advise_scale(scale, buckets)),
             *(advise_unanswered(scale, buckets, solved.mapping) if proved else ()),
         ),
         runner_up=solved.runner_up,
         likelier=solved.likelier,
+        parameters=solved.parameters,
     )
     about_run = (*advise_ranks(solution), *advise_proof(solution)) if proved else ()
     return replace(solution, advice=(*solution.advice, *about_run))

@@ -21,6 +21,7 @@ from crowdopt.results.words.sentences import overruling
 from crowdopt.verify.alternatives import agreement_of_best_names
 from crowdopt.verify.margins import about_choice, about_margins
 from crowdopt.verify.optimum import Undecided, log_likelihood
+from crowdopt.verify.parameters import about_bound_of_parameters, about_parameters
 from crowdopt.verify.recheck import Recheck
 from crowdopt.verify.verdict import Verdict, Verification, about_notes
 
@@ -83,13 +84,14 @@ def check_against(
         problem = replace(solution.problem, buckets=buckets)
     except InputError as error:
         return Verification(Verdict.REJECTED, (str(error),))
-    if wrong := list(_about_labels(solution, problem)):
+    marginal = problem.space is Space.PARAMETERS
+    about = (about_parameters, _about_claims) if marginal else (_about_labels,)
+    if wrong := [reason for check in about for reason in check(solution, problem)]:
         return Verification(Verdict.REJECTED, tuple(wrong))
-    checks = Recheck(problem, time.monotonic() + time_limit)
     undecided = []
-    for check in (_about_bound, about_margins, about_choice):
+    for check in _slow_checks(solution, problem, time.monotonic() + time_limit):
         try:
-            for reason in check(solution, checks):
+            for reason in check:
                 wrong.append(reason)  # one by one, as what was found before time ran out counts
         except Undecided as undone:
             undecided.append(str(undone))
@@ -98,6 +100,14 @@ def check_against(
     return Verification(
         Verdict.BOUND_NOT_RECHECKED if undecided else Verdict.CONFIRMED, tuple(dict.fromkeys(undecided))
     )
+
+
+def _slow_checks(solution: ProofSolution, problem: Problem, deadline: float) -> tuple[Iterator[str], ...]:
+    """What takes time, as iterators over what is wrong; each may find that it cannot tell."""
+    if problem.space is Space.PARAMETERS:
+        return (about_bound_of_parameters(solution, problem, deadline),)
+    checks = Recheck(problem, deadline)
+    return tuple(check(solution, checks) for check in (_about_bound, about_margins, about_choice))
 
 
 def _about_gold(solution: ProofSolution, gold: GoldCounts | None) -> Iterator[str]:
@@ -211,7 +221,7 @@ def _about_claims(solution: ProofSolution, problem: Problem) -> Iterator[str]:
         yield f"engine {engine!r} does not leave a proof of {certificate.proof}"
     if not claims.cover(problem):
         yield f"engine {engine!r} does not solve such a problem"
-    if certificate.witness is not None and not claims.prices:
+    if certificate.witness is not None and not (claims.prices or claims.boxes):
         yield f"engine {engine!r} leaves no witness"
     if claims.exhaustive and solution.margins.kind == "exact" and certificate.stop is not Stop.FINISHED:
         yield f"engine {engine!r} leaves exact margins only where it finishes"

@@ -12,10 +12,11 @@ import numpy as np
 
 from crowdopt.data.worker_classes import WorkerClass
 from crowdopt.model.buckets import Buckets
-from crowdopt.model.certificate import Certificate
+from crowdopt.model.certificate import Certificate, Space
 from crowdopt.model.margins import Margins
 from crowdopt.model.objective import Objective
 from crowdopt.model.offsets import Offsets
+from crowdopt.model.parameters import ModelParameters
 from crowdopt.model.strict_json import how_many, of_kind, share_of_one
 from crowdopt.results.kinds import class_of_kind
 from crowdopt.results.solution_file.parts import (
@@ -46,23 +47,46 @@ def encode_proof(solution: ProofSolution) -> dict[str, Any]:
     """A proof as plain JSON values."""
     margins = solution.margins
     finite = np.isfinite(margins.values)
-    return encode_common(solution) | {
-        "certificate": solution.certificate.to_dict(),
-        "classes": [dict(vars(one)) for one in solution.classes],
-        "selectivity": {"kind": solution.objective.kind, "shares": list(solution.objective.shares)},
-        "offsets": _encode_offsets(solution.objective.offsets),
-        "seed": solution.seed,
-        "matrix": nested(solution.matrix),
-        "label_shares": solution.shares.tolist(),
-        "buckets": {
-            "counts": solution.buckets.counts.tolist(),
-            "weights": solution.buckets.weights.tolist(),
-            "label": solution.mapping.tolist(),
-            "margin": [float(value) if ok else None for value, ok in zip(margins.values, finite, strict=True)],
-            "margin_kind": margins.kind,
-            "tied": margins.tied.tolist(),
-        },
-    }
+    return (
+        encode_common(solution)
+        | {
+            "certificate": solution.certificate.to_dict(),
+            "classes": [dict(vars(one)) for one in solution.classes],
+            "selectivity": {"kind": solution.objective.kind, "shares": list(solution.objective.shares)},
+            "offsets": _encode_offsets(solution.objective.offsets),
+            "seed": solution.seed,
+            "matrix": nested(solution.matrix),
+            "label_shares": solution.shares.tolist(),
+            "buckets": {
+                "counts": solution.buckets.counts.tolist(),
+                "weights": solution.buckets.weights.tolist(),
+                "label": solution.mapping.tolist(),
+                "margin": [float(value) if ok else None for value, ok in zip(margins.values, finite, strict=True)],
+                "margin_kind": margins.kind,
+                "tied": margins.tied.tolist(),
+            },
+        }
+        | _encode_parameters(solution.parameters)
+    )
+
+
+def _encode_parameters(parameters: ModelParameters | None) -> dict[str, Any]:
+    """What the marginal likelihood was maximised over; nothing where matrices follow from the labels."""
+    if parameters is None:
+        return {}
+    return {"parameters": {"matrix": parameters.matrix.tolist(), "shares": parameters.shares.tolist()}}
+
+
+def _decode_parameters(data: Any, shape: tuple[int, ...]) -> ModelParameters:
+    """The parameters; of what shape (class, true, answered) they must be follows from the buckets."""
+    matrix = number_array(data["matrix"], "its parameters", float)
+    shares = number_array(data["shares"], "its parameters", float)
+    if matrix.shape != shape or shares.shape != shape[1:2]:
+        raise damaged("its parameters are not those of its labels and classes")
+    for rows in (matrix, shares):
+        if not ((rows >= 0) & (rows <= 1)).all() or not np.allclose(rows.sum(axis=-1), 1, rtol=0, atol=1e-12):
+            raise damaged("its parameters are not probabilities that sum to one")
+    return ModelParameters(matrix, shares)
 
 
 def _encode_offsets(offsets: Offsets | None) -> dict[str, Any] | None:
@@ -105,8 +129,12 @@ def _parse(data: dict[str, Any]) -> dict[str, Any]:
     table, common = data["buckets"], parse_common(data)
     n_labels = common["scale"].n_labels
     buckets, mapping = _parse_buckets(table, n_labels)
-    if table["margin_kind"] not in {"exact", "upper"}:
+    certificate = Certificate.from_dict(data["certificate"])
+    marginal = certificate.space is Space.PARAMETERS
+    if table["margin_kind"] not in ({"odds"} if marginal else {"exact", "upper"}):
         raise damaged(f"margin kind {table['margin_kind']!r}")
+    if marginal != ("parameters" in data):
+        raise damaged("its parameters are missing, or do not belong to its certificate")
     margin = _column([np.inf if value is None else value for value in table["margin"]], "margin", float)
     shape = (n_labels, *buckets.counts.shape[1:])
     return common | {
@@ -114,7 +142,8 @@ def _parse(data: dict[str, Any]) -> dict[str, Any]:
         "mapping": mapping,
         "margins": Margins(margin, table["margin_kind"], _column(table["tied"], "tied", bool)),
         "objective": _parse_objective(data["selectivity"], data["offsets"], shape),
-        "certificate": Certificate.from_dict(data["certificate"]),
+        "certificate": certificate,
+        "parameters": _decode_parameters(data["parameters"], (shape[1], shape[0], shape[0])) if marginal else None,
         "classes": _parse_classes(data["classes"], buckets.counts.shape[1]),
         "seed": of_kind(data["seed"], int, "not an integer"),
     }

@@ -18,6 +18,7 @@ def facts_of(solution: ProofSolution) -> dict[str, Any]:
     """The facts of a proof by name."""
     certificate = solution.certificate
     return common_facts(solution) | {
+        "likelihood": certificate.likelihood,
         "proof": certificate.proof.value,
         "stop": certificate.stop.value,
         "space": certificate.space.value,
@@ -102,6 +103,8 @@ def _reported_shares(solution: ProofSolution) -> list[float] | None:
     objective = solution.objective
     if objective.kind == "none":
         return None
+    if solution.parameters is not None:
+        return [float(share) for share in solution.parameters.shares]
     if objective.shares:
         return list(objective.shares)
     _, tasks = solution.buckets.by_label(solution.mapping)

@@ -64,6 +64,8 @@ def headline(solution: ProofSolution, *, run: bool = True) -> str:
 
 def _proved(solution: ProofSolution, *, run: bool) -> str:
     certificate = solution.certificate
+    if certificate.space is Space.PARAMETERS:
+        return _proved_of_parameters(certificate, run=run)
     value = f"log-likelihood {certificate.objective:,.2f}"
     if certificate.proof is Proof.NONE:
         return f"UNPROVED: {certificate.engine} gives {value}"
@@ -79,6 +81,18 @@ def _proved(solution: ProofSolution, *, run: bool) -> str:
     gap = f"{certificate.gap:,.0f}" if (certificate.gap or 0.0) >= 1000 else f"{certificate.gap:,.3g}"
     each = f"{solution.gap_per_task:,.2g} per task"
     return f"BOUNDED: within {gap} nats ({each}) of the most likely among {where}; {value}{stopped}{how}"
+
+
+def _proved_of_parameters(certificate: Certificate, *, run: bool) -> str:
+    """The same of the marginal likelihood, of which parameters are proved and not labels."""
+    given = f", given the {' and '.join(certificate.given)}" if certificate.given else ""
+    how = f" ({certificate.engine}, {certificate.seconds:.3f} s)" if run else ""
+    stopped = "; " + _why_stopped(certificate)[0] if run and certificate.proof is Proof.BOUNDED else ""
+    return (
+        f"{certificate.proof}: within {nats(certificate.gap or 0.0)} nats of the largest marginal likelihood over all "
+        f"response matrices and shares of labels{given}; marginal log-likelihood {certificate.objective:,.2f}"
+        f"{stopped}{how}"
+    )
 
 
 def _why_stopped(certificate: Certificate) -> tuple[str, str]:
@@ -121,6 +135,8 @@ def verdict_of(solution: ProofSolution) -> ReportVerdict:
 
 def _undoubted(solution: ProofSolution) -> ReportVerdict:
     certificate, model = solution.certificate, _model(solution)
+    if certificate.space is Space.PARAMETERS:
+        return _verdict_on_parameters(solution)
     among = f"{_space(solution)}{_given(certificate.given)}"
     if certificate.proof is Proof.NONE:
         who = titles().get(certificate.engine, certificate.engine)
@@ -134,6 +150,18 @@ def _undoubted(solution: ProofSolution) -> ReportVerdict:
     sentence = f"These answers are within {gap} nats of the most likely among {among}."
     stopped = f"{_why_stopped(certificate)[1]}: an answer that is up to {gap} nats likelier, {each}, may exist."
     return ReportVerdict("BOUNDED", sentence, (stopped, model))
+
+
+def _verdict_on_parameters(solution: ProofSolution) -> ReportVerdict:
+    certificate, gap = solution.certificate, nats(solution.certificate.gap or 0.0)
+    sentence = (
+        f"No response matrices and shares of labels explain the responses better by more than {gap} nats, the labels "
+        f"averaged over{_given(certificate.given)}; each task has its most probable label by them."
+    )
+    if certificate.proof is Proof.PROVED:
+        return ReportVerdict("PROVED", sentence, (_model(solution),))
+    stopped = f"{_why_stopped(certificate)[1]}: a longer run may find others."
+    return ReportVerdict("BOUNDED", sentence, (stopped, _model(solution)))
 
 
 def _model(solution: ProofSolution) -> str:

@@ -53,6 +53,8 @@ def summarise(solution: ProofSolution) -> Summary:
         "uncertain": f"{solution.share_uncertain:.1%} of the labels are less probable than {UNCERTAIN_BELOW:.0%}"
         + _but(int(buckets.weights[solution.margins.tied].sum()), "tied with another answer"),
     }
+    if solution.parameters is not None:
+        facts["likelihood"] = _about_marginal(solution)
     if "smoothing" in solution.reading.found:
         facts["smoothing"] = (
             "pseudo-counts, found in the same responses; they are part of the log-likelihood, which does not compare "
@@ -67,6 +69,13 @@ def summarise(solution: ProofSolution) -> Summary:
     matrices = {name: matrix_cells(solution, matrix) for name, matrix in zip(names, solution.matrix, strict=True)}
     said = after_doubts(solution.doubts, headline(solution))
     return Summary(said, verdict_of(solution), solution.notes, facts, matrices, solution.advice)
+
+
+def _about_marginal(solution: ProofSolution) -> str:
+    """What was maximised over, and how labels get their names."""
+    free = "; where labels could exchange their names, they have those that agree with most responses"
+    said = "marginal: labels are averaged over, then the most probable ones are given; probabilities may be zero"
+    return said + (free if solution.objective.interchangeable else "")
 
 
 def input_facts(solution: Solution, workers: str, per_task: str) -> dict[str, str]:
@@ -192,6 +201,9 @@ def labels_in_words(solution: Solution, tasks: Sequence[int] | Ints) -> str:
 def _selectivity(solution: ProofSolution) -> str:
     if solution.objective.kind == "none":
         return "not used"
+    if solution.parameters is not None and not solution.objective.shares:
+        shares = zip(solution.scale.labels, solution.parameters.shares, strict=True)
+        return "found with the matrices: " + ", ".join(f"{label} {share:.4g}" for label, share in shares)
     if solution.objective.kind == "estimated":
         return "estimated with the labels"
     said = "found in the same responses: " if "shares" in solution.reading.found else "given: "
