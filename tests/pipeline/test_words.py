@@ -23,7 +23,7 @@ FLAGS = sorted({flag for group in GROUPS for name, (_, option) in declared(group
 VALUES = {
     "7", "COL", "FILE", "NAME", "ADDRESS", "TEXT", "all", "dominance", "drop", "drop-all", "error", "estimate",
     "export", "first", "id", "last", "marginal", "nominal", "none", "ordinal", "same", "table", "vote", "windows-1252",
-    "workflow_version = …",
+    "7.*", "workflow_version = …",
 }  # fmt: skip
 """What messages give as the value of an option; a word that is not among them may be one of the sentence."""
 
