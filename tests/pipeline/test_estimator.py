@@ -163,8 +163,8 @@ def test_scikit_learn_can_clone_and_set():
     assert copy is not model
     assert copy.get_params() == model.get_params() == model.get_params(deep=False)
     assert list(model.get_params()) == [
-        "labels", "scale", "selectivity", "smoothing", "prior_matrix", "space", "engine", "seed", "gold", "classes",
-        "ranked", "each", "find_classes", "time_limit", "duplicates", "missing", "verbatim", "tidy",
+        "labels", "scale", "selectivity", "smoothing", "prior_matrix", "likelihood", "space", "engine", "seed", "gold",
+        "classes", "ranked", "each", "find_classes", "time_limit", "duplicates", "missing", "verbatim", "tidy",
     ]  # fmt: skip
     assert not hasattr(clone(model.fit(crowd())), "solution_")
     assert model.set_params(selectivity="none", space="all") is model
