@@ -194,7 +194,8 @@ def test_gold_of_all_tasks_leaves_nothing_to_estimate():
 
 def test_gold_of_a_label_that_nobody_answered():
     rows = [("a", "v", "1"), ("a", "w", "2"), ("b", "v", "2"), ("c", "v", "1"), ("c", "w", "1")]
-    with pytest.raises(InputError, match=r"gold label '3' of task 'a' is not on the scale 1, 2; correct it, or name .* with labels"):
+    said = r"gold label '3' of task 'a' is not on the scale 1, 2; correct it, or name .* with labels"
+    with pytest.raises(InputError, match=said):
         prove(to_polars(rows), gold={"a": 3})
     solution = prove(to_polars(rows), gold={"a": 3}, labels=[1, 2, 3])
     assert canonical(solution)[0][:3] == ("a", "3", "gold")

@@ -3,7 +3,7 @@
 A witness says how the space of all parameters was split into boxes: ``entries`` has, depth first, the entry (row ·
 labels + answer) by which a box is split, or -1 where it is not; ``at`` has the numbers at which, the lower half coming
 first. So whatever it says, its boxes are all of the space: what can be wrong is that a box holds more than the bound.
-Here every box is shrunk and bounded anew on the way down (witness_box_bounds.py). One that is not done where the
+Here every box is shrunk and bounded again on the way down (witness_box_bounds.py). One that is not done where the
 witness ends is split further, by widths. ``names`` are the class of workers and the answers whose probabilities tell
 labels apart that could exchange their names: label j has the largest probability of the j-th answer among labels j and
 above.

@@ -142,7 +142,7 @@ def _worker_responses(files: Files) -> str:
 
 
 def _consolidation_requests(files: Files) -> str:
-    """Those of files that have many objects each, whose numbers begin anew in every job."""
+    """Those of files that have many objects each, whose numbers start at 0 in every job."""
     rows = _beside(files, _jobs(_folders(files)), "job")
     number = f"CASE WHEN job = '' THEN {field_of('json', TASK)} ELSE to_json(job || {text_of('json', TASK)}) END"
     named = f"SELECT *, {number} AS task, {field_of('json', 'dataObject')}::VARCHAR AS object FROM ({rows})"
