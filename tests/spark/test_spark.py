@@ -316,7 +316,7 @@ def test_bad_tables_of_spark_are_input_errors(spark):
     with pytest.raises(InputError, match="no rows"):
         prove(data.limit(0))
     with pytest.raises(InputError, match="5 \\(task, worker\\) pairs occur more than once"):
-        prove(data.union(placed(to_arrow(ROWS[:5]), spark)))
+        prove(data.union(placed(to_arrow(ROWS[:5]), spark)), duplicates="error")
     with pytest.raises(ClassError, match="10 classes cannot be found among 9 workers"):
         prove(data, find_classes=10)
 
