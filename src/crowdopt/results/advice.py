@@ -9,8 +9,7 @@ be meant:
   likelier,
 - tasks got a label that nobody answered,
 - a class of workers that was ranked above another one turns out to be worse,
-- a proof is out of reach, or was stopped after it had met likelier labels,
-- a search over parameters was stopped.
+- a proof is out of reach, or was stopped after it had met likelier labels; or a search over parameters was stopped.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ from crowdopt.model.objective import Objective
 if TYPE_CHECKING:
     from crowdopt._arrays import Ints
     from crowdopt.model.buckets import Buckets
-    from crowdopt.model.certificate import Certificate
     from crowdopt.model.problem import Problem
     from crowdopt.model.scale import Scale
     from crowdopt.results.solution_proof import ProofSolution
@@ -71,13 +69,6 @@ def advise(problem: Problem, mapping: Ints) -> tuple[str, ...]:
                 "or --space all"
             )
     return tuple(advice)
-
-
-def advise_longer(certificate: Certificate) -> tuple[str, ...]:
-    """What to tell the user if a search over parameters was stopped: labels are not those that it had found by then."""
-    if certificate.space is not Space.PARAMETERS or certificate.stop is Stop.FINISHED:
-        return ()
-    return ("the search was stopped: a longer run (--time-limit) may prove more, or find better parameters",)
 
 
 def advise_unanswered(scale: Scale, buckets: Buckets, mapping: Ints) -> tuple[str, ...]:
@@ -125,6 +116,9 @@ def advise_proof(solution: ProofSolution) -> tuple[str, ...]:
             within_reach.append(f"labels merged into {few}, or less")
         instead = f"; what could be proved instead: {', or '.join(within_reach)}" if within_reach else ""
         said.append(f"these labels are the best that were found, but a proof is out of reach{instead}")
+    if certificate.space is Space.PARAMETERS and certificate.stop is not Stop.FINISHED:
+        how = "more memory (--memory-limit)" if certificate.stop is Stop.MEMORY else "a longer run (--time-limit)"
+        said.append(f"the search was stopped: {how} may prove more, or find better parameters")
     if solution.likelier is not None:
         more = solution.likelier - certificate.objective
         said.append(

@@ -15,7 +15,6 @@ from crowdopt.model.problem import Problem
 from crowdopt.model.scale import check_few_labels
 from crowdopt.results.advice import (
     advise,
-    advise_longer,
     advise_proof,
     advise_ranks,
     advise_scale,
@@ -90,7 +89,6 @@ def solve_counted(counted: CountedProblem, wanted: SolveOptions, limits: Limits)
         seed=wanted["seed"],
         advice=(
             *(advise(problem, solved.mapping) if proved and solved.parameters is None else ()),
-            *advise_longer(solved.certificate),
             *(() if scale_said else advise_scale(scale, buckets)),
             *(advise_unanswered(scale, buckets, solved.mapping) if proved else ()),
         ),

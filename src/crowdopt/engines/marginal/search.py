@@ -203,7 +203,7 @@ def _naming(likelihood: MarginalLikelihood, point: Floats) -> tuple[int, Ints]:
 
 
 def _margin_of_names(matrix: Floats, answers: Any) -> float:
-    """By how much the names that an order of answers gives are told apart: the least lead of a label."""
+    """The least by which a label leads in the answer that names it, if answers name labels in this order."""
     left, margin = list(range(len(matrix))), 1.0
     for a in list(answers)[:-1]:
         first = max(left, key=lambda z: matrix[z, a])

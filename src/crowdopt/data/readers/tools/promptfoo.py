@@ -1,7 +1,7 @@
 """promptfoo: results as JSON, JSON Lines or CSV; each metric, or else the model that graded, is a worker.
 
 What graders judge is one output. So a task is a test with a prompt of one provider, in one evaluation. Results of early
-versions have no numbers of tests and prompts: they are told apart by what was put in, the provider and the prompt.
+versions do not number tests and prompts: there a task is what was put in, the provider and the prompt.
 """
 
 from __future__ import annotations
